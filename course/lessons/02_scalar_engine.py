@@ -733,6 +733,8 @@ if credit:
     elif equal != 3:
         print(f"1.0 * 1.0 makes three nodes; the order has {equal}. What counts is which object")
         print("a node is, not its value")
+    elif not in_order(MiniTensor(5.0), [], "a leaf alone"):
+        equal = 0
 credit += count == 17 and equal == 3
 print(f"{credit} of 3 points")
 ### BEGIN HIDDEN TESTS
@@ -744,7 +746,7 @@ for _ in range(184):
     y = y + y
 if credit and not (count == 17 and len(topological_order(y)) == 201):
     credit -= 0.5
-if credit and not (in_order(MiniTensor(5.0), [], "a leaf alone") and in_order(-MiniTensor(5.0), [(-5, 5)], "-a")):
+if credit and not in_order(-MiniTensor(5.0), [(-5, 5)], "-a"):
     credit -= 0.5
 credit = max(credit, 0)
 ### END HIDDEN TESTS

@@ -596,7 +596,8 @@ if says([d, c, b, a], True, "in d, c, b, a each comes before its inputs") and sa
 ):
     credit = says([d, c, b], False, "in d, c, b the input a is missing")
     credit = 1 + (says([d], False, "in d alone the inputs b and c are missing") and credit)
-    credit += says([d, c, c, b, a], False, "d, c, c, b, a has a node twice")
+    twice = says([d, c, c, b, a], False, "d, c, c, b, a has a node twice")
+    credit += twice and says([], True, "in an empty list nothing stands wrong")
 print(f"{credit} of 3 points")
 ### BEGIN HIDDEN TESTS
 x, y = MiniTensor(1.0), MiniTensor(2.0)
@@ -606,7 +607,7 @@ for order in ([t, s, x, y], [t, s, y, x]):
     assert is_topological(order) is True, "two leaves may come in either order"
 for order in ([t, x, s, y], [s, t, x, y], [x, y, s, t]):
     assert is_topological(order) is False, "a node came after one of its inputs"
-assert is_topological([x]) is True and is_topological([]) is True, "a leaf alone, and nothing at all"
+assert is_topological([x]) is True, "a leaf alone"
 ### END HIDDEN TESTS
 credit
 
@@ -912,7 +913,7 @@ def gives_up_after(limit):
     return backward
 
 
-for limit in (1, 37, 64):
+for limit in (0, 1, 37, 64):
     found = longest_chain(gives_up_after(limit), 100)
     assert found == limit, f"this pass survives {limit} negations, not {limit + 1}; found {found}"
 found = longest_chain(gives_up_after(1000), 100)
@@ -921,7 +922,6 @@ print("all visible checks passed")
 ### BEGIN HIDDEN TESTS
 assert longest_chain(gives_up_after(100), 100) == 100, "the longest chain that may be tried survives"
 assert longest_chain(gives_up_after(99), 100) == 99, "only the longest chain that may be tried fails"
-assert longest_chain(gives_up_after(0), 100) == 0, "not even one operation survives"
 ### END HIDDEN TESTS
 
 # %% tags=["demo"]

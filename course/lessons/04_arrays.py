@@ -493,7 +493,7 @@ MiniTensor.backward = backward
 credit = check_gradients(
     {
         "a * b": lambda a, b: a * b,
-        "a * b + a + b": lambda a, b: a * b + a + b,
+        "a * -b + a + b": lambda a, b: a * -b + a + b,
         "(a + b) + a * a": lambda a, b: (a + b) + a * a,
         "a * a + (a + b)": lambda a, b: a * a + (a + b),
     },

@@ -48,6 +48,7 @@ PLANTED = [
         TANH,
     ),
     Planted("relu lets everything through", "", "d_z = d_error if z > 0 else 0.0", "d_z = d_error", RELU),
+    Planted("relu begins at 1", "", "d_error if z > 0 else", "d_error if z > 1 else", RELU),
     Planted("relu has slope 1 at the corner", "", "d_error if z > 0 else", "d_error if z >= 0 else", RELU),
     Planted(
         "relu by the sign of the gradient",

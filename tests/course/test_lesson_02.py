@@ -88,6 +88,13 @@ PLANTED = [
         ("test_topological_order", "test_backward", "test_backward_once"),
     ),
     Planted(
+        "a leaf alone has no order",
+        "",
+        "    visit(root)\n    return order[::-1]",
+        "    if not root.inputs:\n        return []\n    visit(root)\n    return order[::-1]",
+        ("test_topological_order",),
+    ),
+    Planted(
         "nodes of equal value are one",
         "",
         "        if node in seen:\n            return\n        seen.add(node)\n",

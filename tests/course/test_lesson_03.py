@@ -128,6 +128,16 @@ PLANTED = [
         "elif not any(node is other for other in list(seen)):",
         ("test_iterative_order",),
     ),
+    Planted(
+        "an empty list is no order",
+        "",
+        "    place = {node: number for number, node in enumerate(order)}\n",
+        "    if not order:\n        return False\n    place = {node: number for number, node in enumerate(order)}\n",
+        ("test_valid_order",),
+    ),
+    Planted(
+        "one operation always survives", "", "    return low\n", "    return max(low, 1)\n", ("test_longest_chain",)
+    ),
     Planted("evidence that is nan", "", "return a + a", 'return a * float("nan")', ("test_breaks_overwriting",)),
     Planted(
         "a missing input that would be last",

@@ -64,6 +64,12 @@ PLANTED = [
         "cotangent",
     ),
     planted(
+        "a plain number for shape ()",
+        "return grad.sum(axis=stretched, keepdims=True)",
+        "return grad.sum(axis=stretched, keepdims=True) if shape else float(grad.sum())",
+        *("backward", "softmax"),
+    ),
+    planted(
         "a stretch in front and one behind are not both summed",
         SUM_TO,
         "    if extra:\n        return grad.sum(axis=tuple(range(extra)))\n" + SUM_TO,
