@@ -940,8 +940,8 @@ def watched_step(length, depth=16):
 
 
 samples = []
-lengths = {"no checkpoints": 0, "four segments of four": 4, "all in one checkpoint": 16}
-plot_hills({title: watched_step(length) for title, length in lengths.items()})
+per_segment = {"no checkpoints": 0, "four segments of four": 4, "all in one checkpoint": 16}
+plot_hills({title: watched_step(length) for title, length in per_segment.items()})
 
 # %% [markdown] items="F39"
 # Without checkpoints there is one hill. With four segments there are small hills: each segment is recomputed, used, and freed. With **one** checkpoint around everything the hill is as high as before, only later: at the end of the second run all arrays are there. A single checkpoint saves nothing.
