@@ -936,7 +936,7 @@ for training, recording in ((True, True), (True, False), (False, True), (False, 
     after = model.state_dict()
     changed = [name for name in after if not np.array_equal(after[name].data, before[name])]
     print(f"{'train()' if training else 'eval()':8s} {'' if recording else 'no_grad':8s}", end=" ")
-    print(f"twice the same {same!s:5s}  changed {len(changed)}  saved {kept_megabytes(outputs):5.2f} MB")
+    print(f"same twice {same!s:5s} changed {len(changed)} saved {kept_megabytes(outputs):5.2f} MB")
 
 # %% [markdown] items="84"
 # `no_grad` decides what is recorded and saved. The mode decides what is computed, and whether the three buffers move. It also affects memory: in evaluation, Dropout and BatchNorm save less. Only the last line saves nothing *and* gives the answer that you want.
