@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ast
-import contextlib
 import importlib.util
 import os
 import sys
@@ -19,13 +18,6 @@ def libraries_in(notebooks: Iterable[Any]) -> list[str]:
     """Modules by their full names: of Python's own library, or installed beside it. Nothing is imported."""
     named = {name for notebook in notebooks for _, cell in code_cells(notebook) for name in _imported(cell.source)}
     return sorted(name for name in named if _is_installed(name.partition(".")[0]))
-
-
-def load(libraries: Iterable[str]) -> None:
-    """Import these modules. What goes wrong is not said here: the test that needs one will say it."""
-    for name in libraries:
-        with contextlib.suppress(Exception):
-            importlib.import_module(name)
 
 
 def _imported(source: str) -> Iterator[str]:

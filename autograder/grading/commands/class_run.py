@@ -43,8 +43,11 @@ def run(arguments: argparse.Namespace) -> int:
     from autograder.grading.workers.early_forkserver import Needs, warm_up
 
     warm_up(Needs(), feedback=True)
-    from autograder.grading.course import CourseError
-    from autograder.grading.report import progress_display
+    from autograder.grading.quick_imports import quick_imports
+
+    with quick_imports():
+        from autograder.grading.course import CourseError
+        from autograder.grading.report import progress_display
 
     console = progress_display.wide_console()
     try:

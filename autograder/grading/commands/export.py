@@ -46,8 +46,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the files and say where they are. Returns 1 where somebody is left out, 2 for a bad request."""
-    from autograder.grading.course import open_course
-    from autograder.grading.errors import CourseError, faults_said
+    from autograder.grading.quick_imports import quick_imports
+
+    with quick_imports():
+        from autograder.grading.course import open_course
+        from autograder.grading.errors import CourseError, faults_said
 
     target = (arguments.to or Path(f"{arguments.platform}.csv")).resolve()
     for name in TABLES:

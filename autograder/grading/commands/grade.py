@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import gc
 import glob
 import json
 import os
@@ -98,15 +97,15 @@ def _workers(arguments: argparse.Namespace) -> Iterator[Connection | None]:
 
 
 def _grade(arguments: argparse.Namespace, cluster: Connection | None) -> int:
-    gc.disable()  # what is imported now stays, and looking through it again and again takes a sixth of the time
-    from rich.markup import escape
+    from autograder.grading.quick_imports import quick_imports
 
-    from autograder.files import atomic_write
-    from autograder.grading.report import progress_display
-    from autograder.grading.run import grade_class
-    from autograder.grading.submission.class_records import NEEDS_A_LOOK
+    with quick_imports():
+        from rich.markup import escape
 
-    gc.enable()
+        from autograder.files import atomic_write
+        from autograder.grading.report import progress_display
+        from autograder.grading.run import grade_class
+        from autograder.grading.submission.class_records import NEEDS_A_LOOK
     request = _request(arguments, cluster)
     console = progress_display.wide_console()
     started = time.perf_counter()

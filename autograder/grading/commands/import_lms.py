@@ -31,10 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Import, and say what came of it. Returns 1 where somebody has to look at something, 2 for a bad request."""
-    from autograder.grading.course import open_course
-    from autograder.grading.errors import CourseError, faults_said
-    from autograder.grading.lms.archives import open_archive
-    from autograder.grading.lms.importing import import_archive
+    from autograder.grading.quick_imports import quick_imports
+
+    with quick_imports():
+        from autograder.grading.course import open_course
+        from autograder.grading.errors import CourseError, faults_said
+        from autograder.grading.lms.archives import open_archive
+        from autograder.grading.lms.importing import import_archive
 
     path, table = arguments.archive.resolve(), arguments.roster and arguments.roster.resolve()
     try:

@@ -68,8 +68,11 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _watch(arguments: argparse.Namespace, stop: threading.Event) -> None:
-    from autograder.grading.run import Request
-    from autograder.grading.watching.watch import Events, watched
+    from autograder.grading.quick_imports import quick_imports
+
+    with quick_imports():
+        from autograder.grading.run import Request
+        from autograder.grading.watching.watch import Events, watched
 
     request = Request(
         assignment=arguments.lesson,

@@ -43,6 +43,7 @@ def needs_of(course: Path, assignment: str) -> Needs:
 
 def warm_up(needs: Needs, feedback: bool = False, unsafe: bool = False) -> None:
     """Let the fork server import what workers need, while this process imports what it needs itself."""
-    modules = (*PRELOAD, *(FOR_CHECKS if needs.checks else ()), *(FOR_FEEDBACK if feedback else ()))
+    first, last = PRELOAD
+    modules = (first, *(FOR_CHECKS if needs.checks else ()), *(FOR_FEEDBACK if feedback else ()), last)
     libraries = None if unsafe else needs.libraries
     start_server(modules, {} if libraries is None else {LIBRARIES: " ".join(libraries)})

@@ -6,7 +6,6 @@ our own checks need on top of this is in `preloaded_checks.py`.
 
 from __future__ import annotations
 
-import contextlib
 import gc
 
 import nbformat
@@ -14,15 +13,14 @@ from nbformat.v4 import new_notebook
 
 import autograder.grading.workers.local
 import autograder.judge  # noqa: F401
+from autograder.grading.submission.worker import load
 from autograder.grading.workers.preloaded_sandbox import libraries
-from autograder.notebooks.libraries import load
-from autograder.sandbox import SandboxUnavailable, isolation_in_force
+from autograder.sandbox.process.forkserver import find_out_before_forking
 
 nbformat.validate(new_notebook())
 if libraries is not None:
     load(libraries)
-    with contextlib.suppress(SandboxUnavailable):
-        isolation_in_force()  # what it finds out is remembered in each fork
+    find_out_before_forking()
 gc.collect()
 gc.freeze()  # a collection in a worker would touch, and so copy, every page
 gc.enable()

@@ -215,6 +215,14 @@ def why_not_warm() -> str:
     return ""
 
 
+def find_out_before_forking() -> None:
+    """Have forks of this process know that submissions can be isolated. What fails now is tried again by each."""
+    if not isolation.isolation_available():
+        isolation.isolation_available.cache_clear()
+    elif why_not_warm():
+        why_not_warm.cache_clear()
+
+
 def memory_limited_by() -> str:
     """What limits the memory of submissions, in words."""
     return "by a control group" if not why_not_warm() and warm_process().memory else "per process"

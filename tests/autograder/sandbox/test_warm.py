@@ -2,6 +2,7 @@
 process that it came from.
 """
 
+import functools
 import os
 import signal
 import subprocess
@@ -269,6 +270,17 @@ def test_a_process_shares_the_warm_one_only_if_that_has_loaded_its_libraries():
     assert warm.popen.poll() is None
     with Sandbox(QUICK) as sandbox:
         assert sandbox.execute("1 + 1").error is None
+
+
+def test_forks_inherit_only_that_all_is_well(monkeypatch):
+    forkserver.find_out_before_forking()
+    assert forkserver.why_not_warm.cache_info().currsize == 1
+    forkserver.why_not_warm.cache_clear()
+    with monkeypatch.context() as patched:
+        patched.setattr(forkserver, "why_not_warm", functools.cache(lambda: "too busy just now"))
+        forkserver.find_out_before_forking()
+        assert forkserver.why_not_warm.cache_info().currsize == 0
+    assert forkserver.why_not_warm() == ""
 
 
 def test_a_library_that_was_not_loaded_before_is_there_all_the_same():
