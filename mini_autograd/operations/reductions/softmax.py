@@ -13,6 +13,7 @@ import numpy as np
 from mini_autograd.graph.function import Function, Unary, Value
 from mini_autograd.numerics.arrays import dtype_name, floating, is_floating, normalize_dim
 from mini_autograd.operations.pointwise.elementwise import cast, exp, quiet
+from mini_autograd.operations.shapes.shape import shaped
 
 SHORT = 32
 """Up to this many classes, probabilities are computed column by column: NumPy calls a loop for each row otherwise."""
@@ -122,7 +123,7 @@ def _along(operation: type[Function], input: Value, dim: int, dtype: np.dtype | 
     axis = normalize_dim(dim, input.ndim)
     check_floating(name, input, axis)
     if input.ndim == 0:
-        return operation.apply(input.reshape(1), dim=0).reshape(())
+        return shaped(operation.apply(input.reshape(1), dim=0), ())
     return operation.apply(input, dim=axis)
 
 
