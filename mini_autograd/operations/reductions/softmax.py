@@ -30,7 +30,8 @@ class Softmax(Unary):
     @quiet
     def forward(ctx, x, dim):
         ctx.dim = dim
-        output = np.exp(x - highest(x, dim))
+        output = x - highest(x, dim)
+        np.exp(output, out=output)
         output /= output.sum(axis=dim, keepdims=True)
         ctx.save_for_backward(output)
         return output
@@ -38,8 +39,12 @@ class Softmax(Unary):
     @staticmethod
     def backward(ctx, grad):
         (p,) = ctx.saved_tensors
-        weighted = grad * p
-        return weighted - p * weighted.sum(ctx.dim, keepdims=True)
+        if type(grad) is not np.ndarray:
+            return p * (grad - (grad * p).sum(ctx.dim, keepdims=True))
+        along: Any = {"axis": ctx.dim}
+        result = grad - np.expand_dims(np.vecdot(grad, p, **along), **along)
+        result *= p
+        return result
 
     @staticmethod
     def jvp(ctx, tangent):
