@@ -5,7 +5,8 @@ A program is a list of steps drawn from a seed; a step picks its operands among 
 libraries must refuse the same steps, and end with the same values, first and second gradients. Where PyTorch's last
 pass finds a changed tensor, the program is left out: it saves some tensors that we have no need of. The other way
 round, `add(alpha=2)` and `lerp` with a number save something here and nothing in PyTorch, so no step uses them.
-`python -m tests.mini_autograd.test_random_programs 0 3000` tries other seeds.
+`python -m tests.mini_autograd.test_random_programs 0 3000` tries other seeds; 0 to 100000 were run once, and none
+differed.
 """
 
 from __future__ import annotations
