@@ -36,12 +36,14 @@ def run_backward(
     retain_graph: bool,
     create_graph: bool,
     wanted: Iterable[Edge] | None = None,
+    visited: Iterable[Function] = (),
 ) -> Pending:
     """Carry the gradients `grads` of the outputs `edges` backwards: arrays, or Tensors if `create_graph`.
 
     Without `wanted`, gradients end in the `.grad` of the leaves. With it, they end at those edges: nothing else is
-    computed, no `.grad` is touched, and what arrived there is returned, by edge (None where nothing did). Raises
-    RuntimeError if a rule gives a gradient of a wrong shape, or needs a saved tensor that was freed or changed.
+    computed, no `.grad` is touched, and what arrived there is returned, by edge (None where nothing did). The rules of
+    the nodes in `visited` are run all the same. Raises RuntimeError if a rule gives a gradient of a wrong shape, or
+    needs a saved tensor that was freed or changed.
     """
     root = GraphRoot(edges)
     pending: Pending = {}
@@ -49,19 +51,25 @@ def run_backward(
     ends = None if wanted is None else dict.fromkeys(wanted)
     with enable_grad() if create_graph else no_grad(), np.errstate(all="ignore"):
         send(pending, root, grads)
-        visit_all(order, pending, ends, retain_graph, create_graph)
+        needed = set() if ends is None else nodes_leading_to(ends, order).union(visited)
+        visit_all(order, pending, (ends, needed), retain_graph, create_graph)
     return ends or {}
 
 
 def visit_all(
-    order: Sequence[Function], pending: Pending, ends: Pending | None, retain_graph: bool, create_graph: bool
+    order: Sequence[Function],
+    pending: Pending,
+    goal: tuple[Pending | None, set[Function]],
+    retain_graph: bool,
+    create_graph: bool,
 ) -> None:
     """Visit the nodes in this order, each with the gradients that wait for it, and send on what its rule gives.
 
     Most nodes have one output and no hooks, and get an array: they need nothing but their rule, so it is called right
-    here, without the way through `visit`. Of `ends`, each gets the gradient that arrives there.
+    here, without the way through `visit`. The goal is the edges where gradients are wanted, each of which gets the one
+    that arrives there, and the nodes to run for it.
     """
-    needed = set() if ends is None else nodes_leading_to(ends, order)
+    ends, needed = goal
     plain = not (create_graph or (state.watchers and anomaly.active()))
     for node in order:
         grad = pending.pop(node, None)

@@ -7,6 +7,7 @@ edge leads to: nobody else needs to know which of the two it is.
 
 from __future__ import annotations
 
+import weakref
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -57,3 +58,24 @@ def unpacked(edges: Edge | tuple[Edge, ...]) -> tuple[Edge, ...]:
     less memory, and Python's garbage collector has less to look through.
     """
     return edges if type(edges) is tuple else (edges,)
+
+
+class Written(int):
+    """When an operation wrote its output into a view, and (weakly, as it leads to the operation's node) that view."""
+
+    view: weakref.ref
+
+    def __new__(cls, when: int, view: Any) -> Written:
+        written = super().__new__(cls, when)
+        written.view = weakref.ref(view)
+        return written
+
+
+def output_edge(node: Any) -> Edge:
+    """Where the gradient of a node's saved output goes: to the node, or on the way on which the tensor's goes by now.
+
+    That is another way if the output was written into a view: through the node that the view's base got thereby.
+    """
+    written = getattr(node, "changed_at", None)
+    view = written.view() if isinstance(written, Written) else None
+    return node if view is None else view.gradient_edge

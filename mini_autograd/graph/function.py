@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.graph.edges import NO_EDGE, Edge, node_of, number_of, unpacked
+from mini_autograd.graph.edges import NO_EDGE, Edge, node_of, number_of, output_edge, unpacked
 from mini_autograd.graph.grad_mode import FORWARD, INFERENCE, RECORDING, WATCHED, state
 from mini_autograd.graph.removable_handle import RemovableHandle
 from mini_autograd.numerics.arrays import check_same_device
@@ -456,7 +456,7 @@ class Connected:
             return tensor_of(value)
         if origin <= COPY:
             origin = COPY - origin
-        return tensor_of(value, self._node if origin == OUTPUT else self._node.inputs[origin])
+        return tensor_of(value, output_edge(self._node) if origin == OUTPUT else self._node.inputs[origin])
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._node, name)

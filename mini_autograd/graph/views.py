@@ -81,9 +81,9 @@ class View:
             again = follow(self.steps, base)
             if not shows_the_same(again, tensor):
                 raise RuntimeError(RESHAPED)
-            if again._history is not NO_EDGE:
-                self.edge = again._history
             self.seen = base.version[0]
+            if again._history is not NO_EDGE:
+                tensor.change_edge(again._history)
         return None if self.edge is NO_EDGE else self.edge
 
     def check_change(self, how: str) -> None:
@@ -121,6 +121,30 @@ def follow(steps: tuple[Step, ...], base: Value) -> Value:
     return base
 
 
+def edge_of_old_values(tensor: Any) -> Edge:
+    """Where the gradient of a tensor's values goes when they are about to change.
+
+    That of a view goes straight to its base, as in PyTorch: hooks at nodes between them see nothing of it.
+    """
+    edge = tensor._history
+    view = tensor.view_info
+    if edge is None or view is None or not has_hooks(edge, len(view.steps)):
+        return NO_EDGE if edge is None else edge
+    return follow(view.steps, view.base)._history
+
+
+def has_hooks(edge: Edge, steps: int) -> bool:
+    """Whether hooks hang at the last nodes of a way."""
+    for _ in range(steps):
+        node = node_of(edge)
+        if node is None:
+            return False
+        if node.hooks:
+            return True
+        edge = node.inputs[0]
+    return False
+
+
 def link_view(result: Any, source: Any, operation: type[Function], options: dict[str, Any]) -> None:
     """Note at the tensor `result` that it shows the memory of `source`, of which `operation` made it, if it does."""
     if not isinstance(source, function.Tensor) or owner(result.array) is not owner(source.array):
@@ -133,6 +157,13 @@ def link_view(result: Any, source: Any, operation: type[Function], options: dict
     result.version = source.version
     if edge is not NO_EDGE:
         edge.version = source.version
+
+
+def forget_source(result: Any) -> None:
+    """Note at `result`, a view that was just made, that it is none: nobody else knows the tensor that it shows."""
+    info = getattr(result, "_view", None)
+    if info is not None:
+        result._edge, result._view = info.edge, None
 
 
 def note_custom_view(result: Any, output: Any, alone: bool) -> None:

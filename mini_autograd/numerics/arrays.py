@@ -288,6 +288,19 @@ def promoted_to_floating(a: Any, b: Any) -> tuple[Any, Any]:
     return floating(a)[0], floating(b)[0]
 
 
+def zeroed(x: Any, mask: Any) -> Any:
+    """`x`, of a floating dtype, with 0 where `mask` holds, even for an infinite number: a product would give nan.
+
+    It is done with the bits of the numbers, as NumPy's `where` takes up to ten times as long on signs at random.
+    """
+    if type(x) is not np.ndarray:
+        return array_module(x).where(mask, 0.0, x)[()]
+    bits = mask.astype(f"i{x.itemsize}")
+    bits -= 1  # now 0 where the mask holds, and elsewhere -1, which has all bits set
+    bits &= x.view(bits.dtype)
+    return bits.view(x.dtype)
+
+
 def check_fits(value: Any, dtype: np.dtype, suffix: str = "_t") -> None:
     """Raise PyTorch's error for a Python number that a dtype cannot hold; a negative one may wrap round to unsigned."""
     if not isinstance(value, int | float) or dtype == bool_ or (is_floating(dtype) and not math.isfinite(value)):

@@ -66,7 +66,8 @@ def backward(
     wanted = wanted_edges(leaves)
     for tensor in leaves:
         tensor.retain_grad()  # as PyTorch does: an input that is no leaf keeps its gradient from now on
-    arrived = run_to(wanted, edges, grads, retain_graph, create_graph)
+    nodes = [tensor.grad_fn for tensor in leaves if not tensor.is_leaf]  # PyTorch runs them, though for nothing
+    arrived = run_to(wanted, edges, grads, retain_graph, create_graph, nodes)
     for tensor in leaves:
         edge = tensor.gradient_edge
         if tensor.is_leaf and arrived[edge] is not None:
@@ -137,12 +138,20 @@ def batched_grad(
 
 
 def run_to(
-    wanted: Sequence[Edge], edges: tuple, grads: Sequence[Any], retain_graph: bool, create_graph: bool
+    wanted: Sequence[Edge],
+    edges: tuple,
+    grads: Sequence[Any],
+    retain_graph: bool,
+    create_graph: bool,
+    visited: Sequence[Any] = (),
 ) -> engine.Pending:
-    """A backward pass that ends at some edges. It says so meanwhile, to rules that cannot work in such a pass."""
+    """A backward pass that ends at some edges, and runs the nodes in `visited` too.
+
+    It says so meanwhile, to rules that cannot work in such a pass.
+    """
     before, state.only_some_wanted = state.only_some_wanted, True
     try:
-        return engine.run_backward(edges, grads, retain_graph, create_graph, wanted)
+        return engine.run_backward(edges, grads, retain_graph, create_graph, wanted, visited)
     finally:
         state.only_some_wanted = before
 

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.graph.edges import NO_EDGE
+from mini_autograd.graph.edges import NO_EDGE, Written
 from mini_autograd.graph.function import (
     COPY,
     FREED,
@@ -29,7 +29,7 @@ from mini_autograd.graph.function import (
 from mini_autograd.graph.grad_mode import FORWARD, INFERENCE, RECORDING, state
 from mini_autograd.graph.saved_values import kept
 from mini_autograd.graph.versions import note_change, note_node
-from mini_autograd.graph.views import DIRECTLY, follow, memory_of
+from mini_autograd.graph.views import DIRECTLY, edge_of_old_values, follow, memory_of
 from mini_autograd.numerics import arrays
 from mini_autograd.operations.pointwise.elementwise import cast, check_broadcast, module_of, where
 from mini_autograd.operations.shapes import shape as shapes
@@ -172,7 +172,7 @@ def in_place(function: Callable[..., Any]) -> Callable[..., Tensor]:
         concerned = [self, *others] if base is None else [self, base, *others]
         check_may_change(self, any(x.requires_grad for x in concerned))
         started = next_sequence_nr()
-        before = tensor_of(self.array[...], self.gradient_edge if self._history is not None else NO_EDGE)
+        before = tensor_of(self.array[...], edge_of_old_values(self))
         if not state.mode & FORWARD:
             return store(self, before, function(before, *args, **kwargs), started)
         tangent = state.forward_level.tangent_of(self)
@@ -275,13 +275,11 @@ def rebase(tensor: Tensor, result: Tensor, stamp: int) -> None:
         )
     view = tensor.view_info
     if view is None:
-        retained = tensor.move_retained_grad_from()
-        tensor._edge = result.gradient_edge
+        tensor.change_edge(result.gradient_edge)
         note_node(tensor.version, node)
-        if retained:
-            tensor.retain_grad()
         return
     base = view.base
+    node.changed_at = Written(stamp, tensor)
     slices = CopySlices()
     slices.saved_tensors = ()
     slices.edges = (base.gradient_edge if base.requires_grad else NO_EDGE, result.gradient_edge)
@@ -289,11 +287,8 @@ def rebase(tensor: Tensor, result: Tensor, stamp: int) -> None:
     slices.connect(base.array)
     slices.version = base.version
     view.seen = -1  # a custom Function has asked for the edge of its view after the write and before this
-    retained = base.move_retained_grad_from()
-    base._edge = slices
+    base.change_edge(slices)
     note_node(base.version, slices)
-    if retained:
-        base.retain_grad()
 
 
 def set_item(self: Tensor, index: Any, value: Any) -> None:

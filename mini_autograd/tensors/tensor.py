@@ -267,13 +267,15 @@ class Tensor:
 
         self.grad_fn.add_hook(self.output_nr, keep, retains=True)  # type: ignore[union-attr]  # it is no leaf
 
-    def move_retained_grad_from(self) -> bool:
-        """Stop keeping the gradient at the present node, as the tensor is about to get another; whether it was kept."""
-        retained = self.retains_grad
-        if retained:
-            self.grad_fn.hooks.pop(("retains", self.output_nr), None)  # type: ignore[union-attr]
+    def change_edge(self, edge: Edge) -> None:
+        """Give the tensor another edge, as its memory was changed. From now on it retains the gradient there."""
+        owner, name = (self, "_edge") if self.view_info is None else (self.view_info, "edge")
+        before = getattr(owner, name)
+        setattr(owner, name, edge)
+        if self.retains_grad:
+            node_of(before).hooks.pop(("retains", number_of(before)), None)
             self._retains_grad = False
-        return retained
+            self.retain_grad()
 
     @property
     def leaf_hooks(self) -> dict | None:

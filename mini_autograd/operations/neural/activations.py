@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
+from mini_autograd.graph import function
 from mini_autograd.graph.function import Unary, Value
 from mini_autograd.numerics.arrays import check_floating
 from mini_autograd.numerics.blocks import in_blocks
 from mini_autograd.operations.pointwise.elementwise import Elementwise, elementwise_jvp, exp, quiet, tanh, where
-from mini_autograd.operations.pointwise.mathematical import OfFloats, erf
+from mini_autograd.operations.pointwise.mathematical import ERF_BY_TANH, OfFloats, erf, polynomial
 
 
 def only_floats(kernel: str) -> Any:
@@ -161,9 +162,16 @@ class LeakyRelu(Unary):
         return grad * (x > 0) + grad * ctx.slope * (x <= 0)
 
 
+PHI_BY_TANH = tuple(coefficient * 0.5 ** (power + 0.5) for power, coefficient in enumerate(ERF_BY_TANH))
+"""P with Phi(x) = (1 + tanh(x P(x^2))) / 2, in single precision."""
+
+
+@quiet
 def normal_distribution(x: Value) -> Value:
     """Phi(x), the probability that a standard normal number is below x."""
-    return (erf(x * math.sqrt(0.5)) + 1.0) * 0.5
+    if isinstance(x, function.Tensor) or x.dtype != np.float32:
+        return (erf(x * math.sqrt(0.5)) + 1.0) * 0.5
+    return (np.tanh(x * polynomial(x * x, PHI_BY_TANH)) + 1.0) * 0.5
 
 
 def gelu_argument(x: Value) -> Value:

@@ -226,7 +226,7 @@ class PowerOfTensors(Arithmetic):
     def backward(ctx, grad):
         a, b, output = ctx.saved_tensors
         grad_a = where(b == 0, 0.0, grad * (b * a ** (b - 1.0)))
-        grad_b = where((a == 0) & (b >= 0), 0.0, grad * output * log(a))  # 0^b is flat where it is finite
+        grad_b = grad * where((a == 0) & (b >= 0), 0.0, output * log(a))  # 0^b is flat where it is finite
         return grad_a, grad_b
 
 
@@ -289,9 +289,7 @@ def tanh_gradient(grad: Value, output: Value) -> Value:
 
 
 class Relu(Elementwise):
-    """Elementwise max(x, 0). The derivative is 1 where x > 0 and 0 elsewhere, at 0 too, as in PyTorch; different from
-    it only in the gradient at nan, and where an infinite gradient meets a 0.
-    """
+    """Elementwise max(x, 0). The derivative is 1 where x > 0 (or nan) and 0 elsewhere, at 0 too, as in PyTorch."""
 
     @staticmethod
     def prepare(x: Any) -> tuple[Any]:
@@ -309,7 +307,8 @@ class Relu(Elementwise):
     @staticmethod
     def backward(ctx, grad):
         (output,) = ctx.saved_tensors
-        return grad * (output > 0)
+        blocked = output <= 0
+        return where(blocked, 0.0, grad) if isinstance(grad, function.Tensor) else arrays.zeroed(grad, blocked)
 
 
 class Where(Function):

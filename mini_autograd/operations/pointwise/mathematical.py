@@ -120,14 +120,17 @@ class Cos(OfFloats):
 class Erf(OfFloats):
     """The error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to x. Its derivative is what is integrated.
 
-    NumPy has none. erf(x)/x is a smooth function of x^2, so a polynomial in x^2 gives it, up to where erf is 1.
+    NumPy has none. erf(x)/x is a smooth function of x^2, so a polynomial in x^2 gives it, up to where erf is 1. For
+    single precision a shorter one is enough: tanh is nearly erf already, and NumPy's is fast.
     """
 
     @staticmethod
     @quiet
     def forward(ctx, x):
         ctx.save_for_backward(x)
-        return erf_of_single(np.clip(x, -4.0, 4.0)) if x.dtype.itemsize <= 4 else erf_of_double(np.clip(x, -6.0, 6.0))
+        if x.dtype.itemsize == 8:
+            return erf_of_double(np.clip(x, -6.0, 6.0))
+        return erf_of_single(x) if x.dtype.itemsize == 4 else erf_of_single(x.astype(np.float32)).astype(x.dtype)
 
     @staticmethod
     def backward(ctx, grad):
@@ -150,10 +153,19 @@ def erf_polynomial(end: float, degree: int) -> tuple[float, ...]:
     return tuple(chebyshev.cheb2poly(chebyshev.chebinterpolate(quotient, degree)).tolist())
 
 
+ERF_BY_TANH = (
+    *(1.12837964, 0.102766302, -1.86846823e-4, -6.22810338e-4),
+    *(8.81208097e-5, -5.56094468e-6, 1.0599325e-7, 2.44056243e-9),
+)
+"""P with erf(x) = tanh(x P(x^2)), the coefficient of x^0 first: of all of this degree the one with the least error in
+erf, 5e-8, up to 3.9. Rounding in single precision adds 9e-8. Further on x P(x^2) grows, and tanh is 1.
+"""
+
+
 @in_blocks
 def erf_of_single(x: Any) -> Any:
-    """erf of numbers between -4 and 4, to 2e-8."""
-    return x * polynomial(x * x * (2.0 / 4.0**2) - 1.0, erf_polynomial(4.0, 16))
+    """erf in single precision, to 1.4e-7."""
+    return np.tanh(x * polynomial(x * x, ERF_BY_TANH))
 
 
 @in_blocks

@@ -11,7 +11,7 @@ import numpy as np
 from mini_autograd.graph.function import Function, Unary, Value
 from mini_autograd.numerics.arrays import int64, is_floating, normalize_dim
 from mini_autograd.operations.pointwise.elementwise import cast
-from mini_autograd.operations.shapes.shape import flip
+from mini_autograd.operations.shapes.shape import flip, shaped
 
 
 class CumulativeSum(Unary):
@@ -50,4 +50,4 @@ def _summable(input: Value, dtype: np.dtype | None) -> Value:
 
 def _along(operation: type[Function], input: Value, dim: int) -> Value:
     axis = normalize_dim(dim, input.ndim)
-    return operation.apply(input, dim=axis) if input.ndim else operation.apply(input.reshape(1), dim=0).reshape(())
+    return operation.apply(input, dim=axis) if input.ndim else shaped(operation.apply(input.reshape(1), dim=0), ())

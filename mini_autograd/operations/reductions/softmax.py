@@ -13,6 +13,7 @@ import numpy as np
 from mini_autograd.graph.function import Function, Unary, Value
 from mini_autograd.numerics.arrays import dtype_name, floating, is_floating, normalize_dim
 from mini_autograd.operations.pointwise.elementwise import cast, exp, quiet
+from mini_autograd.operations.shapes.shape import shaped
 
 SHORT = 32
 """Up to this many classes, probabilities are computed column by column: NumPy calls a loop for each row otherwise."""
@@ -29,7 +30,8 @@ class Softmax(Unary):
     @quiet
     def forward(ctx, x, dim):
         ctx.dim = dim
-        output = np.exp(x - highest(x, dim))
+        output = x - highest(x, dim)
+        np.exp(output, out=output)
         output /= output.sum(axis=dim, keepdims=True)
         ctx.save_for_backward(output)
         return output
@@ -37,8 +39,12 @@ class Softmax(Unary):
     @staticmethod
     def backward(ctx, grad):
         (p,) = ctx.saved_tensors
-        weighted = grad * p
-        return weighted - p * weighted.sum(ctx.dim, keepdims=True)
+        if type(grad) is not np.ndarray:
+            return p * (grad - (grad * p).sum(ctx.dim, keepdims=True))
+        along: Any = {"axis": ctx.dim}
+        result = grad - np.expand_dims(np.vecdot(grad, p, **along), **along)
+        result *= p
+        return result
 
     @staticmethod
     def jvp(ctx, tangent):
@@ -122,7 +128,7 @@ def _along(operation: type[Function], input: Value, dim: int, dtype: np.dtype | 
     axis = normalize_dim(dim, input.ndim)
     check_floating(name, input, axis)
     if input.ndim == 0:
-        return operation.apply(input.reshape(1), dim=0).reshape(())
+        return shaped(operation.apply(input.reshape(1), dim=0), ())
     return operation.apply(input, dim=axis)
 
 

@@ -19,7 +19,7 @@ from mini_autograd.operations.reductions.extremes import amax, amin, checked_dim
 from mini_autograd.operations.reductions.reduction import sum
 from mini_autograd.operations.shapes.gathering import along, at_least_1d
 from mini_autograd.operations.shapes.indexing import Index
-from mini_autograd.operations.shapes.shape import reshape
+from mini_autograd.operations.shapes.shape import shaped
 
 
 class Pick(Index):
@@ -68,7 +68,7 @@ def pick(operation: type[Pick], input: Value, places: Any, axis: int, keepdim: b
         index, places = tuple([part.squeeze(axis) for part in index]), places.squeeze(axis)
     values = operation.apply(at_least_1d(input), index=index)
     if input.ndim == 0:
-        return operation.results(reshape(values, ()), wrap(places.reshape(()), input))
+        return operation.results(shaped(values, ()), wrap(places.reshape(()), input))
     return operation.results(values, wrap(places, input))
 
 

@@ -16,7 +16,7 @@ from mini_autograd.graph.saved_values import kept
 from mini_autograd.numerics.arrays import c_dtype, check_fits, dtype_name, holds, is_floating, normalize_dim
 from mini_autograd.operations.pointwise.elementwise import add, cast, check_broadcast, module_of, where
 from mini_autograd.operations.shapes.indexing import Index, Put, assign, getitem, put
-from mini_autograd.operations.shapes.shape import expand, reshape
+from mini_autograd.operations.shapes.shape import expand, reshape, shaped
 
 Indices = Any
 """An integer tensor or array."""
@@ -68,11 +68,6 @@ def along(index: Any, dim: int) -> tuple[Any, ...]:
 def at_least_1d(x: Value) -> Value:
     """A 0-d tensor as one with an axis of size 1; others as they are."""
     return x if x.ndim else reshape(x, 1)
-
-
-def shaped(x: Value, shape: tuple[int, ...]) -> Value:
-    """`x` in that shape; itself, and no view of itself, if it has it."""
-    return x if x.shape == shape else reshape(x, shape)
 
 
 def gather(input: Value, dim: int, index: Indices, *, sparse_grad: bool = False) -> Value:
@@ -167,7 +162,7 @@ def index_select(input: Value, dim: int, index: Indices) -> Value:
     if holds(((places < 0) | (places >= (input.shape[axis] if input.ndim else 1))).any()):
         raise IndexError("index out of range in self")
     if input.ndim == 0:
-        return reshape(gather(reshape(input, 1), 0, places.reshape(-1)), ())
+        return shaped(gather(reshape(input, 1), 0, places.reshape(-1)), ())
     return getitem(input, (*[slice(None)] * axis, places.reshape(-1)))
 
 

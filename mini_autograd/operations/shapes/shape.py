@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.graph.function import Function, Unary, Value, as_array
-from mini_autograd.graph.views import owner
+from mini_autograd.graph.views import forget_source, owner
 from mini_autograd.numerics.arrays import dtype_name, normalize_dim, normalize_dims
 
 
@@ -168,6 +168,14 @@ def reshape(input: Value, *sizes: Sizes, shape: Sequence[int] | None = None) -> 
     Raises RuntimeError if that shape has another number of elements.
     """
     return Reshape.apply(input, shape=complete_shape(unpack(sizes) if shape is None else tuple(shape), input.shape))
+
+
+def shaped(x: Value, shape: tuple[int, ...]) -> Value:
+    """`x`, which was just computed and which nobody else knows, in that shape; so the result is no view of it."""
+    result = x if x.shape == shape else reshape(x, shape)
+    if result is not x:
+        forget_source(result)
+    return result
 
 
 def view(input: Value, *sizes: Sizes, size: Sequence[int] | None = None) -> Value:

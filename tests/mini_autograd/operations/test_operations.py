@@ -4,6 +4,7 @@ A row is a program that runs under either library, and the inputs to try it with
 all-ones cotangent cannot see a transpose, a flip or a sum in the wrong place.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -219,3 +220,18 @@ def test_third_and_fourth_derivatives_are_those_of_pytorch(program: Callable[...
             (grad,) = lib.autograd.grad(grad, x, create_graph=True)
         results.append(grad)
     close(*results)
+
+
+@pytest.mark.parametrize(("dtype", "error"), [(np.float16, 1e-3), (np.float32, 1.6e-7), (np.float64, 1e-13)])
+def test_erf_and_gelu_over_the_whole_range(dtype: Any, error: float) -> None:
+    """As `math.erf` has it, from the smallest numbers to the largest; short arrays, and one that is taken in blocks."""
+    most, least = float(np.finfo(dtype).max), 4 * float(np.finfo(dtype).tiny)
+    ends = np.logspace(np.log10(least), np.log10(most) - 0.01, 500)
+    positive = np.concatenate([np.linspace(0.1, 8.0, 40_000), ends]).astype(dtype)
+    for x in (np.concatenate([-positive, positive]), positive[::1000]):
+        erf, gelu = (f(ma.tensor(x)).numpy() for f in (ma.erf, ma.nn.functional.gelu))
+        np.testing.assert_allclose(erf, [math.erf(value) for value in x], rtol=0, atol=error)
+        below = [(1.0 + math.erf(value * math.sqrt(0.5))) / 2 for value in x.astype(np.float64)]
+        np.testing.assert_allclose(gelu / x, below, rtol=0, atol=error)
+    ends = ma.tensor(np.array([0.0, np.inf, -np.inf, np.nan], dtype))
+    np.testing.assert_allclose(ma.erf(ends).numpy(), [0.0, 1.0, -1.0, np.nan], rtol=0, atol=error)
