@@ -21,6 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent
 OLDEST = (3, 11)
+NEEDED = 1.5  # gigabytes that even an environment with the small build of PyTorch takes
 WINDOWS = platform.system() == "Windows"
 VENV = ROOT / ".venv"
 PROGRAMS_OF = "Scripts" if WINDOWS else "bin"  # where an environment has its programs
@@ -63,6 +64,8 @@ def create_environment(directory: Path) -> None:
     if not works(python):
         print(f"Creating {directory.name} with Python {sys.version.split()[0]} ...", flush=True)
         shutil.rmtree(directory, ignore_errors=True)
+        if free_gigabytes() < NEEDED:  # pip would find out after minutes
+            sys.exit(f"The disk is full ({free_gigabytes():.1f} GB free). Make room, about 4 GB in all.")
         create_bare_environment(directory)
     print("Installing the locked packages (about 1.9 GB with PyTorch; the first time takes minutes) ...", flush=True)
     pip = [str(python), "-m", "pip", "--disable-pip-version-check"]
@@ -171,7 +174,7 @@ def run(command: list[str]) -> None:
     """Run a step of the installation; a step that fails ends it, with what to do."""
     if subprocess.run(command, cwd=ROOT).returncode == 0:
         return
-    free = shutil.disk_usage(ROOT).free / 1e9
+    free = free_gigabytes()
     if free < 0.5:
         remedy = f"The disk is full ({free:.1f} GB free). Make room, about 4 GB in all"
     else:
@@ -179,6 +182,10 @@ def run(command: list[str]) -> None:
     sys.exit(
         f"Installation stopped at: {' '.join(command)}\n{remedy}, and run the same command again: it goes on there."
     )
+
+
+def free_gigabytes() -> float:
+    return shutil.disk_usage(ROOT).free / 1e9
 
 
 def ready() -> bool:

@@ -116,6 +116,17 @@ def test_an_installation_that_fails_says_what_to_do(free: float, said: str) -> N
     assert "run the same command again" in str(stopped.value)
 
 
+def test_a_full_disk_is_named_before_anything_is_installed(tmp_path: Path) -> None:
+    module = bootstrap("Linux")
+    with (
+        mock.patch.object(module.shutil, "disk_usage", return_value=mock.Mock(free=0.1e9)),
+        mock.patch.object(module, "create_bare_environment") as created,
+        pytest.raises(SystemExit, match=r"disk is full \(0\.1 GB free\)\. Make room"),
+    ):
+        module.create_environment(tmp_path / "venv")
+    created.assert_not_called()
+
+
 def test_an_old_python_is_named_with_what_to_do() -> None:
     module = bootstrap("Linux")
     with (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 import os
+import socket
 import subprocess
 import sys
 from collections.abc import Mapping
@@ -60,6 +61,16 @@ def server_environment(hidden: Path, environment: Mapping[str, str] = os.environ
     return {**environment, **added, "JUPYTER_PREFER_ENV_PATH": "1"}
 
 
+def refuse_busy(port: int) -> None:
+    """End with what to do where another program listens on this port. Jupyter's own message names no way out."""
+    with socket.socket() as probe:
+        if probe.connect_ex(("127.0.0.1", port)) == 0:
+            raise SystemExit(
+                f"Port {port} is in use, perhaps by a JupyterLab that still runs. Name another with --port, or leave "
+                "--port out to get the first free one from 8888."
+            )
+
+
 def server_command(
     workspace: Path, hidden: Path, first: Path | None, port: int | None, browser: bool, page: str = "/lab"
 ) -> list[str]:
@@ -79,6 +90,7 @@ def server_command(
         f"--Application.log_level={'INFO' if os.environ.get('JUPYTER_TOKEN') else 'WARN'}",
     ]
     if port is not None:
+        refuse_busy(port)
         options += [f"--ServerApp.port={port}", "--ServerApp.port_retries=0"]
     if hasattr(os, "geteuid") and os.geteuid() == 0:
         options.append("--allow-root")

@@ -74,7 +74,7 @@ def isolation_available() -> Isolation:
     """
     bwrap = shutil.which("bwrap")
     if bwrap is None:
-        return Isolation(False, f"bubblewrap is not installed. Install it with: {_install_command()}")
+        return Isolation(False, f"bubblewrap is not installed. Install it with: {_install_command()}.")
     reasons = []
     for user_namespace in (False, True) if os.geteuid() == 0 else (True,):
         trial = bubblewrap_command(Isolation(True, "", user_namespace), Limits(), None, None)
@@ -94,7 +94,7 @@ def isolation_available() -> Isolation:
     found = "; ".join(reasons)
     if "mount proc" in found:
         return Isolation(False, f"bubblewrap may not mount /proc here ({found}). {UNMASK}")
-    return Isolation(False, f"bubblewrap cannot start Python here ({found}). Allow namespaces with: {enable}")
+    return Isolation(False, f"bubblewrap cannot start Python here ({found}). Allow namespaces with: {enable}.")
 
 
 def require_isolation() -> Isolation:

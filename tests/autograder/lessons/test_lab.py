@@ -238,3 +238,12 @@ def test_the_environment_finds_our_programs_and_configuration_first(tmp_path: Pa
     assert changed["PATH"] == f"{Path(sys.executable).parent}{os.pathsep}/bin"
     assert changed["JUPYTER_CONFIG_PATH"] == f"{tmp_path / 'jupyter'}{os.pathsep}/theirs"
     assert lab.server_environment(tmp_path, {})["JUPYTER_CONFIG_PATH"] == str(tmp_path / "jupyter")
+
+
+def test_a_port_in_use_is_named_with_the_way_out(tmp_path: Path) -> None:
+    with socket.socket() as other:
+        other.bind(("127.0.0.1", 0))
+        other.listen()
+        port = other.getsockname()[1]
+        with pytest.raises(SystemExit, match=f"Port {port} is in use.* Name another with --port"):
+            lab.server_command(tmp_path, tmp_path / ".course", None, port, browser=False)
