@@ -35,8 +35,6 @@ from autograder.student import (
     quiz,
 )
 
-progress(short=True)
-
 # %%
 def f(x):
     return x**3 / (1 + x**2)
@@ -49,6 +47,8 @@ print("moving x by a tiny h:", estimate)
 # %% tags=["demo"]
 import matplotlib.pyplot as plt
 import torch
+
+progress(short=True)
 
 plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
 plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})

@@ -36,11 +36,11 @@ from autograder.student import (
     quiz,
 )
 
-progress(short=True)
-
 # %% tags=["demo"]
 import matplotlib.pyplot as plt
 import torch
+
+progress(short=True)
 
 
 def leaf(values):
