@@ -22,7 +22,7 @@
 # **Predict:** which is faster, and by what factor? Are the results the same, to the last bit?
 
 # %%
-from autograder.student import check_gradients, hints, quiz, start_lesson
+from autograder.student import check_gradients, hints, predict, quiz, start_lesson
 
 # %% tags=["engine"]
 import collections
@@ -514,6 +514,7 @@ expect(["v1 = multiply(v0, 4.0)"], lambda x: x * x.trace.asarray(4.0))
 # Now run the engine on such an array. It is the polynomial again, forward and then backward, and nothing is computed. **Predict** how many steps the backward pass has.
 
 # %%
+predict("How many steps has the backward pass?")
 trace = Trace((1_000_000,))
 x = MiniTensor(trace.array(), requires_grad=True)
 y = horner(x)
@@ -779,6 +780,14 @@ assert np.allclose(found, wide + 1), "an input may be a view, such as a transpos
 # A recording can be used again for other numbers. Is that always right? Here is a function with a switch, with the same trace used for both settings. **Predict** the two lines.
 
 # %%
+predict(
+    "Is the trace right for both settings?",
+    "for both",
+    "only for the one it was recorded with",
+    "for neither",
+)
+
+
 def bent(x, steep):
     if steep:
         return x.tanh() * 10.0
@@ -799,6 +808,9 @@ for steep in (True, False):
 # If the decision depends on *numbers in the array*, your arrays without numbers are an advantage: they raise `Untraceable`. A tracer that runs on real numbers decides, and keeps one branch. PyTorch had such a tool for years, and now warns about it. **Predict** the second line.
 
 # %% tags=["demo"]
+predict("What does the recording give for -1, -1, -1?", "[-3, -3, -3]", "[-2, -2, -2]", "an error")
+
+
 def by_its_mean(x):
     return x * 3 if x.mean() > 0 else x - 1
 
@@ -1113,6 +1125,7 @@ credit
 # Now compare the gradient with the engine's and PyTorch's, then the time, and what is kept between forward and backward. **Predict** the last two lines.
 
 # %% tags=["demo"] items="129"
+predict("How many times as much does the engine keep for the backward pass?")
 points, cotangents = np.random.default_rng(4).normal(size=(2, 1_000_000))
 
 
@@ -1145,6 +1158,7 @@ for name, function in (("engine", horner), ("fused", fast)):
 # Your compiler now gets four functions of a million numbers. **Predict** for each: recorded or not, and how much faster?
 
 # %% tags=["demo"]
+predict("How many of the four functions are recorded?", "0", "1", "2", "3", "4")
 functions = {
     "a polynomial": lambda x: 1.0 + x + x * x * 0.5 + x * x * x * 0.125,
     "five tanh": lambda x: x.tanh().tanh().tanh().tanh().tanh(),
@@ -1172,6 +1186,9 @@ for name, function in functions.items():
 # PyTorch's compiler does the same three things: it **captures** the operations, it sets **guards**, and it hands the captured graph to a **backend** that writes one program for several operations. The usual backend needs a C++ compiler or a graphics card, and time; any function can be a backend, though. The next one prints the graph it gets and runs it unchanged. You can compile a model without changing it. **Predict** how often the cell prints "captured", and whether the results are right.
 
 # %% tags=["demo"] items="130"
+predict("How often is \"captured\" printed?")
+
+
 def show(graph, example_inputs):
     """A backend that only prints the graph."""
     nodes = [node for node in graph.graph.nodes if node.op not in ("placeholder", "output")]
@@ -1465,6 +1482,9 @@ print(device_of(np.ones(3)), device_of(a), moved(np.ones(3), remote), moved(a, n
 # And what if the inputs of an operation are in different places? A library *could* copy silently. That would be a trap: a copy between devices often costs more than the operation. So PyTorch usually refuses. **Predict** which of these lines fail. (`meta` is a device of PyTorch that every computer has: its tensors have a shape but no numbers.)
 
 # %% tags=["demo"] items="116"
+predict("How many of the lines fail?")
+
+
 def result_of(text):
     values = {"here": torch.ones(3), "there": torch.ones(3, device="meta")}
     values |= {"number_here": torch.tensor(2.0), "number_there": torch.tensor(2.0, device="meta")}
@@ -1749,6 +1769,7 @@ credit
 # Here are the same lines in PyTorch, on `meta`, and a trap: `w` is a leaf. **Predict:** is `w.to(...)` one? Where does its gradient arrive?
 
 # %% tags=["demo"] items="116"
+predict("Is w.to(...) a leaf?", "yes", "no")
 w, w_torch = MiniTensor(np.ones(3), requires_grad=True), torch.ones(3, requires_grad=True)
 for name, tensor, place in (("yours", w, "remote"), ("PyTorch", w_torch, "meta")):
     node, is_leaf = tensor.to(place).grad_fn.name(), tensor.to(place).is_leaf
@@ -1813,6 +1834,7 @@ print("index", tried(lambda x: Pick.apply(x, index=(0, slice(None)))))
 # Here is a whole training run on the other device: 200 steps of a regression. **Predict** how many bytes are copied to the host.
 
 # %%
+predict("How many bytes are copied to the host?")
 generator = np.random.default_rng(3)
 inputs = generator.normal(size=(50, 4))
 goals = inputs @ np.array([[1.0], [-2.0], [0.5], [3.0]])

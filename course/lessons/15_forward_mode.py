@@ -24,10 +24,11 @@
 # %% tags=["demo"]
 import os
 
+predict("How many passes does each direction need for the first function?")
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # steadier times; NumPy is not loaded yet
 
 # %%
-from autograder.student import check_tangents, hints, quiz, start_lesson
+from autograder.student import check_tangents, hints, predict, quiz, start_lesson
 
 # %% tags=["engine"]
 import numpy as np
@@ -79,6 +80,7 @@ start_lesson()
 # %%
 from numpy.polynomial import Polynomial
 
+predict("What are the coefficients of (5 + ε)³?")
 moving = Polynomial([5.0, 1.0])  # 5 + 1 ε
 print("(5 + ε)**3       ", (moving**3).coef)
 print("(5 + ε)*(5 + ε)  ", (moving * moving).coef)
@@ -494,6 +496,12 @@ def bumpy(x):
     return (x * x).tanh() * x.exp() / (x + 2)
 
 
+predict(
+    "How large is the error of the dual number?",
+    "about 1e-8",
+    "about 1e-12",
+    "about 1e-16 or 0",
+)
 point = 0.7
 right = bumpy_slope(point)
 steps = np.logspace(-14, 0, 57)
@@ -759,6 +767,12 @@ print("graphs in PyTorch:", theirs[1].grad_fn, primal.grad_fn)
 # Forward and backward share no code in your notebook, only the mathematics. For a direction `v` and a cotangent `w`, the numbers `w · (J v)` and `(w J) · v` are equal. The left one takes a pass forward, the right one a pass backward. **Predict** the difference, and write down which mistake in a rule could make both wrong in the same way.
 
 # %% tags=["demo"]
+predict(
+    "How large is the difference of the two numbers?",
+    "0 or about 1e-16",
+    "about 1e-8",
+    "about 1e-4",
+)
 weights_of_sum = draw.normal(size=4)
 forward_number = (weights_of_sum * mine[1]).sum()
 
@@ -796,6 +810,13 @@ def deep(x, depth):
     return x
 
 
+predict(
+    "Which curve grows with the number of layers?",
+    "backward's",
+    "the Dual's",
+    "both",
+    "neither",
+)
 entries = np.linspace(-1, 1, 50_000)
 depths = (1, 2, 4, 8, 16, 32)
 
@@ -1020,6 +1041,12 @@ try_jacobians(lambda x: x * x.sum(), X, X.sum() * np.eye(3) + X[:, None])
 # Which mode is faster? Here are five networks with the same number of entries in the Jacobian, from 1 input and 256 outputs to 256 inputs and 1 output. **Predict** the faster mode in each line.
 
 # %% tags=["demo"] items="4 5"
+predict(
+    "Which mode is faster for 16 inputs and 16 outputs?",
+    "forward",
+    "reverse",
+    "they are alike",
+)
 for inputs, outputs in ((1, 256), (4, 64), (16, 16), (64, 4), (256, 1)):
     function, point = small_network(inputs, outputs)
     forward = 1000 * seconds(lambda: jacobian_forward(function, point), rounds=3)
@@ -1039,6 +1066,7 @@ forward_or_reverse(inputs=64, outputs=1)
 # Before you choose, ask **what is wanted**. Most often it is not the Jacobian. **Predict** the three times, for 256 inputs and 256 outputs: the whole Jacobian, one Jacobian-vector product, one vector-Jacobian product.
 
 # %% tags=["demo"] items="5"
+predict("How many times as long as one product does the whole Jacobian take?")
 function, point = small_network(256, 256)
 direction, leaf = np.ones(256), MiniTensor(point, requires_grad=True)
 for name, action in (
@@ -1163,6 +1191,8 @@ progress()
 # %% tags=["demo"] items="gap:jvp_vmap"
 from torch.utils._python_dispatch import TorchDispatchMode
 
+predict("How many operations run when all 64 columns go at once?")
+
 
 class CountOperations(TorchDispatchMode):
     """Counts the operations that PyTorch runs inside the block."""
@@ -1210,6 +1240,12 @@ print("difference", (looped() - batched()).abs().max().item())
 # A stack of `k` tangents lies in a new axis at the **end**: for a value of shape `(2, 3)` the tangents have shape `(2, 3, k)`. What would happen if you did nothing? **Predict.**
 
 # %%
+predict(
+    "What happens with 3 tangents if you do nothing?",
+    "a right result",
+    "a wrong result without a message",
+    "an error",
+)
 for count in (1, 3):
     try:
         print(Dual([1.0, 2.0, 3.0], np.ones((3, count))) * np.array([1.0, 10.0, 100.0]))
@@ -1486,6 +1522,7 @@ try_rule(
 # Now take a loss with 256 inputs. Compare three methods on your engine with two of PyTorch: `jacfwd` is `vmap` over passes forward, `jacrev` is `vmap` over passes backward. **Predict** the order.
 
 # %% tags=["demo"] items="5 F35 gap:jvp_vmap"
+predict("Which method is the fastest?")
 function, point = small_network(256, 1)
 function_torch, point_torch = small_network(256, 1, torch.tensor)
 tables = []
@@ -1556,6 +1593,7 @@ print(
 # **Predict** on paper: what is the inner slope? So what is `f(x)`, and its slope at 1? Then run it.
 
 # %%
+predict("What is the slope of f at 1?")
 print("f(1):          ", 1.0 * slope_with_pairs(lambda y: 1.0 + y, 1.0))
 print(
     "slope of f at 1:", slope_with_pairs(lambda x: x * slope_with_pairs(lambda y: x + y, 1.0), 1.0)
@@ -1736,6 +1774,7 @@ try_slope("both factors move", lambda x: (x + 1.0) * (x * x), 2.0, 16.0)
 # %% tags=["demo"] items="F35 gap:jvp_vmap"
 import torch.autograd.forward_ad as forward_ad
 
+predict("Which of the two interfaces gives 1?", "the functions (jvp)", "forward_ad, nested", "both")
 unit = torch.tensor(1.0, dtype=torch.float64)
 
 
@@ -1761,6 +1800,9 @@ except RuntimeError as error:
 # Nesting the two *modes* is very useful. The second derivatives of a loss with `n` weights make a table of `n` by `n`. Often its product with one direction is enough: how does the **gradient** change when the weights move along `v`? That is a pass forward through the program that computes the gradient, and no table. **Predict**, for 400 weights, how much more the table costs: in operations, and in time.
 
 # %% tags=["demo"] items="4 gap:jvp_vmap"
+predict("How many times the operations of one product does the table need?")
+
+
 def bent_loss(w):
     return ((w * w).tanh() * w.roll(1)).sum()
 
