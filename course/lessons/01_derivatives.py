@@ -59,8 +59,6 @@ from helpers_01 import leaf, plot_errors, plot_losses, steps_until_revival
 from torch import nn
 from torch.autograd import gradcheck
 
-progress(short=True)
-
 plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
 plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
 torch.set_num_threads(1)  # the networks are too small to share the work
@@ -673,13 +671,6 @@ credit
 # Look at the neuron of the docstring twice, with `b = -1.5` and with `b = -3`. **Predict** what training does to each.
 
 # %% tags=["demo"]
-predict(
-    "With b = -1.5 and b = -3: which of the two neurons can training still move?",
-    "both",
-    "only the first",
-    "only the second",
-    "neither",
-)
 predict("Which can training still move?", "both", "only b = -1.5", "only b = -3", "neither")
 
 
@@ -929,12 +920,6 @@ print("relative error:", relative_error(hasty_gradient(positive_points), moved))
 # Agreement to ten digits. **Predict** what happens at points of both signs.
 
 # %% tags=["demo"]
-predict(
-    "At points of both signs, the hand-written gradient is",
-    "right",
-    "wrong at one point",
-    "wrong at the negative points",
-)
 predict("The hasty gradient is", "right", "wrong at one point", "wrong at the negative points")
 mixed_points = np.array([0.5, -1.0, 2.0, -3.5])
 moved = numerical_gradient(sum_of_abs, mixed_points)

@@ -24,7 +24,6 @@
 # %% tags=["demo"]
 import os
 
-predict("How many passes does each direction need for the first function?")
 os.environ["OPENBLAS_NUM_THREADS"] = "1"  # steadier times; NumPy is not loaded yet
 
 # %%
@@ -42,6 +41,7 @@ from mini_autograd.widgets import explore, forward_or_reverse
 
 # %% tags=["demo"] items="4 5 F35"
 torch.set_num_threads(1)
+predict("How many passes does each direction need for the first function?")
 places = torch.linspace(0, 6, 200, dtype=torch.float64)
 
 
