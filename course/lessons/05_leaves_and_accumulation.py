@@ -1481,7 +1481,6 @@ print(f"never cleared, difference from PyTorch: {np.abs(forgotten - without_zero
 # %% [markdown] items="55 F1"
 # They are equal, to the last bit. The parameters roll down the loss like a ball, and nothing ever slows the ball down. With a small learning rate a rolling ball is faster than a careful walker. That explains the first picture. At the bottom the ball keeps swinging. By itself it only keeps its energy, so the claim "without zeroing, gradients grow exponentially" is false as stated.
 #
-predict("Which of the four runs explode?")
 # Then why does everybody fear this mistake? Because in real training something keeps **pushing** the ball. With mini-batches the landscape changes at each step. With momentum in the optimizer there are two running sums, one inside the other. **Predict** which runs explode. It is a linear regression with noise-free targets: the best loss is 0. The helper `distances` trains it by hand and says how far the weights are from the best ones. Unless it clears, it adds each fresh gradient to the sum of all before.
 
 # %% tags=["demo"] items="F1 55"

@@ -294,7 +294,7 @@ def zeroed(x: Any, mask: Any) -> Any:
     It is done with the bits of the numbers, as NumPy's `where` takes up to ten times as long on signs at random.
     """
     if type(x) is not np.ndarray:
-        return array_module(x).where(mask, 0.0, x)[()]
+        return np.where(mask, 0.0, x).astype(x.dtype, copy=False)[()]
     bits = mask.astype(f"i{x.itemsize}")
     bits -= 1  # now 0 where the mask holds, and elsewhere -1, which has all bits set
     bits &= x.view(bits.dtype)

@@ -172,7 +172,7 @@ PLANTED = [
         "",
         "        output.requires_grad, output.grad_fn = True, ctx",
         "        output.requires_grad, output.grad_fn = True, ctx\n        output.retain_grad()",
-        ("test_record", KEEPS),
+        (KEEPS,),
     ),
     Planted(
         "lines for constants",

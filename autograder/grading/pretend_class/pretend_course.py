@@ -43,14 +43,14 @@ WRITTEN = ("autograded", "feedback", "gradebook.db", "gradebook.db-journal", ".a
 
 
 def make_course(root: Path, lesson: Path) -> Path:
-    """A fresh course directory with one lesson built and released. Returns the instructor's notebook."""
+    """A fresh course with one lesson of another course, built and released. Returns the instructor's notebook."""
     if root.exists():
         if not (root / CONFIG_FILE).exists():
             raise CourseError(f"{root} is not a course that an earlier run has made, so it is left alone.")
         shutil.rmtree(root)
     root.mkdir(parents=True)
     (root / CONFIG_FILE).write_text(CONFIGURATION)
-    notebook = build_lesson(lesson, root)
+    notebook = build_lesson(lesson, root, files_of=lesson.parents[1])
     with open_course(root) as course:
         generate_assignment(course, lesson.stem)
     return notebook

@@ -56,12 +56,14 @@ def styles(path: Path) -> dict[str, dict[str, str]]:
     return found
 
 
-def build_lesson(path: Path, course_dir: Path) -> Path:
-    """Write course_dir/source/NN_name/NN_name.ipynb (and the files it needs). Returns the notebook's path."""
+def build_lesson(path: Path, course_dir: Path, files_of: Path | None = None) -> Path:
+    """Write course_dir/source/NN_name/NN_name.ipynb, and the files that the lesson needs, from that course or from the
+    course `files_of`. Returns the notebook's path.
+    """
     path = Path(path)
     notebook = assemble(path)
     folder = Path(course_dir) / "source" / path.stem
-    place_files(path, Path(course_dir), folder)
+    place_files(path, Path(files_of or course_dir), folder)
     target = folder / f"{path.stem}.ipynb"
     write_if_changed(target, notebook_text(notebook))
     return target

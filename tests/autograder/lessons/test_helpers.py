@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import sys
 from collections.abc import Callable
 from pathlib import Path
 
@@ -162,6 +163,7 @@ def test_the_next_lesson_tries_the_own_engine_with_the_helpers_of_its_lesson(
     for text in sorted((engines / "lessons").glob("*.py")):
         Workspace(desk).deliver(text, engines)
     monkeypatch.setattr(engine_file, "LAST", [])
+    monkeypatch.delitem(sys.modules, "helpers_02", raising=False)  # another course's, which another test has imported
     monkeypatch.chdir(desk / "03_more")
     first = desk / "02_numbers" / "02_numbers.ipynb"
     first.write_text(notebook_text(without_marks(solved_release(assemble(engines / "lessons" / "02_numbers.py")))))
