@@ -64,7 +64,7 @@ CLASS = (
         "operands swapped in the product",
         edits=(Edit(ADD, "return grad * b.data, grad * a.data", "return grad * a.data, grad * b.data"),),
         bug="operands_swapped",
-        touches=("test_add_and_multiply",),
+        touches=("test_add_and_multiply", "test_backward"),
     ),
     Pretender(
         "dora",

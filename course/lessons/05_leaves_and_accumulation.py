@@ -1931,12 +1931,6 @@ print([parameter.requires_grad for parameter in model.parameters()])
 predict(
     "What does w do at a learning rate of 0.1, never cleared?",
     "it comes to rest",
-    "it keeps swinging",
-    "it explodes",
-)
-predict(
-    "What does w do at a learning rate of 0.1, never cleared?",
-    "it comes to rest",
     "it swings forever",
     "it explodes",
 )

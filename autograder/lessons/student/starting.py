@@ -298,7 +298,7 @@ def _silently() -> Iterator[None]:
 @contextlib.contextmanager
 def _importable(folder: Path) -> Iterator[None]:
     """While inside, the helpers of the lesson before can be imported: its checks may use them."""
-    sys.path.append(str(folder))
+    sys.path.insert(0, str(folder))  # before all else of that name
     try:
         yield
     finally:
