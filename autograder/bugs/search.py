@@ -11,7 +11,7 @@ from itertools import compress
 from autograder.bugs.bug import Bug, Variant
 from autograder.bugs.orders import Order, distinct
 from autograder.runs.reference_patch import OPERATOR_DECOMPOSITIONS
-from autograder.runs.replay import Evidence, Plant, Replays, graph_of
+from autograder.runs.replay import Evidence, Plant, RecordedGraph, Replays, graphs_of
 
 
 @dataclass(frozen=True)
@@ -30,9 +30,13 @@ class Search:
 
     def __init__(self) -> None:
         self.replays = Replays()
-        self.graph = cache(graph_of)
+        self._graphs = cache(graphs_of)
         self.variants = cache(self._variants)
         self._distinct_orders = cache(self._find_distinct_orders)
+
+    def graph(self, entry: Evidence, decomposition: int) -> RecordedGraph:
+        """What the reference records for an expression, in an operator decomposition."""
+        return self._graphs(entry)[decomposition]
 
     def _variants(self, entry: Evidence, decomposition: int, bug: Bug, partial: bool = False) -> list[Variant]:
         """The ways of planting a bug in an expression, the same ones at every call; each order of visits once."""

@@ -40,7 +40,7 @@ from autograder.localize.raised import freed_too_early
 from autograder.localize.returned import misfit
 from autograder.localize.rule_patterns import pattern
 from autograder.localize.subexpressions import Part, Trial, between, expanded, needed, single, try_parts
-from autograder.localize.tracing import Step, Trace, Value, trace
+from autograder.localize.tracing import Step, Trace, Value, traces_of
 from autograder.runs.answers import INPUT_CHANGED, WRONG_TYPE, Problem
 from autograder.runs.engines import Draw
 from autograder.runs.expected import Expected
@@ -116,20 +116,7 @@ def _size(draw: Draw) -> int:
 def _traces(program: Program, expected: Sequence[Expected], first: int) -> list[Trace]:
     """Traces of the draw that failed and of some others on which the expression does the same."""
     order = [first, *(number for number in range(len(expected)) if number != first)]
-    found: list[Trace] = []
-    for number in order:
-        entry = trace(program, expected[number].draw)
-        if entry is None:
-            return found
-        if not found or (entry.steps == found[0].steps and _shapes(entry) == _shapes(found[0])):
-            found.append(entry)
-        if len(found) == MOST_DRAWS:
-            break
-    return found
-
-
-def _shapes(entry: Trace) -> list[tuple[int, ...]]:
-    return [array.shape for array in entry.arrays]
+    return traces_of(program, [expected[number].draw for number in order], MOST_DRAWS)
 
 
 def _in_an_operation(engine: Any, wrong: Sequence[Trial], forward: bool) -> Place:
@@ -233,7 +220,7 @@ def _on_squares(engine: Any, first: Trial) -> Trial | None:
 
 def _alone(trial: Trial) -> Diagnosis:
     """The bug that explains an operation by itself."""
-    return diagnose_all([Evidence(trial.part.program(), trial.expected, trial.comparison.runs, False)])
+    return diagnose_all([Evidence(trial.part.program, trial.expected, trial.comparison.runs, False)])
 
 
 def _described(

@@ -9,16 +9,17 @@ import ast
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from autograder.localize.tracing import Step, Trace, Value
 from autograder.runs import engine_protocol
-from autograder.runs.answers import Comparison, compare
+from autograder.runs.answers import Comparison, compare_on_draws
 from autograder.runs.engines import Draw, run_where_it_lives
 from autograder.runs.errors import LessonError
-from autograder.runs.expected import Expected, answers_by_reference, expected_of_draws
+from autograder.runs.expected import Expected
 from autograder.runs.methods import NAMES
 from autograder.runs.programs import Program, program_of_steps
 
@@ -41,6 +42,7 @@ class Part:
     origin: str = ""
     inner: tuple[tuple[str, str], ...] = ()
 
+    @cached_property
     def program(self) -> Program:
         return program_of_steps(
             self.text(), self.sent_steps(), self.names, any(step.name in NAMES for step in self.steps)
@@ -99,11 +101,7 @@ def _trial(part: Part, answer: Any) -> Trial | None:
     if answer.get("plain") is True:
         part = replace(part, draws=tuple(replace(draw, cotangent=None, again=None) for draw in part.draws))
     try:
-        expected = answers_by_reference(part.program(), part.draws)
-        comparison = compare(answer, expected, part.names)
-        if comparison.problem is not None:
-            expected = expected_of_draws(part.program(), part.draws)
-            comparison = compare(answer, expected, part.names)
+        expected, comparison = compare_on_draws(answer, part.program, part.draws)
     except LessonError:
         return None
     nodes = answer.get("nodes")

@@ -82,25 +82,44 @@ class Trace:
         """A draw in the dtype of the check, for a part that gets these arrays."""
         return Draw.in_dtype(self.dtype, arrays, cotangent)
 
+    def is_like(self, other: Trace) -> bool:
+        """Whether the steps, and the shapes of all arrays, are the same."""
+        shapes = [[array.shape for array in entry.arrays] for entry in (self, other)]
+        return self.steps == other.steps and shapes[0] == shapes[1]
+
 
 class Untraceable(Exception):  # noqa: N818
     """The expression does something that cannot be noted."""
 
 
-def trace(program: Program, draw: Draw) -> Trace | None:
-    """What the expression does on that draw, or None where that cannot be told."""
+def traces_of(program: Program, draws: Sequence[Draw], most: int) -> list[Trace]:
+    """What the expression does on the first draw and on others on which it does the same, at most so many in all. It
+    ends before a draw of which that cannot be told, so it is empty where that is the first.
+    """
+    found: list[Trace] = []
+    with reference_methods(), np.errstate(all="ignore"):
+        for draw in draws:
+            entry = _trace(program, draw)
+            if entry is None:
+                break
+            if not found or entry.is_like(found[0]):
+                found.append(entry)
+            if len(found) == most:
+                break
+    return found
+
+
+def _trace(program: Program, draw: Draw) -> Trace | None:
     leaves = REFERENCE.leaves(draw)
     recorder = Recorder(leaves)
     try:
-        with reference_methods(), np.errstate(all="ignore"):
-            output = program.function(*(Traced(recorder, number) for number in range(len(leaves))))
-            if not isinstance(output, Traced) or output.number < len(leaves):
-                return None
-            for tensor in recorder.values:
-                if tensor.requires_grad and not tensor.is_leaf:
-                    tensor.retain_grad()
-            result = recorder.values[output.number]
-            REFERENCE.start_backward(result, draw.seed(tuple(result.shape)))
+        output = program.function(*(Traced(recorder, number) for number in range(len(leaves))))
+        if not isinstance(output, Traced) or output.number < len(leaves):
+            return None
+        for tensor in recorder.values:
+            if tensor.requires_grad and not tensor.is_leaf:
+                tensor.retain_grad()
+        REFERENCE.start_draw(recorder.values[output.number], draw)
     except Exception:
         return None
     return Trace(

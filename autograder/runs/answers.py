@@ -16,8 +16,8 @@ import numpy as np
 
 from autograder.runs.comparison import Worst, explained, most_wrong, within, worst_element
 from autograder.runs.engine_protocol import run_programs
-from autograder.runs.engines import Run, run_where_it_lives
-from autograder.runs.expected import Expected
+from autograder.runs.engines import Draw, Run, run_where_it_lives
+from autograder.runs.expected import Expected, answers_by_reference, expected_of_draws
 from autograder.runs.inputs import Array
 from autograder.runs.programs import Program
 
@@ -101,6 +101,18 @@ def compared_on(engine: Any, programs: Sequence[Program], expected: Sequence[Seq
         compare(answer, entries, program.arguments)
         for program, entries, answer in zip(programs, expected, answers, strict=True)
     ]
+
+
+def compare_on_draws(answer: Any, program: Program, draws: Sequence[Draw]) -> tuple[tuple[Expected, ...], Comparison]:
+    """What is expected of a program on these draws, and the answer compared with it. What agrees with the reference is
+    right; only what does not is worth the other routes. Raises LessonError where the program does not run.
+    """
+    expected = answers_by_reference(program, draws)
+    comparison = compare(answer, expected, program.arguments)
+    if comparison.problem is None:
+        return expected, comparison
+    expected = expected_of_draws(program, draws)
+    return expected, compare(answer, expected, program.arguments)
 
 
 def compare(answer: Any, expected: Sequence[Expected], arguments: Sequence[str]) -> Comparison:

@@ -103,6 +103,10 @@ class ReferenceEngine:
     def start_backward(self, output: ma.Tensor, gradient: Array) -> None:
         output.backward(ma.tensor(gradient, dtype=ma.float64))
 
+    def start_draw(self, output: ma.Tensor, draw: Draw) -> None:
+        """The first backward call of a draw."""
+        self.start_backward(output, draw.seed(tuple(output.shape)))
+
 
 class TorchEngine:
     """PyTorch on the CPU in float64."""

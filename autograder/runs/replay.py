@@ -20,7 +20,7 @@ from autograder.runs.engines import REFERENCE, Draw, Run
 from autograder.runs.expected import Expected
 from autograder.runs.inputs import Array
 from autograder.runs.programs import Program
-from autograder.runs.reference_patch import arithmetic
+from autograder.runs.reference_patch import OPERATOR_DECOMPOSITIONS, arithmetic
 from mini_autograd.graph.backward import reachable
 from mini_autograd.graph.function import AccumulateGrad, Function, GraphRoot
 
@@ -131,8 +131,12 @@ def _allowed(entry: Evidence, number: int) -> list[float]:
     return [float(np.max(array)) for array in entry.expected[number].tolerance.gradients]
 
 
-def graph_of(entry: Evidence, decomposition: int) -> RecordedGraph:
-    """The graph that the reference records for an expression, in that operator decomposition."""
+def graphs_of(entry: Evidence) -> tuple[RecordedGraph, ...]:
+    """The graphs that the reference records for an expression, one for each operator decomposition."""
+    return tuple(_graph_of(entry, decomposition) for decomposition in range(len(OPERATOR_DECOMPOSITIONS)))
+
+
+def _graph_of(entry: Evidence, decomposition: int) -> RecordedGraph:
     with arithmetic(decomposition):
         leaves = REFERENCE.leaves(entry.expected[0].draw)
         root = GraphRoot((entry.program.function(*leaves).gradient_edge,))
@@ -148,7 +152,7 @@ def _run(program: Program, draw: Draw) -> Run:
     leaves = REFERENCE.leaves(draw)
     output = program.function(*leaves)
     value = np.asarray(output.array)
-    REFERENCE.start_backward(output, draw.seed(value.shape))
+    REFERENCE.start_draw(output, draw)
     gradients = [_gradient(leaf) for leaf in leaves]
     after = [(n, np.array(leaf.array)) for n, leaf in enumerate(leaves)]
     changed = tuple((n, array) for n, array in after if not np.array_equal(array, draw.inputs[n]))

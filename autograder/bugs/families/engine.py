@@ -16,7 +16,7 @@ import numpy as np
 from autograder.bugs import orders
 from autograder.bugs.bug import Bug, Plant, Variant, in_orders
 from autograder.bugs.families.shares import local, slope
-from autograder.runs.reference_patch import OPERATIONS, Call, Rule, engine_changed, patched, wrong_rules
+from autograder.runs.reference_patch import OPERATIONS, Call, Rule, all_patched, engine_changed, wrong_rules
 from mini_autograd.graph import backward as engine
 from mini_autograd.graph.function import AccumulateGrad, Function, tensor_of
 
@@ -152,9 +152,8 @@ def _visiting_again(last_first: bool) -> Plant:
                     waiting[0][node] = sums[node]
                 yield node
 
-        with ExitStack() as stack:
-            stack.enter_context(patched(Function, {"release": lambda self: None}))
-            stack.enter_context(engine_changed(accumulate=accumulate, topological_order=order))
+        keeping = (Function, {"release": lambda self: None})
+        with all_patched([keeping, (engine, {"accumulate": accumulate, "topological_order": order})]):
             yield
 
     return plant
@@ -329,9 +328,7 @@ saved_value_changed = Bug(
 
 @contextmanager
 def _writing_into_input(names: Sequence[str]) -> Iterator[None]:
-    with ExitStack() as stack:
-        for name in names:
-            stack.enter_context(patched(OPERATIONS[name], {"forward": staticmethod(_in_place_forward(name))}))
+    with all_patched([(OPERATIONS[name], {"forward": staticmethod(_in_place_forward(name))}) for name in names]):
         yield
 
 
