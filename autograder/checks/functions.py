@@ -163,7 +163,7 @@ def _checked(
     lines: tuple[Line, ...] = (_line(answers, calls, names, context.hidden, gradients),)
     if gradients and len(names) > 1 and not lines[0].passed:
         lines = _lines_per_gradient(answers, calls, names, context.hidden) or lines
-    slipped = not context.hidden and not all(line.passed for line in lines)
+    slipped = context.explained and not context.hidden and not all(line.passed for line in lines)
     return Report(
         title="Hidden check" if context.hidden else title,
         lines=lines,

@@ -87,7 +87,7 @@ def _report(
         compared=() if hidden else _compared(outcomes),
         hidden=hidden,
         on_the_graph=None if context.graded else partial(_on_the_graph, engine, outcomes),
-        **_cause(engine, outcomes, hidden),
+        **(_cause(engine, outcomes, hidden) if context.explained else {}),
     )
 
 

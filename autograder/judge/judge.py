@@ -91,8 +91,9 @@ def judge_notebook(
     seeds the inputs of gradient checks, `files` is a folder of files that the notebook may read. Raises
     SandboxUnavailable where student code cannot be isolated, unless `unsafe`, or where a sandbox does not start;
     otherwise every test cell gets a verdict, whatever the notebook holds. With `points_only` nobody will look at the
-    outputs, so that one run is enough. `inside` names test cells that run in the submission's process. `helpers` is a
-    folder of the instructor's with modules that tests import. `student` is who has handed the notebook in.
+    outputs, so that one run is enough, and no cause of a wrong answer is looked for. `inside` names test cells that run
+    in the submission's process. `helpers` is a folder of the instructor's with modules that tests import. `student` is
+    who has handed the notebook in.
     """
     isolation = "none: the instructor asked for it" if unsafe else isolation_in_force()
     began = time.monotonic()
@@ -106,7 +107,7 @@ def judge_notebook(
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(TrustedPath(helpers))
-        stack.enter_context(check_context(student=student))
+        stack.enter_context(check_context(student=student, explained=not points_only))
         within = run_inside(notebook, started(), inside) if inside else []
         if within and _is_all_there(notebook, within):
             scored = shown = within

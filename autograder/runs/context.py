@@ -16,13 +16,15 @@ from typing import Any
 @dataclass(frozen=True)
 class CheckContext:
     """`seed` draws the inputs (None: a fixed seed per expression); `hidden` keeps inputs and numbers off the cards;
-    `student` is who has handed in what is graded, where that is known.
+    `student` is who has handed in what is graded, where that is known. `explained`: the causes of wrong answers are
+    looked for, which takes longer than finding that they are wrong.
     """
 
     seed: int | None = None
     graded: bool = False
     hidden: bool = False
     student: str | None = None
+    explained: bool = True
     reports: list[Any] = field(default_factory=list)
 
 
@@ -61,14 +63,17 @@ def check_context(
     graded: bool = False,
     hidden: bool = False,
     student: str | None = None,
+    explained: bool | None = None,
     reports: list[Any] | None = None,
 ) -> Iterator[CheckContext]:
     """Run checks with the given seed and secrecy. Yields the context, whose `reports` grow as checks finish.
 
-    If no student is given, it is that of the context around this one.
+    Where `student` or `explained` is not given, it is that of the context around this one.
     """
-    student = current().student if student is None else student
-    context = CheckContext(seed, graded, hidden, student, [] if reports is None else reports)
+    around = current()
+    student = around.student if student is None else student
+    explained = around.explained if explained is None else explained
+    context = CheckContext(seed, graded, hidden, student, explained, [] if reports is None else reports)
     token = _CURRENT.set(context)
     try:
         yield context
