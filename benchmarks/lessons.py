@@ -2,7 +2,8 @@
 
 `python -m benchmarks.lessons` counts exercises, points, quiz questions, lines and minutes (by the formula of
 benchmarks/reading_time.py), runs each solved notebook in a real kernel, and gives every mistake that the tests in
-tests/course plant in the solutions to the lesson's own test cells. `--quick` only counts.
+tests/course plant in the solutions to the lesson's own test cells. `--quick` only counts. `--mutants` also tries the
+mutants that `autograder audit --mutants` makes of the solutions, which takes half an hour.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict, dataclass
+from itertools import repeat
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -34,14 +36,16 @@ MUCH = 90  # minutes of a core
 FIRST = 8  # minutes before the first exercise
 STRETCH = 15  # minutes between two
 GIVEN = 250  # lines of given code in a core
+MUTANTS = 60  # of a lesson
 
 
 @dataclass(frozen=True)
 class Figures:
     """One line. `given` and `written` are lines of code of the core, and `core`, `further`, `first` (before the first
     exercise) and `stretch` (the longest between two) minutes. `ease` is Flesch's figure. `statements` on PyTorch and
-    NumPy are run by tests/course. `bugs` are the planted mistakes, `caught` those that cost points on every test cell
-    that they should; None where nothing was run.
+    NumPy are run by tests/course. `styles` are other right solutions of an exercise, the fewest that one has. `bugs`
+    are the planted mistakes, `caught` those that cost points on every test cell that they should. Of the `mutants`,
+    `listed` keep full marks for a reason that is listed, `survivors` without one. None: not run.
     """
 
     lesson: str
@@ -57,14 +61,18 @@ class Figures:
     stretch: float
     ease: float
     statements: int
+    styles: int
     bugs: int
     caught: int | None = None
+    mutants: int | None = None
+    listed: int | None = None
+    survivors: int | None = None
     seconds: float | None = None
     failed_cells: int | None = None
 
 
-def figures(text: Path, quick: bool) -> Figures:
-    """Count one lesson, and run it unless `quick`."""
+def figures(text: Path, quick: bool, mutants: bool) -> Figures:
+    """Count one lesson, and run it unless `quick`, with its mutants if asked."""
     from autograder.lessons.build.notebook import assemble
     from autograder.lessons.build.quiz_cells import read_questions
     from autograder.lessons.build.text import read_lesson
@@ -87,13 +95,34 @@ def figures(text: Path, quick: bool) -> Figures:
         stretch=counts.longest_stretch,
         ease=reading_ease(cells),
         statements=statements(text.stem),
+        styles=fewest_styles(text),
         bugs=len(bugs),
     )
     if quick:
         return counted
+    ran = mutants_of(text) if mutants else {}
     seconds, failed = run_solved(assemble(text), text)
     caught = sum(is_caught(text.stem, bug) for bug in bugs)
-    return Figures(**{**asdict(counted), "caught": caught, "seconds": seconds, "failed_cells": failed})
+    ran |= {"caught": caught, "seconds": seconds, "failed_cells": failed}
+    return Figures(**{**asdict(counted), **ran})
+
+
+def mutants_of(text: Path) -> dict[str, Any]:
+    """How many mutants of the solutions were tried, and how many keep full marks, as fields of `Figures`."""
+    from autograder.lessons.commands.audit import try_mutants
+
+    tried = try_mutants(text, MUTANTS)
+    return {"mutants": tried.count, "listed": len(tried.listed), "survivors": len(tried.unlisted)}
+
+
+def fewest_styles(text: Path) -> int:
+    """In how many other ways the exercises of a lesson are solved: of the one with the fewest."""
+    from autograder.lessons.build.notebook import assemble, styles
+    from autograder.notebooks.cells import grade_id, is_code_solution
+
+    given = styles(text).values()
+    exercises = {grade_id(cell) for cell in assemble(text).cells if is_code_solution(cell)}
+    return min(sum(name in style for style in given) for name in exercises if not name.startswith("quiz"))
 
 
 def statements(lesson: str) -> int:
@@ -148,7 +177,10 @@ def show(lines: list[Figures]) -> None:
     )
     console.print(run_table(lines), highlight=False)
     print("\nStatements: what a lesson says about PyTorch or NumPy, and tests/course runs.")
+    print("Styles: other right solutions of an exercise, which get full marks; of the exercise with the fewest.")
     print("Bugs: mistakes that tests/course plants in the solutions as text, caught by the lesson's own test cells.")
+    print("Mutants: changes that a machine makes in the solutions. A listed one keeps full marks for a reason that")
+    print("stands in lessons/survivors; one that survives without a reason has met no test.")
     print("Seconds: the solved notebook in a new kernel, demonstrations included.")
 
 
@@ -176,15 +208,17 @@ def marked(count: float, limit: float) -> str:
 
 def run_table(lines: list[Figures]) -> Table:
     """What lessons hold, and what happened when they were run."""
-    names = ("exercises", "points", "questions", "statements")
-    table = table_of((*names, "bugs caught", "seconds"))
+    names = ("exercises", "points", "questions", "statements", "styles")
+    table = table_of((*names, "bugs caught", "mutants", "seconds"))
     for line in lines:
         caught = f"{'-' if line.caught is None else line.caught} of {line.bugs}"
         seconds = "-" if line.seconds is None else f"{line.seconds:.1f}"
         seconds += f" ({line.failed_cells} cells failed)" if line.failed_cells else ""
-        table.add_row(line.lesson, *(f"{getattr(line, name):g}" for name in names), caught, seconds)
-    sums = (f"{sum(getattr(line, name) for line in lines):g}" for name in names)
-    table.add_row("all", *sums, f"{sum(line.caught or 0 for line in lines)} of {sum(line.bugs for line in lines)}", "")
+        tried = "-" if line.mutants is None else f"{line.mutants} ({line.listed} listed, {line.survivors} survive)"
+        table.add_row(line.lesson, *(f"{getattr(line, name):g}" for name in names), caught, tried, seconds)
+    sums = (f"{sum(getattr(line, name) for line in lines):g}" for name in names[:-1])
+    caught = f"{sum(line.caught or 0 for line in lines)} of {sum(line.bugs for line in lines)}"
+    table.add_row("all", *sums, f"{min(line.styles for line in lines)}", caught, "", "")
     return table
 
 
@@ -200,12 +234,13 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Count and run the lessons.")
     parser.add_argument("lessons", nargs="*", help="such as 02; all by default")
     parser.add_argument("--quick", action="store_true", help="only count, run nothing")
+    parser.add_argument("--mutants", action="store_true", help="also try the mutants of the solutions (half an hour)")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="lessons at a time")
     parser.add_argument("--json", type=Path, help="write the figures to a file as well")
     arguments = parser.parse_args()
     texts = lesson_texts(COURSE, arguments.lessons)
     with ProcessPoolExecutor(arguments.workers, mp_context=get_context("spawn")) as pool:
-        lines = list(pool.map(figures, texts, [arguments.quick] * len(texts)))
+        lines = list(pool.map(figures, texts, repeat(arguments.quick), repeat(arguments.mutants)))
     show(lines)
     if arguments.json:
         arguments.json.write_text(json.dumps([asdict(line) for line in lines], indent=1) + "\n", encoding="utf-8")

@@ -3,7 +3,13 @@
 One change per mutant, found on the syntax tree: an operator exchanged, a term dropped, operands or results swapped, a
 minus sign lost, a constant moved, `+=` made `=`, a comparison made strict or turned round. The judge then gives marks
 to the solved notebook with the mutant in it. A mutant that keeps full marks survives: a test is missing, or the change
-changes nothing (no tool can tell which, so survivors are shown and fail nothing).
+changes nothing. No tool can tell which, so an author lists the second kind with the reason, in
+`lessons/survivors/NN_name.txt`:
+
+    # %% topological_order
+    -    if len(found) > 0:
+    +    if len(found) >= 0:
+    Nothing comes of an empty list either.
 """
 
 from __future__ import annotations
@@ -14,11 +20,13 @@ import difflib
 import random
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 from nbformat import NotebookNode
 
 from autograder.lessons.audit import variants
+from autograder.lessons.build.lesson_files import LessonTextError
 from autograder.lessons.release import without_solutions
 from autograder.notebooks.cells import grade_id, is_code_solution
 
@@ -37,6 +45,65 @@ class Mutant:
         """The changed lines, in the form of a unified diff without its head."""
         lines = difflib.unified_diff(self.original.splitlines(), self.source.splitlines(), lineterm="", n=0)
         return "\n".join(line for line in lines if not line.startswith(("---", "+++", "@@")))
+
+
+@dataclass(frozen=True)
+class Tried:
+    """What became of the mutants of a lesson. `unlisted` survived without a reason; `listed` are the reasons of those
+    that survived with one; `outdated` are listed, though they cost points or can no longer be made.
+    """
+
+    lesson: str
+    count: int
+    unlisted: tuple[Mutant, ...]
+    listed: dict[Mutant, str]
+    outdated: tuple[str, ...]
+
+    @property
+    def passed(self) -> bool:
+        return not self.unlisted and not self.outdated
+
+
+def tried(text: Path, every: Sequence[Mutant], results: Sequence[tuple[Mutant, bool]]) -> Tried:
+    """Compare what survived with what is listed beside a lesson. `every`: all mutants, tried or not."""
+    reasons = listed_survivors(text)
+    survivors = [mutant for mutant, survived in results if survived]
+    killed = {_key(mutant) for mutant, survived in results if not survived}
+    possible = {_key(mutant) for mutant in every}
+    return Tried(
+        text.stem,
+        len(results),
+        tuple(mutant for mutant in survivors if _key(mutant) not in reasons),
+        {mutant: reasons[_key(mutant)] for mutant in survivors if _key(mutant) in reasons},
+        tuple(
+            f"{cell}\n{diff}\n{'this costs points' if (cell, diff) in killed else 'no such change can be made'}"
+            for cell, diff in reasons
+            if (cell, diff) in killed or (cell, diff) not in possible
+        ),
+    )
+
+
+def listed_survivors(text: Path) -> dict[tuple[str, str], str]:
+    """The survivors that are listed beside a lesson: cell and changed lines -> reason. Empty where there is no list."""
+    path = text.parent / "survivors" / f"{text.stem}.txt"
+    found = {}
+    for block in path.read_text("utf-8").split("# %% ")[1:] if path.is_file() else ():
+        cell, *lines = block.strip().splitlines()
+        diff = [line for line in lines if line.startswith(("-", "+"))]
+        reason = " ".join(line.strip() for line in lines[len(diff) :])
+        if not diff or not reason:
+            raise LessonTextError(f"{path.name}: {cell}: changed lines (- and +) and then the reason are wanted")
+        found[cell.strip(), "\n".join(diff)] = reason
+    return found
+
+
+def as_listed(mutant: Mutant, reason: str) -> str:
+    """A block for the list of survivors."""
+    return f"# %% {mutant.cell}\n{mutant.diff()}\n{reason}\n"
+
+
+def _key(mutant: Mutant) -> tuple[str, str]:
+    return mutant.cell, mutant.diff()
 
 
 OPERATORS: dict[type[ast.operator], type[ast.operator]] = {
@@ -123,18 +190,23 @@ def mutants_of(cell: str, source: str, stub: str = "") -> Iterator[Mutant]:
             yield Mutant(cell, line, what, original, text)
 
 
-def mutants_in(notebook: NotebookNode, most: int | None = None) -> list[Mutant]:
-    """The mutants of all solution cells of a solved notebook; a seeded choice where there are more than `most`."""
+def mutants_in(notebook: NotebookNode) -> list[Mutant]:
+    """The mutants of all solution cells of a solved notebook."""
     stubs = {grade_id(cell): cell.source for cell in without_solutions(notebook).cells}
     found: list[Mutant] = []
     for cell in notebook.cells:
         if is_code_solution(cell) and not _only_answers(cell.source):
             name = grade_id(cell)
             found += mutants_of(name, cell.source, stubs.get(name, ""))
-    if most is None or len(found) <= most:
-        return found
-    chosen = set(random.Random(0).sample(range(len(found)), most))
-    return [mutant for number, mutant in enumerate(found) if number in chosen]
+    return found
+
+
+def chosen_among(mutants: Sequence[Mutant], most: int) -> list[Mutant]:
+    """All of them, or a seeded choice where there are more than `most`."""
+    if len(mutants) <= most:
+        return list(mutants)
+    chosen = set(random.Random(0).sample(range(len(mutants)), most))
+    return [mutant for number, mutant in enumerate(mutants) if number in chosen]
 
 
 def _only_answers(source: str) -> bool:

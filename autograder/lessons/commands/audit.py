@@ -9,6 +9,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
+from dataclasses import asdict
 from itertools import repeat
 from multiprocessing import get_context
 from pathlib import Path
@@ -22,7 +23,7 @@ if TYPE_CHECKING:
 
     from autograder.lessons.audit.finding import Finding
     from autograder.lessons.audit.gates import Judge
-    from autograder.lessons.audit.mutants import Mutant
+    from autograder.lessons.audit.mutants import Tried
     from autograder.lessons.audit.passed_gates import PassedGates
 
 PASSED = COURSE.parent / ".build" / "gates"
@@ -100,44 +101,40 @@ def audits(
 
 
 def run_mutants(texts: Sequence[Path], most: int, workers: int, report: Path | None) -> int:
-    """Make mutants of the solutions of each lesson and list those that keep full marks. They fail nothing."""
+    """Make mutants of the solutions of each lesson. The exit status is 1 when one keeps full marks that is not listed
+    with a reason, or when the list is wrong."""
+    from autograder.lessons.audit.mutants import as_listed
+
     if workers < 2:
         found = [try_mutants(text, most) for text in texts]
     else:
         with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
             found = list(pool.map(try_mutants, texts, repeat(most)))
-    for text, results in zip(texts, found, strict=True):
-        survivors = [mutant for mutant, survived in results if survived]
-        print(f"{text.stem}: {len(results) - len(survivors)} of {len(results)} mutants cost points")
-        for mutant in survivors:
-            print(f"  {mutant.cell}, line {mutant.line}: {mutant.what}")
-            print("\n".join(f"    {line}" for line in mutant.diff().splitlines()))
+    for lesson in found:
+        survivors = len(lesson.unlisted) + len(lesson.listed)
+        print(f"{lesson.lesson}: {lesson.count - survivors} of {lesson.count} mutants cost points", end="")
+        print(f", {len(lesson.listed)} are listed with a reason" if lesson.listed else "")
+        for mutant in lesson.unlisted:
+            print(
+                as_listed(mutant, f"(line {mutant.line}, {mutant.what}: strengthen a test, or say why nothing changes)")
+            )
+        for outdated in lesson.outdated:
+            print(f"Listed, but {outdated}\n")
     if report:
-        records = [
-            {
-                "lesson": text.stem,
-                "cell": m.cell,
-                "line": m.line,
-                "what": m.what,
-                "diff": m.diff(),
-                "survived": survived,
-            }
-            for text, results in zip(texts, found, strict=True)
-            for m, survived in results
-        ]
-        report.write_text(json.dumps(records, indent=1) + "\n")
-    return 0
+        report.write_text(json.dumps([asdict(m) for lesson in found for m in lesson.unlisted], indent=1) + "\n")
+    return int(not all(lesson.passed for lesson in found))
 
 
-def try_mutants(text: Path, most: int) -> list[tuple[Mutant, bool]]:
-    """The mutants of one lesson, and whether each keeps full marks."""
+def try_mutants(text: Path, most: int) -> Tried:
+    """What becomes of the mutants of one lesson."""
     from autograder.lessons.audit.gates import SECRETS, points_of_tests
-    from autograder.lessons.audit.mutants import mutants_in, survivors_among
+    from autograder.lessons.audit.mutants import chosen_among, mutants_in, survivors_among, tried
     from autograder.lessons.build.lesson_files import place_files
     from autograder.lessons.build.notebook import assemble
 
     source = assemble(text)
     judge = isolated_judge(Limits(cell_seconds=5.0, query_seconds=3.0))
+    every = mutants_in(source)
     with tempfile.TemporaryDirectory(prefix="mutants-") as name:
         folder = Path(name)
         place_files(text, text.parents[1], folder)
@@ -146,7 +143,8 @@ def try_mutants(text: Path, most: int) -> list[tuple[Mutant, bool]]:
             verdict = judge(notebook, source, folder, SECRETS[0], points_only=True)
             return {cell.grade_id: cell.points for cell in verdict.cells}
 
-        return list(survivors_among(mutants_in(source, most), source, points_of_tests(source), marks))
+        chosen = chosen_among(every, most)
+        return tried(text, every, list(survivors_among(chosen, source, points_of_tests(source), marks)))
 
 
 def audit(text: Path, course: Path, part: str = "", passed: PassedGates | None = None) -> list[Finding]:

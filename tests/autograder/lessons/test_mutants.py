@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 
 from autograder import cli
-from autograder.lessons.audit.mutants import mutants_of
+from autograder.lessons.audit.mutants import listed_survivors, mutants_of, tried
+from autograder.lessons.build.lesson_files import LessonTextError
 from autograder.sandbox import isolation_available
 
 SOLUTION = '''def rule(grad, a, b):
@@ -53,12 +54,35 @@ def test_only_what_students_write_is_changed_and_results_are_swapped() -> None:
 
 @pytest.mark.sandbox
 @pytest.mark.skipif(not isolation_available(), reason="needs bubblewrap")
-def test_the_command_lists_survivors_with_a_diff(course: Path, lesson: Path, capsys: pytest.CaptureFixture) -> None:
+def test_a_survivor_fails_the_command_unless_it_is_listed_with_a_reason(
+    course: Path, lesson: Path, capsys: pytest.CaptureFixture
+) -> None:
+    command = ["audit", "01", "--mutants", "--workers", "1", "--course", str(course)]
     text = lesson.read_text()
-    assert cli.main(["audit", "01", "--mutants", "--workers", "1", "--course", str(course)]) == 0
+    assert cli.main(command) == 0
     assert "01_squares: 4 of 4 mutants cost points" in capsys.readouterr().out
     lesson.write_text(text.replace("[3.0]", "[0.0]").replace("[-1.75]", "[0.0]"))
-    assert cli.main(["audit", "01", "--mutants", "--workers", "1", "--course", str(course)]) == 0
+    assert cli.main(command) == 1
     output = capsys.readouterr().out
-    assert "slope, line 4: another number" in output
-    assert "    -    factor = 2.0\n    +    factor = 3.0" in output
+    assert "# %% slope\n-    factor = 2.0\n+    factor = 3.0\n(line 4, another number: " in output
+    write_list(lesson, output.partition("\n")[2])
+    assert cli.main(command) == 0
+    assert "2 of 4 mutants cost points, 2 are listed with a reason" in capsys.readouterr().out
+    lesson.write_text(text)
+    assert cli.main(command) == 1
+    assert "this costs points" in capsys.readouterr().out
+
+
+def write_list(lesson: Path, blocks: str) -> None:
+    """List survivors beside a lesson."""
+    path = lesson.parent / "survivors" / f"{lesson.stem}.txt"
+    path.parent.mkdir(exist_ok=True)
+    path.write_text(blocks, encoding="utf-8")
+
+
+def test_a_list_names_only_what_can_survive_and_says_why(lesson: Path) -> None:
+    write_list(lesson, "# %% slope\n-    gone = 1\n+    gone = 2\nIt was here once.\n")
+    assert "no such change can be made" in tried(lesson, [], []).outdated[0]
+    write_list(lesson, "# %% slope\n-    gone = 1\n+    gone = 2\n")
+    with pytest.raises(LessonTextError, match="then the reason"):
+        listed_survivors(lesson)
