@@ -14,11 +14,13 @@ PYTHON ?= python3
 SUITABLE_PYTHON = $(shell for python in $(PYTHON) python3.14 python3.13 python3.12 python3.11; do \
 	"$$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' 2>/dev/null && { echo "$$python"; break; }; done)
 
+FOUND = $(shell "$(PYTHON)" --version 2>/dev/null)
+
 .PHONY: lab demos site test quick class lint lock clean
 
 lab demos site test quick class lint lock:
 	@test -n "$(SUITABLE_PYTHON)" || { \
-		echo "This needs Python 3.11 or newer, and $(PYTHON) is $$($(PYTHON) --version 2>&1 || true)."; \
+		echo "This needs Python 3.11 or newer. $(PYTHON) is $(or $(FOUND),not there)."; \
 		echo "Install a newer Python, or name one: make $@ PYTHON=/path/to/python3.12"; exit 1; }
 	@$(SUITABLE_PYTHON) bootstrap.py $@ $(ARGS)
 

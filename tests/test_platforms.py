@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import os
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -134,6 +135,24 @@ def test_an_old_python_is_named_with_what_to_do() -> None:
         pytest.raises(SystemExit, match=r"needs Python 3\.11"),
     ):
         module.main()
+
+
+@pytest.mark.skipif(not shutil.which("make"), reason="needs make")
+@pytest.mark.parametrize(
+    ("version", "said"), [("", "python3 is not there."), ("Python 3.9.2", "python3 is Python 3.9.2.")]
+)
+def test_make_says_which_python_it_needs_and_which_it_found(tmp_path: Path, version: str, said: str) -> None:
+    for program in ("make", "sh", "bash"):
+        if found := shutil.which(program):
+            (tmp_path / program).symlink_to(found)
+    if version:
+        python = tmp_path / "python3"
+        python.write_text(f'#!/bin/sh\n[ "$1" = "-c" ] && exit 1\necho {version}\n')
+        python.chmod(0o755)
+    command = [str(tmp_path / "make"), "quick", "-C", str(ROOT)]
+    made = subprocess.run(command, env={"PATH": str(tmp_path)}, capture_output=True, text=True, check=False)
+    assert made.returncode != 0
+    assert f"This needs Python 3.11 or newer. {said}\n" in made.stdout
 
 
 @pytest.mark.parametrize("command", ["lab", "demos", "site", "class", "test", "quick", "lint", "lock", "environment"])
