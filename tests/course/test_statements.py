@@ -8,6 +8,7 @@ lines that it prints.
 from __future__ import annotations
 
 import contextlib
+import doctest
 import io
 import warnings
 from collections.abc import Callable
@@ -85,3 +86,17 @@ def test_each_lesson_has_enough_statements(lesson: str) -> None:
 
 def _names() -> dict[str, object]:
     return {"__name__": "statement", "torch": torch, "np": np, "error": error}
+
+
+PAGES = [
+    page for page in sorted((Path(__file__).parents[2] / "docs").glob("*.md")) if "    >>> " in page.read_text("utf-8")
+]
+
+
+@pytest.mark.filterwarnings("ignore:Error detected in SqrtBackward0")  # an example of anomaly mode
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
+def test_examples_on_a_page_give_what_it_shows(page: Path) -> None:
+    shown = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    tried = doctest.testfile(str(page), module_relative=False, optionflags=shown, encoding="utf-8")
+    assert tried.attempted > 0
+    assert tried.failed == 0
