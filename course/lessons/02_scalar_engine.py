@@ -45,15 +45,16 @@ y.backward()
 print(f"gradient {x.grad.item():.0f}, found in {1000 * (time.perf_counter() - start):.1f} ms")
 
 # %% [markdown]
-# In lesson 01 the contributions of different paths added up. How many paths lead from `y` back to `x`? Each addition doubles them.
+# In lesson 01 the contributions of different paths added up. **Predict** how many paths lead from `y` back to `x`.
 
 # %%
+predict("How many paths lead from y back to x?", "60", "120", "60**2", "2**60")
 paths = 2**60
 years = paths / 1e9 / 3600 / 24 / 365
 print(f"{paths:,} paths; at a billion per second that takes {years:.1f} years")
 
 # %% [markdown]
-# PyTorch needed milliseconds, and its answer is exact. **How can it add up more terms than it has time to look at?**
+# Each addition doubles the paths. PyTorch needed milliseconds, and its answer is exact. **How can it add up more terms than it has time to look at?**
 #
 # To find out, you build the engine yourself: `MiniTensor`, for single numbers. You will be able to
 #
@@ -104,10 +105,10 @@ def negate(a):
 MiniTensor.__neg__ = negate
 
 # %% [markdown]
-# The last line tells Python what `-a` means for a MiniTensor. **Predict** what each line prints.
+# The last line tells Python what `-a` means for a MiniTensor. **Predict** what `b` holds of `a`.
 
 # %%
-predict("What does the last line print?")
+predict("What does b hold of a?", "its value", "a copy", "a itself")
 a = MiniTensor(3.0)
 b = -a
 print(b, b.operation, b.inputs)
@@ -240,6 +241,9 @@ credit = check_gradients(
     [between(-3.0, 3.0), between(-3.0, 3.0)],
     points=2,
 )
+if credit == 2 and [(MiniTensor(1.0) + 2).operation, (MiniTensor(1.0) * 2).operation] != ["+", "*"]:
+    print('The gradients are right, but the operations must be "+" and "*": pictures show them.')
+    credit = credit - 0.5
 ### BEGIN HIDDEN TESTS
 credit = credit + check_gradients(
     {
@@ -550,6 +554,9 @@ credit = check_gradients(
     [[between(0.3, 2.0)], [between(-2.0, -0.3)]],
     points=3,
 )
+if credit == 3 and [MiniTensor(1.0).tanh().operation, MiniTensor(1.0).exp().operation] != ["tanh", "exp"]:
+    print('The gradients are right, but the operations must be "tanh" and "exp": pictures show them.')
+    credit = credit - 0.5
 ### BEGIN HIDDEN TESTS
 credit = credit + check_gradients(
     {"tanh, larger inputs": lambda a: a.tanh(), "exp, larger inputs": lambda a: a.exp()},
@@ -577,10 +584,10 @@ beside_pytorch(MiniTensor, "(x*y + x)**2", lambda x, y: (x * y + x) ** 2, 2.0, 3
 # %% [markdown]
 # ## 2. The sixty additions
 #
-# Your engine is right, so let it try: first 1 doubling, then 2, then more. **Predict** how the time grows.
+# Your engine is right, so let it try: first 1 doubling, then 2, then more. **Predict** how long sixty would take.
 
 # %% tags=["demo"]
-predict("By which factor does one more doubling multiply the time?")
+predict("How long would sixty doublings take?", "an hour", "a month", "40 years", "over 1000 years")
 
 
 def doublings(count):
@@ -604,13 +611,14 @@ print(f"sixty doublings would take about {years:,.0f} years")
 # When two paths meet at a node, both contributions are pushed on separately, over the same edges. That is the waste. The rule is linear in the incoming gradient: `rule(g1)` plus `rule(g2)` is `rule(g1 + g2)`. So wait until everything has arrived:
 # **add first, then push once**.
 #
-# When has everything arrived at a node? When all nodes made *from* it are done. **Predict:** in which orders can the nodes of this graph be processed, starting at `e`?
+# When has everything arrived at a node? When all nodes made *from* it are done. **Predict:** in which orders can `c`, `d` and `e` be processed?
 
 # %% tags=["demo"]
 a, b = MiniTensor(1.0), MiniTensor(2.0)
 c = a + b
 d = c + a
 e = c + d
+predict("In which orders can they be processed?", "e, c, d", "e, d, c", "both")
 explore(e)
 
 # %% [markdown]
@@ -1228,9 +1236,12 @@ progress()
 # %% [markdown]
 # ## A loop as long as the data says
 #
-# A loop can depend on the data too. This one halves its input until it is at most 1. **Predict** the number of products for each input.
+# A loop can depend on the data too. This one halves its input until it is at most 1. **Predict** the number of products for 20.
 
 # %%
+predict("How many products are recorded for x = 20?")
+
+
 def halved(x):
     while x.data > 1:
         x = x * 0.5
@@ -1250,9 +1261,10 @@ for start_value in (0.5, 3.0, 20.0):
 # %% [markdown]
 # ## A captured program, and the price of recording
 #
-# What if a program is captured while it runs *once*, and the captured graph is used for other inputs? The function is `bend`; **predict** its value at 3.
+# What if a program is captured while it runs *once*, and the captured graph is used for other inputs? The function is `bend`; **predict** what the captured one gives at 3.
 
 # %% tags=["demo"] items="F45"
+predict("What does the captured bend give at 3?", "6", "about 1", "an error")
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
     captured = torch.jit.trace(bend, torch.tensor(0.25))

@@ -24,6 +24,8 @@ PLANTED = [
         "return b.data, a.data",
         ("test_add_and_multiply", "test_backward"),
     ),
+    Planted("the sum has no operation", "", '(a, b), "+", rule', '(a, b), "", rule', ("test_add_and_multiply",)),
+    Planted("tanh has no operation", "", '(a,), "tanh", rule', '(a,), "", rule', ("test_functions",)),
     Planted(
         "difference loses its sign",
         "sign_lost",

@@ -112,8 +112,8 @@ rule_not_connected = Bug(
     name="rule_not_connected",
     family=FAMILY,
     explanation=(
-        "the operation hands no gradient on at all: its rule is empty or was never attached to its output, or a "
-        "`return` is missing in it or in a function that it calls"
+        "no gradient is handed on at all: the rule is empty or was never attached to its output, a `return` is missing "
+        "in it or in a function that it calls, or a `.grad` that is still 0 is used, there or in `backward`"
     ),
     hint="Print what the rule returns. Is it ever called, and does what it finds arrive at the inputs?",
     misconception="The engine finds the rule of an operation by itself.",

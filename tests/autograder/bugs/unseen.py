@@ -525,7 +525,7 @@ UNSEEN = (
     Unseen(
         "a number divided by a tensor is no operation",
         "/",
-        ("the operation hands no gradient on at all",),
+        ("no gradient is handed on at all",),
         {"2 / a": lambda a: 2.0 / a, "a / 2": lambda a: a / 2.0},
         RISING,
         parts={"__rtruediv__": lambda self, other: type(self)(np.asarray(other) / self.data)},
