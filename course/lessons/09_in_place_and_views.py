@@ -33,6 +33,9 @@ import torch
 from helpers_09 import attempt, beside_differences, leaf
 
 # %% tags=["demo"]
+predict("How many of the five ways give a wrong slope without a message?")
+
+
 def under_no_grad(w):
     with torch.no_grad():
         w.mul_(10)
@@ -318,7 +321,7 @@ def complaint(action):
         raise
     except RuntimeError as error:
         return str(error)
-    except (AttributeError, TypeError) as error:
+    except (AttributeError, TypeError, ValueError) as error:
         return f"{type(error).__name__}: {error}"
     return ""
 
@@ -328,8 +331,15 @@ def sources(node):
     return [None if note is None else note.source for note in node.notes]
 
 
+def noted_as_output(self):
+    """Whether a part of self, the output, gets a note without a source, but with a counter."""
+    note = note_for(self.data[1:], [self * 1], self)
+    return note is not None and note.source is None and note.counter is self._counter
+
+
 MiniTensor.written = written
 MiniTensor.note_of = lambda self, part, others: note_for(part(self.data), [*others, self], self * 1)
+MiniTensor.noted_as_output = noted_as_output
 MODIFIED = "one of the variables needed for gradient computation has been modified"
 
 x, w = MiniTensor([1.0, 2.0, 3.0], requires_grad=True), MiniTensor([4.0, 5.0, 6.0])
@@ -343,6 +353,8 @@ assert sources((x * x).grad_fn) == [0, 0], "x is there twice: source is its firs
 part = x.note_of(lambda array: array[1:], [w])
 assert part is not None, "a part of x shares memory with x, so it needs a note"
 assert part.source is None, "a part of x is not the object x.data: source is None"
+assert part.counter is x._counter, "the note of a part has the counter of its tensor"
+assert x.noted_as_output(), "a part of the output needs a note too: source None, its counter"
 assert x.note_of(lambda array: array.copy(), [w]) is None, "a copy shares no memory: no note"
 w.written()
 assert (x * w).grad_fn.notes[1].version == 1, "the note has the version at the time of saving"
@@ -649,10 +661,22 @@ MiniTensor.__isub__ = lambda self, other: self.sub_(other)
 MiniTensor.__imul__ = lambda self, other: self.mul_(other)
 
 # %% nbgrader={"grade": true, "grade_id": "test_change", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
-MiniTensor.add_and_tell = lambda self, other: (
-    self.data is self.add_(other).data,
-    self.add_(0) is self,
-)
+def add_and_tell(self, other):
+    """Whether add_ returns self, and whether self has the array that it had."""
+    array = self.data
+    return self.add_(other) is self, self.data is array
+
+
+def seen_by_operation(self):
+    """The numbers of former, after change has doubled self."""
+    formers = []
+
+    def double(former):
+        formers.append(former)
+        return former * 2
+
+    change(self, double)
+    return formers[0].data.tolist()
 
 
 def seen_by_take_over(self):
@@ -663,21 +687,29 @@ def seen_by_take_over(self):
     return seen[:1]
 
 
+MiniTensor.add_and_tell, MiniTensor.seen_by_operation = add_and_tell, seen_by_operation
 MiniTensor.seen_by_take_over = seen_by_take_over
 x = MiniTensor([1.0, 2.0, 3.0], requires_grad=True)
 assert complaint(lambda: x.add_(1.0)) == LEAF, "check_writable refuses a leaf that requires grad"
 assert x.data.tolist() == [1.0, 2.0, 3.0] and x._version == 0, "refused means: nothing has changed"
 with no_grad():
     x.mul_(2.0)
-assert x.data.tolist() == [2.0, 4.0, 6.0] and x._version == 1, "allowed with recording off"
+assert x.data.tolist() == [2.0, 4.0, 6.0], f"mul_(2) makes [2, 4, 6], not {x.data.tolist()}"
+assert x._version == 1, f"one write, with recording off: version 1, not {x._version}"
 assert x.is_leaf and x.requires_grad, "and x stays the leaf that it was"
 
 y = x * 1
-assert y.add_and_tell(1.0) == (True, True), "the same array, and the method returns the tensor"
-assert y.data.tolist() == [3.0, 5.0, 7.0] and y._version == 2, "two methods, two writes"
+returned, kept = y.add_and_tell(1.0)
+assert returned, "add_ returns the tensor itself: return self"
+assert kept, "y.data is another array now: write the numbers into the old one"
+y.add_(0.0)
+assert y.data.tolist() == [3.0, 5.0, 7.0] and y._version == 2, "two calls of add_, two writes"
 assert y.grad_fn.name() == "AddBackward0", (
     "y is the result of add_ now: operation gets a former with the history of y, and take_over gives y "
     "the history of what came back"
+)
+assert (x * 1).seen_by_operation() == [2.0, 4.0, 6.0], (
+    "former keeps the old value after the write: it is not self, and it has a copy of the array"
 )
 text = complaint(lambda: y.add_(MiniTensor(np.ones((2, 3)))))
 assert text == "output with shape [3] doesn't match the broadcast shape [2, 3]", (
@@ -1089,7 +1121,8 @@ assert not hasattr(picked, "_recipe"), "a copy is no view: do not call remember 
 
 w = MiniTensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
 twin = w.detach()
-assert twin._counter is w._counter and not twin._is_view(), "the same counter, but not a view"
+assert twin._counter is w._counter, "w and twin share memory, so they share its counter"
+assert not twin._is_view() and not row.detach()._is_view(), "what detach returns has no base"
 assert twin.is_leaf and not twin.requires_grad, "a detached tensor is a leaf that requires no grad"
 square = w * w
 twin.add_(1.0)
@@ -1133,9 +1166,12 @@ credit = credit + check_gradients(
 credit
 
 # %% [markdown] items="gap:views F31"
-# Which results are views? **Predict** the column for your engine.
+# Which results are views? **Predict** how many.
 
 # %% tags=["demo"] items="gap:views F31"
+predict("How many of the seven results are views?")
+
+
 def relation(make, expression):
     x = make(np.arange(6.0).reshape(2, 3))
     y = expression(x)
@@ -1215,10 +1251,9 @@ for text, (program, meant) in routes.items():
 # * **`no_grad` before the value is saved**: the write *is* counted, but the node that saves `h` afterward notes the new version. The clamp is in the values and not in the graph.
 # * **An index that occurs twice**: only one entry stays, and PyTorch's rule sends gradient to both.
 #
-# So using a method is no guarantee: the last two kinds use methods. Your engine has the first three as well, because its `data` *is* a NumPy array. **Predict** the gradient.
+# So using a method is no guarantee: the last two kinds use methods. Your engine has the first three as well, because its `data` *is* a NumPy array:
 
 # %% items="F17 113"
-predict("Which gradient does your engine give?")
 x, w = MiniTensor([1.0, 1.0], requires_grad=True), MiniTensor([2.0, 3.0])
 y = x * w
 w.data[:] = 7.0
@@ -1251,7 +1286,7 @@ MiniTensor.numpy = array_of
 # Some texts say that `.numpy()` loses the gradient silently, others that `.detach()` is always needed before it. **Predict** for each line: an array or an error?
 
 # %% tags=["demo"] items="117 F16"
-predict("What does x.numpy() do for a leaf that requires grad?", "an array", "an error")
+predict("How many of the lines are errors?")
 x, x_torch = MiniTensor([1.0, 2.0], requires_grad=True), leaf([1.0, 2.0])
 for name, tensor in {"yours:  ": x, "PyTorch:": x_torch}.items():
     attempt(f"{name} x.numpy()", tensor.numpy, shown=90)
@@ -1287,7 +1322,7 @@ attempt("numpy() from there", there.numpy, shown=90)
 # %% [markdown]
 # ## Quiz
 #
-# The last question is about the first section of *Further*.
+# The last question is about PyTorch. Your engine does the same after the first section of *Further*.
 
 # %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_09", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} items="113 115 117"
 question(
@@ -1432,7 +1467,7 @@ question(
 )
 question(
     "view_write",
-    "`y = a * 2`, `v = y[0]`, then `y.mul_(b)`. What does `v` have from `b`?",
+    "In PyTorch: `y = a * 2`, `v = y[0]`, then `y.mul_(b)`. What does `v` have from `b`?",
     right(
         "Its value and its history contain `b`.",
         "It shares the memory, and after the write it gets a new history from its base.",
@@ -1540,7 +1575,8 @@ class CopySlices(Function):
         Entry part[i, j] goes to position positions[i, j] of the base, numbered row by row. A part
         of a smaller shape, such as (), is stretched to that of positions. If a position occurs
         twice, the last of its entries stays. base itself must not be written to.
-    backward: one gradient for base, one for part. Entries that did not stay get 0.
+    backward: one gradient for base, one for part. Entries that did not stay get 0. grad must not
+        be written to.
 
     >>> base = MiniTensor(np.zeros((2, 2)), requires_grad=True)
     >>> part = MiniTensor(7.0, requires_grad=True)
@@ -1694,6 +1730,14 @@ def block_written(a, b):
     return y * y
 
 
+def grad_kept(self, grad):
+    """Whether the rule behind self leaves the gradient that it gets as it is."""
+    before = grad.tolist()
+    self.grad_fn.backward(self.grad_fn, grad)
+    return grad.tolist() == before
+
+
+MiniTensor.grad_kept = grad_kept
 credit = check_gradients(
     {"y[0].mul_(b)": row_written, "y[:, 1] = ...": column_assigned, "y[:, 1:].mul_(b)": block_written},
     [(2, 3), (3,)],
@@ -1707,15 +1751,19 @@ if credit:  # otherwise the card says what is wrong
     y = x * 1
     y[[0, 0, 1]] = v
     assert y.data.tolist() == [6.0, 7.0, 0.0], "the last of the entries stays"
-    base = MiniTensor(np.ones((2, 2)), requires_grad=True)
-    filled = CopySlices.apply(base, 3.0, positions=np.array([[3]]))
-    assert filled.data.tolist() == [[1.0, 1.0], [1.0, 3.0]], "a part of shape () is stretched"
+    base = MiniTensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
+    filled = CopySlices.apply(base, 9.0, positions=np.array([[2, 3]]))
+    assert filled.data.tolist() == [[1.0, 2.0], [9.0, 9.0]], (
+        "the result has the shape of base. The part 9.0 is stretched to the positions 2 and 3, row by "
+        f"row; yours is {filled.data.tolist()}"
+    )
     column = MiniTensor([[5.0], [6.0]])
     filled = CopySlices.apply(base, column, positions=np.array([[0, 1], [2, 3]]))
     assert filled.data.tolist() == [[5.0, 5.0], [6.0, 6.0]], (
         "a part of shape (2, 1) is stretched to (2, 2) as in broadcasting: each row repeats its entry"
     )
-    assert base.data.tolist() == [[1.0, 1.0], [1.0, 1.0]], "the base must not be written to: copy it"
+    assert base.data.tolist() == [[1.0, 2.0], [3.0, 4.0]], "the base must not be written to: copy it"
+    assert y.grad_kept(np.array([1.0, 10.0, 100.0])), "backward must not write to grad: copy it"
     y.backward(np.array([1.0, 10.0, 100.0]))
     assert x.grad.data.tolist() == [0.0, 0.0, 100.0], "what was replaced has no effect"
     assert v.grad.data.tolist() == [0.0, 1.0, 10.0], "what did not stay has no effect"
@@ -1979,6 +2027,7 @@ def poke(self, place, value):
 
 
 MiniTensor.poke = poke
+MiniTensor.poke_saved = lambda self: self.grad_fn.saved[0].__setitem__(0, 9.0)
 x = MiniTensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
 w = MiniTensor([[5.0, 6.0]])
 assert len(fingerprints(w)) == 0, "a tensor without a history has no fingerprints: return {}"
@@ -1991,7 +2040,15 @@ w.poke(0, 50.0)
 assert silent_changes(before) == ["MulBackward0"], "w was saved by the product, and changed"
 h.mul_(2.0)
 x.poke(3, -1.0)
-assert silent_changes(before) == ["MulBackward0", "MulBackward0"], "now both of its factors"
+found = silent_changes(before)
+assert found == ["MulBackward0", "MulBackward0"], (
+    f"both factors of the product have changed; the write to h by mul_ was counted; you say: {found}"
+)
+largest = (x * 2).max()
+before = fingerprints(largest)
+assert silent_changes(before) == [], "max saves an array that no tensor shows: its note is None"
+largest.poke_saved()
+assert silent_changes(before) == ["MaxBackward0"], "an array whose note is None can change too"
 before = fingerprints(x * w)
 w.poke(0, 6.0)
 w.poke(1, 50.0)
@@ -2029,11 +2086,6 @@ assert silent_changes(before) == [], "freed arrays are left out"
 assert len(fingerprints(y)) == 0, "freed arrays have no fingerprints"
 ### BEGIN HIDDEN TESTS
 assert len(fingerprints(x)) == 0, "a leaf has no history"
-y = (x * 2).max()
-before = fingerprints(y)
-MiniTensor.poke_saved = lambda self: self.grad_fn.saved[0].__setitem__(0, 9.0)
-y.poke_saved()
-assert silent_changes(before) == ["MaxBackward0"], "an array that is nobody's memory can change too"
 y = (x * x).tanh() * 1
 before = fingerprints(y)
 y.sum().backward()

@@ -338,7 +338,16 @@ tied = Twice(2)
 tied.second.weight = tied.first.weight
 state = model.state_dict()
 both = {*right, "first.calls", "second.calls"}
-assert set(state) == both, f"parameters and buffers, by their names: {sorted(both)}"
+assert isinstance(state, dict), f"state_dict returns a dict, not {state!r}"
+assert set(state) == both, (
+    f"parameters and buffers by their names; missing: {sorted(both - set(state))}, "
+    f"not expected: {sorted(set(state) - both)}"
+)
+outer = Module()
+outer.inner = model
+assert set(outer.state_dict()) == {f"inner.{name}" for name in both}, (
+    "a name is the whole path, such as inner.first.weight, however deep a module lies"
+)
 for module in (tied, Twice(2, shared=True)):
     found = set(module.state_dict())
     assert found == both, f"what is shared stands under each of its names: {both - found} too"
@@ -383,9 +392,12 @@ for name, keep in keepers.items():
 # %% [markdown]
 # A new dictionary with the old tensors is no copy either. In your engine you can write `{name: MiniTensor(tensor.data.copy()) for name, tensor in model.state_dict().items()}`.
 #
-# There is another silent mistake. A parameter or a module is registered when you assign it; a list of modules is neither. In PyTorch, this model keeps its layers in a list, or in a `ModuleList`. **Predict** which of the two has parameters, and what an optimizer does with the other one.
+# There is another silent mistake. A parameter or a module is registered when you assign it; a list of modules is neither. In PyTorch, this model keeps its layers in a list, or in a `ModuleList`. **Predict** what an optimizer does with the model whose layers are in a list.
 
 # %% tags=["demo"]
+predict("What does the optimizer do?", "it trains the layers", "it trains nothing", "it complains")
+
+
 class Chain(torch.nn.Module):
     def __init__(self, kind):
         super().__init__()
@@ -641,6 +653,8 @@ def try_dropout(layer, array):
     """The output for an array and the gradient for a random cotangent, both as factors."""
     x = MiniTensor(array.copy(), requires_grad=True)
     y = layer(x)
+    assert isinstance(y, MiniTensor), f"forward returns a MiniTensor, not {y!r}"
+    assert y.requires_grad, "the result has no history: compute with x, not with x.data"
     assert y.shape == array.shape, f"the shape should stay {array.shape}, not become {y.shape}"
     assert np.array_equal(x.data, array), "the input must not be changed"
     cotangent = np.random.default_rng(8).uniform(1, 2, size=array.shape)
@@ -668,6 +682,9 @@ for _ in range(2):
     manual_seed(3)
     drawn.append(try_dropout(Dropout(0.5), array)[0])
 assert np.array_equal(*drawn), "the random numbers should come from default_generator"
+half = [(try_dropout(Dropout(0.5), array)[0] > 0).mean() for _ in range(6)]
+assert abs(np.mean(half) - 0.5) < 0.06, f"with p = 0.5, half should be kept, not {np.mean(half):.2f}"
+assert len(set(half)) > 1, "each entry is drawn by itself, so the share that is kept varies a little"
 ### BEGIN HIDDEN TESTS
 layer.train()
 for p, shape in ((0.2, (3000,)), (0.5, (10, 20, 15)), (0.9, (100, 1, 60))):
@@ -835,6 +852,35 @@ def close(found, wanted, what):
     assert np.allclose(found, wanted), f"{what} should be\n{np.array(wanted)}\nnot\n{found}"
 
 
+def reason_for_result(found, rows, weight, bias, eps):
+    """Which part of the formula is wrong, if that explains the result."""
+    centered, variance = rows - rows.mean(axis=0), rows.var(axis=0)
+    for reason, deviation in (
+        ("the variance is divided by rows - 1", np.sqrt(rows.var(axis=0, ddof=1) + eps)),
+        ("eps is missing", np.sqrt(variance)),
+        ("eps is added after the root", np.sqrt(variance) + eps),
+        ("the root is missing", variance + eps),
+        ("the squares are taken of x, not of x - mean", np.sqrt((rows**2).mean(axis=0) + eps)),
+    ):
+        if np.allclose(found, centered / deviation * weight + bias):
+            return f" ({reason})"
+    overall = (rows - rows.mean()) / np.sqrt(rows.var() + eps)
+    return " (each column has its own)" * np.allclose(found, overall * weight + bias)
+
+
+def reason_for_gradient(found, inner, normal, deviation):
+    """Through what no gradient flows, if that explains the gradient of x."""
+    through_variance = normal * (inner * normal).mean(axis=0)
+    for reason, gradient in (
+        ("mean", inner - through_variance),
+        ("variance", inner - inner.mean(axis=0)),
+        ("mean or variance", inner),
+    ):
+        if found is not None and np.allclose(found.data, gradient / deviation):
+            return f" (nothing flows through the {reason})"
+    return ""
+
+
 def try_training(layer, rows, weight, bias, eps=1e-5, momentum=0.1):
     """One batch in training: the result, all gradients for a random cotangent, all buffers."""
     layer.weight.put(weight)
@@ -845,22 +891,25 @@ def try_training(layer, rows, weight, bias, eps=1e-5, momentum=0.1):
     y = layer(x)
     deviation = np.sqrt(rows.var(axis=0) + eps)
     normal = (rows - rows.mean(axis=0)) / deviation
-    close(y, normal * weight + bias, "the result in training")
+    reason = reason_for_result(y.data, rows, weight, bias, eps)
+    close(y, normal * weight + bias, f"the result in training{reason}")
 
     grad = np.random.default_rng(12).normal(size=rows.shape)
     y.backward(grad)
     inner = grad * weight
+    reason = reason_for_gradient(x.grad, inner, normal, deviation)
     inner = inner - inner.mean(axis=0) - normal * (inner * normal).mean(axis=0)
-    close(x.grad, inner / deviation, "the gradient of x, also through mean and variance,")
+    close(x.grad, inner / deviation, f"the gradient of x, also through mean and variance{reason},")
     close(layer.weight.grad, (grad * normal).sum(axis=0), "the gradient of weight")
     close(layer.bias.grad, grad.sum(axis=0), "the gradient of bias")
     layer.zero_grad()
 
     kept = 1 - momentum
     new = rows.var(axis=0, ddof=1)
+    assert layer.num_batches_tracked.data != count, "the buffers have not changed: call self.track"
+    close(layer.num_batches_tracked, count + 1, "num_batches_tracked: one call of self.track; it")
     close(layer.running_mean, kept * mean + momentum * rows.mean(axis=0), "running_mean")
     close(layer.running_var, kept * variance + momentum * new, "running_var")
-    close(layer.num_batches_tracked, count + 1, "num_batches_tracked")
     for buffer in (layer.running_mean, layer.running_var):
         assert not buffer.requires_grad, "the buffers are updated unrecorded, by plain numbers"
 
@@ -1018,7 +1067,7 @@ class SGD(Optimizer):
 #
 # > `lr * corrected mean / (sqrt(corrected square) + eps)`.
 #
-# **Predict** the size of the very first change, for a gradient of 1000 and for one of 0.001. Then complete `change`. It gets an array, and the `state` of this parameter: a dictionary, empty at first, which nobody else uses. Everything that you remember belongs there, as `t` does in the given line.
+# How large is the very first change, for a gradient of 1000 and for one of 0.001? Work it out, then complete `change`. It gets an array, and the `state` of this parameter: a dictionary, empty at first, which nobody else uses. Everything that you remember belongs there, as `t` does in the given line.
 
 # %% [markdown] tags=["hint"] exercise="adam"
 # `t` is `state["step"]`. What does not exist yet counts as 0: `state.get("mean", 0.0)`.
@@ -1110,6 +1159,9 @@ def likely_reason(found, former, gradients, lr, betas, eps):
             ("the square is not corrected", formula(gradients, lr, betas, eps, (1, 0))),
             ("mean and square are not corrected", formula(gradients, lr, betas, eps, (0, 0))),
             ("eps is not added", formula(gradients, lr, betas, 0.0)),
+            ("beta1 and beta2 have changed places", formula(gradients, lr, betas[::-1], eps)),
+            ("lr is missing", formula(gradients, 1.0, betas, eps)),
+            ("the sign is wrong, step subtracts the change", formula(gradients, -lr, betas, eps)),
         ):
             if np.allclose(found, former - changes[-1], rtol=1e-9, atol=1e-12):
                 return f": {reason}"
@@ -1148,8 +1200,9 @@ adam.step()
 assert np.allclose(v.data, [1.0, 2.0]), "a parameter whose .grad is None does not move"
 (v * 5).sum().backward()
 adam.step()
-assert np.allclose(v.data, [0.9, 1.9]), "each parameter counts its own steps"
-assert np.allclose(u.data, [0.8, 1.8]), "each parameter has means of its own"
+assert np.allclose(v.data, [0.9, 1.9]) and np.allclose(u.data, [0.8, 1.8]), (
+    "each parameter has a count, a mean and a square of its own: keep all three in state, not in self"
+)
 other = Adam([u], lr=0.1)
 u.grad = MiniTensor([-1.0, -1.0])
 place = np.array(u.data)
@@ -1430,8 +1483,20 @@ class Counted(SGD):
         self.seen = []
 
     def step(self):
-        self.seen.append(np.array(self.parameters[0].grad.data))
+        grad = self.parameters[0].grad
+        self.seen.append(None if grad is None else np.array(grad.data))
         super().step()
+
+
+def reason_for_step(found, x, error, size):
+    """By what the loss of each part was multiplied, if that explains the gradient."""
+    pieces = [slice(begin, begin + size) for begin in range(0, len(x), size)]
+    gradients = [2 * x[piece].T @ error[piece] / len(x[piece]) for piece in pieces]
+    factors = {"nothing": 1, "1 / parts": 1 / len(pieces), "size / rows": size / len(x)}
+    for word, factor in factors.items():
+        if np.allclose(found, factor * sum(gradients)):
+            return f": each loss seems to be multiplied by {word}"
+    return ""
 
 
 def step_of(rows, micro_batch, start, lr=0.1):
@@ -1445,13 +1510,16 @@ def step_of(rows, micro_batch, start, lr=0.1):
     error = x @ np.array(start) - y
     right = 2 * x.T @ error / rows
     assert len(optimizer.seen) == 1, f"one step of the optimizer is wanted, not {len(optimizer.seen)}"
+    assert optimizer.seen[0] is not None, "no gradient: the loss of each part needs a backward pass"
     assert all(modes == {True} for _, modes, _ in model.calls), "train_step leaves the mode as it is"
     assert len(set(model.gradients)) == len(model.calls), (
-        "each part's backward pass comes before the forward pass of the next"
+        "when a part begins, the gradients of the parts before must be in .grad: their backward passes "
+        "have run, and nobody has cleared .grad since"
     )
+    reason = reason_for_step(optimizer.seen[0], x, error, micro_batch or rows)
     assert np.allclose(optimizer.seen[0], right), (
         f"{rows} rows, micro_batch={micro_batch}: the gradient should be {right.ravel()}, "
-        f"not {optimizer.seen[0].ravel()}"
+        f"not {optimizer.seen[0].ravel()}{reason}"
     )
     assert np.allclose(model.weight.data, start - lr * right), "the step should be made"
     assert isinstance(loss, float), f"the loss should be returned as a float, not {loss}"
@@ -1890,7 +1958,7 @@ for name, (kind, kind_torch, options) in pairs.items():
 # The names and shapes are PyTorch's, so PyTorch can load your state. **Predict** the difference of the outputs.
 
 # %% tags=["demo"]
-predict("How large is the difference of the outputs?", "0", "about 1e-7", "about 0.01")
+predict("How large is the difference of the outputs?", "1e-16 or 0", "about 1e-7", "about 0.01")
 manual_seed(0)
 mine = Sequential(LinearLayer(3, 16), GELU(), LinearLayer(16, 2))
 theirs = torch.nn.Sequential(torch.nn.Linear(3, 16), torch.nn.GELU(), torch.nn.Linear(16, 2))

@@ -47,6 +47,20 @@ PLANTED = [
         ("test_versions",),
     ),
     Planted(
+        "a part of the output is overlooked",
+        "",
+        "            return Note(None, tensor._counter, tensor._counter.value)\n",
+        "            return Note(None, tensor._counter, tensor._counter.value) if tensor is not output else None\n",
+        ("test_versions",),
+    ),
+    Planted(
+        "the note of a part counts by itself",
+        "",
+        "            return Note(None, tensor._counter, tensor._counter.value)\n",
+        "            return Note(None, Counter(), tensor._counter.value)\n",
+        ("test_versions",),
+    ),
+    Planted(
         "everything is expected at version 0",
         "",
         "            return Note(source, tensor._counter, tensor._counter.value)\n",
@@ -222,6 +236,20 @@ PLANTED = [
         ("test_view", "test_copy_slices"),
     ),
     Planted(
+        "a plain tensor is its own detached tensor",
+        "",
+        "    output = MiniTensor(self.data)\n    output._counter = self._counter\n",
+        "    output = MiniTensor(self.data) if self.requires_grad else self\n    output._counter = self._counter\n",
+        ("test_view",),
+    ),
+    Planted(
+        "the base is read column by column",
+        "",
+        "        result = base.copy()\n",
+        "        result = base.T.reshape(base.shape).copy()\n",
+        ("test_copy_slices",),
+    ),
+    Planted(
         "parts have one axis",
         "",
         "        return rest, grad.take(ctx.positions) * stayed\n",
@@ -357,6 +385,7 @@ class TestLesson(LessonTests):
     planted = PLANTED
     test_cells = 5
     examples = 25
+    visible = True
 
 
 @pytest.fixture(scope="module", params=["", *styles(LESSON)], ids=lambda style: style or "solution")

@@ -149,6 +149,20 @@ PLANTED = [
         LATER,
     ),
     Planted(
+        "None is sent along an edge",
+        "",
+        "                if share is not None:\n",
+        "                if source is not None:\n",
+        ("test_walk",),
+    ),
+    Planted(
+        "the result has no history",
+        "",
+        "found[node] = as_tensor(grad)",
+        "found[node] = MiniTensor(as_tensor(grad).data)",
+        ("test_walk", "test_grad", "test_logsumexp"),
+    ),
+    Planted(
         "a second contribution is added in place",
         "",
         "                    pending[source] = pending[source] + share if source in pending else share\n",

@@ -34,6 +34,13 @@ PLANTED = [
         ("test_module", "test_batchnorm"),
     ),
     Planted("dropout does not scale", "", "x * (kept / (1 - self.p))", "x * (kept * 1.0)", ("test_dropout",)),
+    Planted(
+        "dropout draws from a bell curve",
+        "",
+        "default_generator.random(x.shape)",
+        "default_generator.normal(size=x.shape)",
+        ("test_dropout",),
+    ),
     Planted("dropout keeps a share of p", "", ">= self.p\n", "< self.p\n", ("test_dropout",)),
     Planted(
         "dropout scales in evaluation, and not in training",

@@ -13,6 +13,7 @@ from types import TracebackType
 from typing import Any
 
 from autograder.cards.style import RIGHT, SANS
+from autograder.notebooks.unclaimed import POINTS_GIVING
 from autograder.runs.engines import has_torch
 from autograder.sandbox.inside.engine_file import EngineError
 
@@ -52,13 +53,31 @@ def say_that_assertions_hold(result: Any) -> None:
 
 
 def asserts(source: str) -> bool:
-    """Whether a cell itself asserts something, and not only a function in it. A check shows a card, so none counts."""
+    """Whether a cell asserts something, itself or in a function of its own that it calls. A check shows a card, so a
+    cell with one does not count."""
     try:
-        nodes = list(_executed(ast.parse(source)))
+        nodes = _with_own_functions(ast.parse(source))
     except SyntaxError:
         return False
-    calls = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
-    return any(isinstance(node, ast.Assert) for node in nodes) and not any(name.startswith("check_") for name in calls)
+    return any(isinstance(node, ast.Assert) for node in nodes) and not _called(nodes) & POINTS_GIVING
+
+
+def _with_own_functions(tree: ast.Module) -> list[ast.AST]:
+    """What a cell executes, and what the functions execute that it defines and calls."""
+    own = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    nodes: list[ast.AST] = []
+    waiting: list[ast.AST] = [tree]
+    while waiting:
+        executed = list(_executed(waiting.pop()))
+        nodes += executed
+        waiting += [own.pop(name) for name in _called(executed) & own.keys()]
+    return nodes
+
+
+def _called(nodes: list[ast.AST]) -> set[str]:
+    """The names of the functions that these nodes call."""
+    calls = (node.func for node in nodes if isinstance(node, ast.Call))
+    return {function.id for function in calls if isinstance(function, ast.Name)}
 
 
 def _executed(tree: ast.AST) -> Iterator[ast.AST]:
