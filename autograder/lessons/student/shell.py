@@ -52,21 +52,25 @@ def say_that_assertions_hold(result: Any) -> None:
 
 
 def asserts(source: str) -> bool:
-    """Whether a cell itself asserts something, and not only a function in it. A check shows a card, so none counts."""
+    """Whether a cell asserts something itself or in a function that it calls. A check shows a card, so none counts."""
     try:
-        nodes = list(_executed(ast.parse(source)))
+        tree = ast.parse(source)
     except SyntaxError:
         return False
+    nodes = list(_executed(tree, {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}))
     calls = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
     return any(isinstance(node, ast.Assert) for node in nodes) and not any(name.startswith("check_") for name in calls)
 
 
-def _executed(tree: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a syntax tree without those of functions and classes that it defines."""
+def _executed(tree: ast.AST, functions: dict[str, ast.FunctionDef]) -> Iterator[ast.AST]:
+    """The nodes of a syntax tree. Of the functions and classes that it defines, only those of `functions` it calls."""
     for node in ast.iter_child_nodes(tree):
-        if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
-            yield node
-            yield from _executed(node)
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
+            continue
+        yield node
+        yield from _executed(node, functions)
+        if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id in functions:
+            yield from _executed(functions.pop(node.func.id), functions)
 
 
 def shown_shortly(

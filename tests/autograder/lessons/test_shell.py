@@ -13,6 +13,7 @@ CELLS = {
     "holds": "assert [number for number in (1, 2)] == [1, 2]",
     "no assertion": "numbers = [1]",
     "asserts in a function": "def sure(x):\n    assert x",
+    "calls a function that asserts": "def sure(x):\n    assert x\n\n\ndef twice(x):\n    sure(x)\n\n\ntwice(1)",
     "shows a value": "assert numbers\nnumbers",
     "fails": "assert not numbers, 'there are numbers'",
     "not written": "def norm(x):\n    raise NotImplementedError\n\n\nassert norm(2) == 2",
@@ -34,10 +35,11 @@ def outputs() -> dict[str, list[NotebookNode]]:
 
 
 def test_assertions_that_hold_are_right(outputs: dict[str, list[NotebookNode]]) -> None:
-    (shown,) = outputs["holds"]
-    assert shown.data["text/plain"].startswith("right: ")
-    assert "right" in shown.data["text/html"]
-    assert shown.output_type == "display_data", "nbgrader reads points from results alone"
+    for name in ("holds", "calls a function that asserts"):
+        (shown,) = outputs[name]
+        assert shown.data["text/plain"].startswith("right: ")
+        assert "right" in shown.data["text/html"]
+        assert shown.output_type == "display_data", "nbgrader reads points from results alone"
 
 
 def test_nothing_is_added_elsewhere(outputs: dict[str, list[NotebookNode]]) -> None:
