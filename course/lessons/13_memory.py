@@ -17,7 +17,7 @@
 #
 # *Core: about 85 minutes; before exercise 2 is a good place for a break. Further: about 55 minutes, optional. You build a count of saved bytes and a checkpoint; in the optional part, a planner for where to cut. You need lessons 06, 08 and 10.*
 #
-# Take a Transformer with 12 blocks of width 512 and a vocabulary of 50,000 words. One training step gets 32 texts of 512 words each, in float32. **Predict**, in GiB: how much memory do the weights need, and how much does the step need at its peak? And with only one text?
+# Take a Transformer with 12 blocks of width 512 and a vocabulary of 50,000 words. One training step gets 32 texts of 512 words each, in float32. The forward pass keeps values for the backward pass. **Predict** how many times the memory of the weights these need. And with only one text?
 #
 # You do not need a large machine to find out. On PyTorch's `meta` device tensors have a shape but no numbers. All operations run, gradients included, and nothing is stored. So you can count the bytes that *would* be alive.
 
@@ -113,15 +113,18 @@ def step_bytes(depth, width, texts, length, words=50_000, run=plain, classify=Tr
 
 # %% [markdown]
 # ### The bytes of one step
+#
+# Make your prediction, then run the cell.
 
 # %% tags=["demo"]
+predict("How many times the memory of the weights do the kept values of 32 texts need?")
 print("GiB         weights   with gradients and moments   activations   peak of the rest")
 for texts in (1, 4, 16, 32, 64):
     own, held, peak = step_bytes(12, 512, texts, length=512)
     print(f"{texts:3d} texts {own:9.2f} {4 * own:28.2f} {held:13.2f} {peak:18.2f}")
 
 # %% [markdown] items="124"
-# The forward pass keeps values for the backward pass: the **activations**. For 32 texts they need more than thirty times the memory of the weights. But this factor is not fixed: activations grow with the batch and the length of the texts, weights do not. For one text the weights, their gradients and the two moments of Adam need more than the activations.
+# The values that the forward pass keeps are the **activations**. For 32 texts they need more than thirty times the memory of the weights. But this factor is not fixed: activations grow with the batch and the length of the texts, weights do not. For one text the weights, their gradients and the two moments of Adam need more than the activations.
 #
 # A rule needs its saved values **once**, long after they were made. **Must you keep them all that time?** The input of a block is enough to compute them again. In this lesson you
 #
@@ -640,9 +643,11 @@ def same_gradients(program, arrays, needed):
         output.backward(np.linspace(1.0, 2.0, output.data.size).reshape(output.shape))
         found.append([output.data, *(None if t.grad is None else t.grad.data for t in tensors)])
     for right, mine in zip(*found):
-        assert (mine is None) == (right is None), "a gradient is missing, or one too many is there"
+        name = program.__name__
+        assert (mine is None) == (right is None), f"{name}: a gradient is missing, or one too many"
         assert right is None or np.array_equal(mine, right), (
-            f"with and without checkpoint must be equal bit by bit, got\n{mine}\ninstead of\n{right}"
+            f"{name}: with and without checkpoint must be equal bit by bit, got\n{mine}\n"
+            f"instead of\n{right}"
         )
 
 
@@ -801,9 +806,14 @@ def not_the_same(x):
     return x.exp() if MiniTensor.runs == 1 else x.exp().tanh()
 
 
+def fewer(x):
+    MiniTensor.runs += 1
+    return x.exp() if MiniTensor.runs > 1 else x.exp().tanh()
+
+
 def not_the_same_shape(x):
     MiniTensor.runs += 1
-    return x.exp().sum() if MiniTensor.runs == 1 else x[:2].exp().sum()
+    return (x if MiniTensor.runs == 1 else x.reshape(3, 1)).exp().sum()
 
 
 def in_another_order(x):
@@ -812,22 +822,30 @@ def in_another_order(x):
     return sum(part.exp().sum() for part in parts)
 
 
-for function in (not_the_same, not_the_same_shape, in_another_order):
+for function in (not_the_same, fewer, not_the_same_shape, in_another_order):
     MiniTensor.runs = 0
     y = checkpoint(function, x).sum()
     said = message_of(lambda: y.backward())
     assert said.startswith("checkpoint: the second run"), (
         f"a second run that saves other arrays must raise RuntimeError(OTHER_RUN), not: {said!r}"
     )
-MiniTensor.runs = 0
-z = x * 1
-y = checkpoint(watched, z)
-z.mul_(2.0)
-said = message_of(lambda: y.backward())
-assert said.startswith("checkpoint: an input has been changed"), (
-    f"an input that has been changed in place must raise RuntimeError(CHANGED_INPUT), not: {said!r}"
-)
-assert MiniTensor.runs == 1, "with a changed input the function must not run again"
+
+
+def product(a, b):
+    MiniTensor.runs += 1
+    return (a * b).sum()
+
+
+for place in (0, 1):
+    MiniTensor.runs = 0
+    pair = [x * 1, x * 2]
+    y = checkpoint(product, *pair)
+    pair[place].mul_(2.0)
+    said = message_of(lambda: y.backward())
+    assert said.startswith("checkpoint: an input has been changed"), (
+        f"input {place} has been changed in place: raise RuntimeError(CHANGED_INPUT), not: {said!r}"
+    )
+    assert MiniTensor.runs == 1, "with a changed input the function must not run again"
 
 
 def changes_its_input(z):
@@ -856,18 +874,10 @@ output.backward()
 assert alive() == 0, "after backward nothing is alive"
 
 
-def fewer(x):
-    MiniTensor.runs += 1
-    return x.exp() if MiniTensor.runs > 1 else x.exp().tanh()
-
-
 def failing(x):
     raise KeyError("a mistake in the function")
 
 
-MiniTensor.runs = 0
-output = checkpoint(fewer, x).sum()
-assert message_of(lambda: output.backward()).startswith("checkpoint: the second run")
 raised = False
 try:
     checkpoint(failing, x)
@@ -951,6 +961,12 @@ def watched_step(length, depth=16):
     return turn, np.array(samples) / 1e6
 
 
+predict(
+    "How high is the hill with one checkpoint around everything?",
+    "as high as without checkpoints",
+    "half as high",
+    "almost flat",
+)
 samples = []
 segments = {"no checkpoints": 0, "four segments of four": 4, "all in one checkpoint": 16}
 plot_hills({title: watched_step(length) for title, length in segments.items()})
@@ -1068,14 +1084,20 @@ def runs_again(cuts):
 def try_segments(depth, cuts):
     """Check which layers run when, and compare gradients with those without checkpoints, bit by bit."""
     arrays = np.random.default_rng(depth).uniform(0.5, 1.5, size=(depth, 3))
-    gradients = []
+    values, gradients = [], []
     for places in ((), cuts):
         MiniTensor.order = []
         weights = [MiniTensor(array, requires_grad=True) for array in arrays]
         layers = [counting(number, w) for number, w in enumerate(weights)]
         y = in_segments(layers, MiniTensor([1.0, -0.5, 2.0]), places)
         order, right = list(MiniTensor.order), list(range(depth))
-        assert order == right, f"in the forward pass the layers {right} run, once, not {order}"
+        assert order == right, (
+            f"cuts {places}: in the forward pass the layers {right} run once, in this order, not {order}"
+        )
+        values.append(y.data)
+        assert np.array_equal(values[0], y.data), (
+            f"cuts {places}: the result is {y.data}, but {values[0]} without cuts"
+        )
         y.backward(np.array([1.0, 10.0, 100.0]))
         gradients.append([None if w.grad is None else w.grad.data for w in weights])
     order, right = list(MiniTensor.order)[depth:], runs_again(cuts)
@@ -1133,6 +1155,7 @@ for name, count in without.items():
 # And how much memory does it save? Put a checkpoint around each block of a Transformer in PyTorch, with 1, 2, 4, 8 and 16 blocks. **Predict** the first number.
 
 # %% tags=["demo"] items="125 126 F37"
+predict("With one block, how much of the peak does its checkpoint save?", "nothing", "half", "most")
 for depth in (1, 2, 4, 8, 16):
     peaks = [step_bytes(depth, 128, 8, 128, words=100, run=run)[2] for run in (plain, again)]
     print(f"{depth:2d} blocks: saving {1 - peaks[1] / peaks[0]:4.0%}")
@@ -1511,6 +1534,12 @@ print("largest difference of the gradients:", difference)
 # %% tags=["demo"] items="F38 127"
 from torch.utils.flop_counter import FlopCounterMode
 
+predict(
+    "Which layer gives back the most memory for the work?",
+    "attention",
+    "wide layer",
+    "output projection",
+)
 with torch.device("meta"):
     x, ids = torch.empty(32, 512, 512, requires_grad=True), torch.empty(32, 512, dtype=torch.long)
     wider = torch.empty(32, 512, 2048, requires_grad=True)
@@ -1557,6 +1586,7 @@ def dropped_gradient(way):
     return y.data, x.grad.data
 
 
+predict("Which of the two gradients is right?", "plain", "checkpoint", "both", "neither")
 for name, way in (("plain", plain), ("checkpoint", checkpoint)):
     value, gradient = dropped_gradient(way)
     print(f"{name:11s} dropped {(value == 1).astype(int)}   gradient {gradient.round(1)}")
@@ -1583,7 +1613,7 @@ for name, way in (("plain", plain), ("checkpoint", checkpoint)):
 def repeatable(function, generators):
     """A function that draws the same random numbers in every call as in its first one.
 
-    function: any function; arguments and result stay unchanged
+    function: any function of positional arguments; arguments and result stay unchanged
     generators: list of np.random.Generator, those that function draws from
     Returns: the function. After each call but the first, the generators have the state from before.
 
@@ -1732,6 +1762,7 @@ print("plain and checkpoint, equal to the last bit:", same)
 # Random numbers are one thing that differs between two runs. Two others are a **side effect** and a **variable that has changed**. For the first, PyTorch's BatchNorm, which counts the batches it has seen, inside a checkpoint. **Predict** the counts after one training step.
 
 # %% tags=["demo"] items="127"
+predict("How many batches has the BatchNorm in the checkpoint counted after the step?")
 for name, way in (("plain", plain), ("checkpoint", again)):
     norm = nn.BatchNorm1d(3)
     x = torch.randn(5, 3, requires_grad=True)
@@ -1743,7 +1774,7 @@ for name, way in (("plain", plain), ("checkpoint", again)):
 # %% [markdown] items="127"
 # Some texts say: "Side effects run twice during backward." In fact they run once in each pass: once forward, and once more during backward. What must happen once per step (counters, running statistics, a line in a log) does not belong in a checkpoint.
 #
-# For the second, a weight that the function finds through its closure is changed **between** forward and backward. **Predict** which of the four lines gives an error.
+# For the second, a weight that the function finds through its closure is changed **between** forward and backward. **Predict** which of the four lines give an error.
 
 # %% tags=["demo"] items="127"
 def changed_in_between(way, as_argument):
@@ -1759,6 +1790,7 @@ def changed_in_between(way, as_argument):
     return [round(value, 4) for value in x.grad.tolist()]
 
 
+predict("Which of the four lines give an error?", "none", "those with an argument", "all but one", "all")
 for name, way in (("plain", plain), ("checkpoint", again)):
     for as_argument in (True, False):
         try:

@@ -19,7 +19,7 @@
 #
 # Take a polynomial of degree six at four million points: eleven NumPy operations. The first program does them one by one, each for all points. The second takes a piece of 16,384 points through all eleven operations, then the next 16,384. Both do the same 44 million multiplications and additions, in the same order for every point.
 #
-# **Predict:** which is faster, and by what factor? Are the results the same, to the last bit?
+# **Predict** which is faster, and by what factor. Are the results the same, to the last bit?
 
 # %%
 from autograder.student import check_gradients, hints, predict, quiz, start_lesson
@@ -69,11 +69,14 @@ def milliseconds(compute, rounds=7):
 
 # %% [markdown]
 # ### The race
+#
+# Make your prediction, then run the cell.
 
 # %% tags=["demo"]
 from mini_autograd import allocator
 
 allocator.keep_freed_memory()  # or page faults would hide what is measured here
+predict("How many times as fast are pieces of 16,384 points?")
 many = np.random.default_rng(0).normal(size=4_000_000)
 existing = np.ones(many.shape)
 whole = milliseconds(lambda: horner(many), 5)
@@ -244,9 +247,11 @@ assert array_module(a).name == "elsewhere", "the array of another module knows i
 a.mark = 17
 x = MiniTensor(a, requires_grad=True)
 assert getattr(x.data, "mark", None) == 17, "the array must be kept as it is, the same object"
-assert x.shape == (3,) and x.requires_grad and x.is_leaf and x.grad is None
+assert x.requires_grad, "requires_grad is lost for the array of another module"
+assert x.shape == (3,) and x.is_leaf and x.grad is None, "such a tensor is a leaf like any other"
 x = MiniTensor([1, 2])
 assert x.data.dtype == np.float64 and not x.requires_grad, "on the host, everything as before"
+assert MiniTensor([1, 2], requires_grad=True).requires_grad, "requires_grad is lost on the host"
 MiniTensor.is_copied = lambda self: not np.shares_memory(MiniTensor(self.data).data, self.data)
 assert not MiniTensor([1.0, 2.0]).is_copied(), "as before, a float64 array of the host is not copied"
 ### BEGIN HIDDEN TESTS
@@ -489,6 +494,7 @@ def expect(lines, function, inputs=1):
 expect(["v1 = multiply(v0, 2.0)", "v2 = exp(v1)"], lambda x: np.exp(x * 2.0))
 expect(["v2 = subtract(v1, v0)", "v3 = square(v2)"], lambda x, y: np.square(y - x), 2)
 expect(["v1 = subtract(1, v0)"], lambda x: 1 - x)
+expect(["v1 = add(v0, True)"], lambda x: x + True)
 expect(["untraceable"], lambda x: x @ x)
 expect(["untraceable"], lambda x: np.add.reduce(x))
 expect(["untraceable"], lambda x: np.add(x, 1.0, out=x))
@@ -505,7 +511,6 @@ expect(["untraceable"], lambda x: np.multiply.outer(x, x))
 expect(["untraceable"], lambda x: x + np.array(2.0))
 expect(["untraceable"], lambda x: type(x.trace)((3,)).array() * x)
 expect(["v1 = tanh(v0)", "untraceable"], lambda x: np.sqrt(np.tanh(x), where=True))
-expect(["v1 = add(v0, True)"], lambda x: x + True)
 expect(["v3 = select(v0, v1, v2)", "v4 = multiply(v3, 5.0)"], lambda c, a, b: np.where(c, a, b) * 5.0, 3)
 expect(["v1 = multiply(v0, 4.0)"], lambda x: x * x.trace.asarray(4.0))
 ### END HIDDEN TESTS
@@ -700,13 +705,13 @@ STEPS = [
     (np.multiply, ("v0", 2.0), "v2"),
     (np.add, ("v2", "v1"), "v3"),
     (np.tanh, ("v3",), "v4"),
-    (np.multiply, ("v4", "v2"), "v5"),
+    (np.subtract, ("v4", "v2"), "v5"),
 ]
 
 
 def by_hand(a, b):
     tanh = np.tanh(a * 2.0 + b)
-    return {"v0": a, "v1": b, "v4": tanh, "v5": tanh * (a * 2.0)}
+    return {"v0": a, "v1": b, "v4": tanh, "v5": tanh - a * 2.0}
 
 
 def compare(shape, results, block, seed=0):
@@ -1044,11 +1049,22 @@ assert list(chain.inputs) == ["v0", "v1"], f"the inputs have the first names, no
 assert chain.cotangent is not None, "a requires grad, so the backward pass must be recorded"
 assert isinstance(chain.cotangent, str) and isinstance(chain.output, str), "names, not arrays"
 assert len(chain.gradients) == 2, "one entry per tensor, None where there is no gradient"
-assert chain.gradients[0] is not None and chain.gradients[1] is None, "b has no gradient"
+assert chain.gradients[0] is not None, "a requires grad, so it has a gradient: was backward called?"
+assert chain.gradients[1] is None, "b has no gradient"
+assert chain.cotangent not in chain.inputs, "the cotangent is one more array, not one of the inputs"
 made = [line.split(" = ")[0] for line in listing(chain.steps)]
 assert chain.output in made, f"no step makes the output {chain.output}"
 assert chain.gradients[0] in made, f"no step makes the gradient {chain.gradients[0]} of a"
 assert record_chain(product_and_more, [b, b]).cotangent is None, "nothing requires grad"
+with no_grad():
+    off = record_chain(product_and_more, [a, b])
+assert off.cotangent is None, "the output does not require grad: there is no backward pass"
+plain, quick = (MiniTensor([1.0, 2.0, 3.0], requires_grad=True) for _ in range(2))
+product_and_more(plain, b).backward(np.array([1.0, 10.0, 100.0]))
+compiled(product_and_more)(quick, b).backward(np.array([1.0, 10.0, 100.0]))
+assert quick.grad is not None and np.allclose(plain.grad.data, quick.grad.data), (
+    "the gradient of the recorded chain differs from that of the function"
+)
 assert record_chain(lambda x: x.tanh() * 3.0, [a]).gradients[0] is not None, "one tensor is enough"
 rows = compiled(lambda x: x * x.shape[0])
 found = rows(MiniTensor(np.ones((2, 3)))).data
@@ -1706,6 +1722,8 @@ assert x.device == "cpu" and x.to("cpu").device == "cpu", "x itself stays where 
 z = (y * factor + 1).sum()
 assert z.device == "remote", "a factor without dimensions goes where the others are"
 z.backward()
+assert x.grad is not None, "x has no gradient: moving is an operation, To.apply"
+assert factor.grad is not None, "the factor has no gradient: it must move with To.apply"
 assert x.grad.device == "cpu" and factor.grad.device == "cpu", (
     "a gradient goes back to where the leaf is: To.backward must move it"
 )
@@ -1715,7 +1733,11 @@ assert remote.to_host == 32, (
 assert np.allclose(x.grad.data, [4.0, 4.0, 4.0]), f"the gradient of x is 4, not {x.grad.data}"
 assert np.allclose(factor.grad.data, 6.0), f"that of the factor is 1 + 2 + 3, not {factor.grad.data}"
 EXPECTED = "Expected all tensors to be on the same device"
-assert device_error(x, y)[: len(EXPECTED)] == EXPECTED, f"two devices: {device_error(x, y)}"
+for inputs in ((x, y), (y, y, x)):
+    assert device_error(*inputs)[: len(EXPECTED)] == EXPECTED, f"two devices: {device_error(*inputs)}"
+assert on_one_device([x, np.ones(3)])[1].device == "cpu", "an array becomes a MiniTensor where it is"
+only_numbers = [t.device for t in on_one_device([factor, 3])]
+assert only_numbers == ["cpu"] * 2, f"only numbers: all on the CPU, not {only_numbers}"
 tensors = on_one_device([factor, y, 2])
 assert [t.device for t in tensors] == ["remote"] * 3
 assert np.allclose(tensors[0].data.get(), 4.0) and np.allclose(tensors[2].data.get(), 2.0)
@@ -1743,7 +1765,6 @@ assert [float(t.data) for t in on_one_device([factor, 3, True])] == [4.0, 3.0, 1
 factor.mark = 3
 marks = [getattr(t, "mark", None) for t in on_one_device([x, factor])]
 assert marks == [1, 3], "what stays is the same MiniTensor"
-assert on_one_device([x, np.ones(3)])[1].device == "cpu"
 elsewhere = Remote("elsewhere")  # has no name in DEVICES
 third = MiniTensor(elsewhere.asarray(np.ones(3)))
 assert device_error(y, third)[: len(EXPECTED)] == EXPECTED

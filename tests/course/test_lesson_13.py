@@ -221,6 +221,13 @@ PLANTED = [
         (SEGMENTS,),
     ),
     Planted(
+        "what a segment gives is dropped",
+        "",
+        "x = segment(x) if end == len(layers) else checkpoint(segment, x)",
+        "x = segment(x) if end == len(layers) else (checkpoint(segment, x), x)[1]",
+        (SEGMENTS,),
+    ),
+    Planted(
         "a cut lies behind the layer",
         "",
         "    borders = [0, *cuts, len(layers)]\n",
@@ -268,6 +275,27 @@ PLANTED = [
         "    with saved_tensors_hooks(pack, unpack):\n        return function(*inputs)",
         "    with saved_tensors_hooks(pack, unpack):\n        output = function(*inputs)\n"
         "    before[:] = versions(inputs)\n    return output",
+        ("test_checkpoint_memory",),
+    ),
+    Planted(
+        "fewer arrays in the second run are not noticed",
+        "",
+        "if [array.shape for array in found] != shapes:",
+        "if any(array.shape != shape for array, shape in zip(found, shapes)) or len(found) > len(shapes):",
+        ("test_checkpoint_memory",),
+    ),
+    Planted(
+        "arrays of the same size count as equal",
+        "",
+        "if [array.shape for array in found] != shapes:",
+        "if [array.size for array in found] != [int(np.prod(shape)) for shape in shapes]:",
+        ("test_checkpoint_memory",),
+    ),
+    Planted(
+        "only the first input is watched",
+        "",
+        "            if versions(inputs) != before:",
+        "            if versions(inputs[:1]) != before[:1]:",
         ("test_checkpoint_memory",),
     ),
     Planted(

@@ -39,6 +39,13 @@ PLANTED = [
         ("test_array_module", "test_record_chain", "test_to"),
     ),
     Planted(
+        "an array of the host loses requires_grad",
+        "",
+        "        MiniTensor.on_host(self, data, requires_grad)\n",
+        "        MiniTensor.on_host(self, data)\n",
+        ("test_array_module", "test_record_chain", "test_to"),
+    ),
+    Planted(
         "an array from elsewhere is copied there",
         "",
         "        self.data = data\n    ### END",
@@ -149,6 +156,13 @@ PLANTED = [
         "",
         '        else:\n            raise Untraceable(f"{type(x).__name__} from outside")',
         "        else:\n            names.append(float(np.sum(x)))",
+        ("test_note",),
+    ),
+    Planted(
+        "True and False are no numbers",
+        "",
+        "        elif isinstance(x, (bool, int, float)):",
+        "        elif isinstance(x, (int, float)) and not isinstance(x, bool):",
         ("test_note",),
     ),
     Planted(
@@ -268,6 +282,27 @@ PLANTED = [
         ("test_run_in_blocks", "test_record_chain"),
     ),
     Planted(
+        "every step gets its arguments the wrong way round",
+        "",
+        "for a in arguments], out=",
+        "for a in arguments[::-1]], out=",
+        ("test_run_in_blocks", "test_record_chain"),
+    ),
+    Planted(
+        "an input is the cotangent",
+        "",
+        "        array = trace.array()\n",
+        "        array = stand_ins[0].data\n",
+        ("test_record_chain",),
+    ),
+    Planted(
+        "the inputs say whether there is a backward pass",
+        "",
+        "    if output.requires_grad:\n        array = trace.array()",
+        "    if any(x.requires_grad for x in tensors):\n        array = trace.array()",
+        ("test_record_chain",),
+    ),
+    Planted(
         "the backward pass is not recorded",
         "",
         "    if output.requires_grad:\n        array = trace.array()",
@@ -373,6 +408,20 @@ PLANTED = [
         "buffer[: stop - start] for name, buffer in buffers.items()}",
         "np.empty(stop - start) for name in buffers}",
         ("test_run_in_blocks",),
+    ),
+    Planted(
+        "arrays count as numbers",
+        "",
+        "    inputs = [x if isinstance(x, (bool, int, float)) else as_tensor(x) for x in inputs]\n    module = np\n",
+        "    module = np\n",
+        ("test_to",),
+    ),
+    Planted(
+        "numbers alone have no place",
+        "",
+        "    module = np\n    deciding = []\n",
+        "    module = None\n    deciding = []\n",
+        ("test_to",),
     ),
     Planted(
         "what is in its place is copied",
