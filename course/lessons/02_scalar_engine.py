@@ -235,6 +235,31 @@ class Arithmetic:
 MiniTensor.__add__ = MiniTensor.__radd__ = add = Arithmetic.__add__
 MiniTensor.__mul__ = MiniTensor.__rmul__ = multiply = Arithmetic.__mul__
 
+# %% tags=["style:plain"] exercise="add_and_multiply"
+def add(a, b):
+    b = as_tensor(b)
+    result = MiniTensor(a.data + b.data, (a, b), "+")
+
+    def push(grad):
+        return tuple(grad for _ in result.inputs)
+
+    result.rule = push
+    return result
+
+
+def multiply(a, b):
+    b = as_tensor(b)
+    slopes = b.data, a.data
+    result = MiniTensor(a.data * b.data, (a, b), "*")
+    result.rule = lambda grad: tuple(slope * grad for slope in slopes)
+    return result
+
+
+MiniTensor.__add__ = add
+MiniTensor.__radd__ = add
+MiniTensor.__mul__ = multiply
+MiniTensor.__rmul__ = multiply
+
 # %% nbgrader={"grade": true, "grade_id": "test_add_and_multiply", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 credit = check_gradients(
     {"a + b": lambda a, b: a + b, "a * b": lambda a, b: a * b},
@@ -370,6 +395,31 @@ def divide(a, b):
 MiniTensor.__sub__, MiniTensor.__rsub__ = subtract, lambda a, number: subtract(number, a)
 MiniTensor.__truediv__, MiniTensor.__rtruediv__ = divide, lambda a, number: divide(number, a)
 
+# %% tags=["style:plain"] exercise="subtract_and_divide"
+def subtract(a, b):
+    b = as_tensor(b)
+    slopes = 1.0, -1.0
+    return MiniTensor(a.data - b.data, (a, b), "-", lambda grad: tuple(grad * slope for slope in slopes))
+
+
+def divide(a, b):
+    b = as_tensor(b)
+    result = MiniTensor(a.data / b.data, (a, b), "/")
+    inverse = 1 / b.data
+
+    def push(grad):
+        share = grad * inverse
+        return share, -share * result.data
+
+    result.rule = push
+    return result
+
+
+MiniTensor.__sub__ = subtract
+MiniTensor.__rsub__ = lambda a, number: as_tensor(number) - a
+MiniTensor.__truediv__ = divide
+MiniTensor.__rtruediv__ = lambda a, number: as_tensor(number) / a
+
 # %% nbgrader={"grade": true, "grade_id": "test_subtract_and_divide", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
 credit = check_gradients(
     {"a - b": lambda a, b: a - b, "a / b": lambda a, b: a / b},
@@ -436,6 +486,18 @@ class PowerRule:
 
 def power(a, exponent):
     return MiniTensor(math.pow(a.data, exponent), (a,), "**", PowerRule(a.data, exponent))
+
+
+MiniTensor.__pow__ = power
+
+# %% tags=["style:plain"] exercise="power"
+def power(a, exponent):
+    slope = exponent * pow(a.data, exponent - 1)
+
+    def push(grad):
+        return [slope * grad]
+
+    return MiniTensor(pow(a.data, exponent), [a], "**" + str(exponent), push)
 
 
 MiniTensor.__pow__ = power
@@ -547,6 +609,26 @@ def method_of(kind):
 
 
 MiniTensor.tanh, MiniTensor.exp = method_of(Tanh), method_of(Exp)
+
+# %% tags=["style:plain"] exercise="functions"
+def tanh(a):
+    result = MiniTensor(math.tanh(a.data), (a,), "tanh")
+
+    def push(grad):
+        return (grad * (1 - result.data) * (1 + result.data),)
+
+    result.rule = push
+    return result
+
+
+def exp(a):
+    result = MiniTensor(math.exp(a.data), (a,), "exp")
+    result.rule = lambda grad: (grad * result.data,)
+    return result
+
+
+MiniTensor.tanh = tanh
+MiniTensor.exp = exp
 
 # %% nbgrader={"grade": true, "grade_id": "test_functions", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
 credit = check_gradients(
@@ -696,6 +778,19 @@ def topological_order(root):
             entered.add(id(source))
             stack.append((source, iter(source.inputs)))
     return finished
+
+# %% tags=["style:plain"] exercise="topological_order"
+def topological_order(root):
+    depths = {}
+
+    def depth(node):
+        """The number of operations on the longest path from a leaf to the node."""
+        if node not in depths:
+            depths[node] = 1 + max(map(depth, node.inputs), default=0)
+        return depths[node]
+
+    depth(root)
+    return sorted(depths, key=depths.get, reverse=True)
 
 # %% nbgrader={"grade": true, "grade_id": "test_topological_order", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 def in_order(root, edges, name):
@@ -848,6 +943,25 @@ class BackwardPass:
 
 
 MiniTensor.backward = lambda self, gradient=1.0: BackwardPass(self).run(self, gradient)
+
+# %% tags=["style:plain"] exercise="backward"
+from collections import defaultdict
+
+
+def backward(self, gradient=1.0):
+    arrived = defaultdict(list)
+    arrived[self].append(gradient)
+    for node in topological_order(self):
+        total = sum(arrived[node])
+        node.grad += total
+        if not node.rule:
+            continue
+        shares = node.rule(total)
+        for i in range(len(node.inputs)):
+            arrived[node.inputs[i]].append(shares[i])
+
+
+MiniTensor.backward = backward
 
 # %% nbgrader={"grade": true, "grade_id": "test_backward", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 def shared_early(a, b):

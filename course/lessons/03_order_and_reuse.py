@@ -232,6 +232,15 @@ def breaks_pushing_again(a):
         a = a + a
     return a
 
+# %% tags=["style:plain"] exercise="small_evidence"
+def breaks_overwriting(a):
+    return a / a
+
+
+def breaks_pushing_again(a):
+    square = a**2
+    return square - square
+
 # %% nbgrader={"grade": true, "grade_id": "test_breaks_overwriting", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 right = gradients(every_path, breaks_overwriting, 1.7)
 found = gradients(overwriting, breaks_overwriting, 1.7)
@@ -356,6 +365,12 @@ def breaks_nearest_first(a):
     for _ in range(2):
         numbers.append(numbers[-1].exp())
     return numbers[1] - numbers[2]
+
+# %% tags=["style:plain"] exercise="late_evidence"
+def breaks_nearest_first(a):
+    e = a.exp()
+    total = e + 1.0
+    return e / total
 
 # %% nbgrader={"grade": true, "grade_id": "test_breaks_nearest_first", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 right = gradients(every_path, breaks_nearest_first, 0.8)
@@ -566,6 +581,15 @@ def is_topological(order):
         passed.add(node)
     return True
 
+# %% tags=["style:plain"] exercise="valid_order"
+def is_topological(order):
+    if len(set(order)) < len(order):
+        return False
+    try:
+        return all(order.index(node) < order.index(source) for node in order for source in node.inputs)
+    except ValueError:  # an input that is not in the list
+        return False
+
 # %% nbgrader={"grade": true, "grade_id": "test_valid_order", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 a = MiniTensor(2.0)
 b = -a
@@ -747,6 +771,13 @@ def contributions(expression, number, uses):
         found.append(leaves[use].grad)
     return found
 
+# %% tags=["style:plain"] exercise="contributions"
+def contributions(expression, number, uses):
+    weight = MiniTensor(number)
+    each_use = [weight + 0.0 for _ in range(uses)]
+    expression(each_use).backward()
+    return [use.grad for use in each_use]
+
 # %% nbgrader={"grade": true, "grade_id": "test_contributions", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 def close(found, right):
     if len(found) != len(right) or not all(isinstance(share, (int, float)) for share in found):
@@ -895,6 +926,28 @@ def longest_chain(backward, most):
         except RecursionError:
             return count - 1
     return most
+
+# %% tags=["style:plain"] exercise="longest_chain"
+def longest_chain(backward, most):
+    """Double the length until it fails, then add ever smaller steps."""
+
+    def survives(count):
+        last = negations(count)[-1]
+        try:
+            backward(last)
+            return True
+        except RecursionError:
+            return False
+
+    step = 1
+    while 2 * step <= most and survives(2 * step):
+        step *= 2
+    longest = 0
+    while step >= 1:
+        if longest + step <= most and survives(longest + step):
+            longest += step
+        step //= 2
+    return longest
 
 # %% nbgrader={"grade": true, "grade_id": "test_longest_chain", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 def gives_up_after(limit):
@@ -1066,6 +1119,37 @@ def backward(self, gradient=1.0):
         node.grad = node.grad + arrived[node]
         for source, share in zip(node.inputs, node.rule(arrived[node]) if node.rule else ()):
             arrived[source] += share
+
+
+MiniTensor.backward = backward
+
+# %% tags=["style:plain"] exercise="iterative_order"
+from collections import defaultdict, deque
+
+
+def topological_order(root):
+    order, state, path = deque(), {}, [root]
+    while path:
+        node = path[-1]
+        if node not in state:
+            state[node] = "open"
+            path.extend(source for source in node.inputs if source not in state)
+        else:
+            path.pop()
+            if state[node] == "open":
+                state[node] = "done"
+                order.appendleft(node)
+    return list(order)
+
+
+def backward(self, gradient=1.0):
+    arrived = defaultdict(list)
+    arrived[self].append(gradient)
+    for node in topological_order(self):
+        total = sum(arrived[node])
+        node.grad += total
+        for source, share in zip(node.inputs, node.rule(total) if node.rule else ()):
+            arrived[source].append(share)
 
 
 MiniTensor.backward = backward

@@ -192,6 +192,30 @@ class Tanh(Function):
         (slope,) = ctx.saved_tensors
         return (upstream * slope,)
 
+# %% tags=["style:plain"] exercise="rules_as_classes"
+class Sub(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        return a - b
+
+    @staticmethod
+    def backward(ctx, grad):
+        for_a = grad
+        for_b = np.zeros_like(grad) - grad
+        return for_a, for_b
+
+
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(np.tanh(a))
+        return ctx.saved_tensors[0]
+
+    @staticmethod
+    def backward(ctx, grad):
+        output = ctx.saved_tensors[0]
+        return grad - grad * output * output
+
 # %% nbgrader={"grade": true, "grade_id": "test_rules_as_classes", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 def one_array(shares):
     return shares[0] if isinstance(shares, (tuple, list)) else shares
@@ -763,6 +787,42 @@ def apply(cls, *inputs, **options):
 
 Function.apply = classmethod(apply)
 
+# %% tags=["style:plain"] exercise="record"
+def end_of(leaf):
+    """The AccumulateGrad of a leaf, made anew if there is none or it is gone."""
+    node = None
+    if leaf._accumulate is not None:
+        node = leaf._accumulate()
+    if node is None:
+        node = AccumulateGrad(leaf)
+        leaf._accumulate = weakref.ref(node)
+    return node
+
+
+def edge_to(tensor):
+    if tensor.grad_fn is not None:
+        return (tensor.grad_fn, 0)
+    return (end_of(tensor), 0) if tensor.requires_grad else (None, 0)
+
+
+def apply(cls, *inputs, **options):
+    node, arrays, edges, shapes = cls(), [], [], []
+    for value in inputs:
+        tensor = as_tensor(value)
+        arrays.append(tensor.data)
+        edges.append(edge_to(tensor))
+        shapes.append(tensor.shape)
+    output = MiniTensor(cls.forward(node, *arrays, **options))
+    for target, _ in edges:
+        if target is not None:
+            node.next_functions, node.input_shapes = tuple(edges), tuple(shapes)
+            output.grad_fn = node
+            output.requires_grad = True
+    return output
+
+
+Function.apply = classmethod(apply)
+
 # %% nbgrader={"grade": true, "grade_id": "test_record", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 w = MiniTensor([[1.0, 2.0, 3.0]], requires_grad=True)
 data = MiniTensor([[4.0], [5.0]])
@@ -886,6 +946,16 @@ def accumulate(self, grad):
     if self.variable.grad is None:
         self.variable.grad = MiniTensor(np.zeros(self.variable.shape))
     self.variable.grad.data += grad
+
+
+AccumulateGrad.accumulate = accumulate
+
+# %% tags=["style:plain"] exercise="accumulate"
+def accumulate(self, grad):
+    parts = [grad]
+    if self.variable.grad is not None:
+        parts.append(self.variable.grad.data)
+    self.variable.grad = MiniTensor(np.sum(parts, axis=0))
 
 
 AccumulateGrad.accumulate = accumulate
@@ -1064,6 +1134,44 @@ def backward(self, gradient=None):
     walk.send(root, np.ones(self.shape) if gradient is None else as_tensor(gradient).data)
     walk.use(root)
     walk.run()
+
+
+MiniTensor.backward = backward
+
+# %% tags=["style:plain"] exercise="backward"
+from collections import defaultdict
+
+
+def shares_of(node, grad):
+    """What each input of a node gets: pairs of the node to send it to and the array."""
+    shares = node.backward(node, grad)
+    if not isinstance(shares, tuple):
+        shares = (shares,)
+    for edge, share, shape in zip(node.next_functions, shares, node.input_shapes):
+        if edge[0] is not None and share is not None:
+            yield edge[0], sum_to(share, shape)
+
+
+def backward(self, gradient=None):
+    if not self.requires_grad:
+        raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
+    if gradient is None:
+        if self.data.size != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        gradient = np.ones(self.shape)
+    root, _ = edge_to(self)
+    arrived = defaultdict(list)
+    arrived[root].append(as_tensor(gradient).data)
+    for node in topological_order(root):
+        if node not in arrived:
+            continue
+        grad = sum(arrived.pop(node))
+        keep_if_asked(node, grad)
+        if type(node) is AccumulateGrad:
+            node.accumulate(grad)
+        else:
+            for target, share in shares_of(node, grad):
+                arrived[target].append(share)
 
 
 MiniTensor.backward = backward
@@ -1321,6 +1429,31 @@ class SGD:
                 group["parameter"].grad = None
             elif gradient is not None:
                 gradient.data[...] = 0.0
+
+# %% tags=["style:plain"] exercise="sgd"
+class SGD:
+    def __init__(self, parameters, lr, momentum=0.0):
+        self.parameters = list(parameters)
+        self.lr = lr
+        self.momentum = momentum
+        self.buffers = {}  # id of a parameter -> its buffer, from the first step on
+
+    def with_gradient(self):
+        return [parameter for parameter in self.parameters if parameter.grad is not None]
+
+    def step(self):
+        for parameter in self.with_gradient():
+            buffer = self.buffers.setdefault(id(parameter), np.zeros(parameter.shape))
+            buffer *= self.momentum
+            buffer += parameter.grad.data
+            parameter.data[...] = parameter.data - self.lr * buffer
+
+    def zero_grad(self, set_to_none=True):
+        for parameter in self.with_gradient():
+            if set_to_none:
+                parameter.grad = None
+            else:
+                parameter.grad = MiniTensor(np.zeros_like(parameter.grad.data))
 
 # %% nbgrader={"grade": true, "grade_id": "test_sgd", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 w = MiniTensor(np.array([1.0, -2.0]), requires_grad=True)
@@ -1667,6 +1800,23 @@ def graph_lines(node):
         if known.setdefault(id(node), node) is node and not lines[-1].endswith("(again)"):
             stack.extend((source, depth + 1) for source, _ in reversed(node.next_functions) if source)
     return lines
+
+# %% tags=["style:plain"] exercise="graph_lines"
+def graph_lines(node):
+    times_met = {}
+
+    def lines(node, indent):
+        name = node.name().split(":")[-1]
+        times_met[node] = times_met.get(node, 0) + 1
+        if times_met[node] > 1:
+            yield f"{indent}{name} (again)"
+            return
+        yield indent + name
+        for source, _ in node.next_functions:
+            if source is not None:
+                yield from lines(source, indent + "    ")
+
+    return list(lines(node, ""))
 
 # %% nbgrader={"grade": true, "grade_id": "test_graph_lines", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 x, y = MiniTensor(2.0, requires_grad=True), MiniTensor(3.0, requires_grad=True)

@@ -142,6 +142,15 @@ def held(node):
                 waiting.append(source)
     return len(seen), total
 
+# %% tags=["style:plain"] exercise="held"
+def held(node):
+    nodes, arrays = topological_order(node), []
+    for node in nodes:
+        if node.saved is not None:
+            arrays.extend(node.saved)
+    _, first = np.unique([id(array) for array in arrays], return_index=True)
+    return len(nodes), sum(arrays[i].nbytes for i in first)
+
 # %% nbgrader={"grade": true, "grade_id": "test_held", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 x = MiniTensor(np.ones((2, 5)), requires_grad=True)
 
@@ -317,6 +326,22 @@ def saved_tensors(self):
 Function.release = release
 Function.saved_tensors = Saved()
 
+# %% tags=["style:plain"] exercise="release"
+def release(self):
+    if self.saved != ():
+        self.saved = None
+
+
+def saved_tensors(self):
+    try:
+        return tuple(self.saved)
+    except TypeError:  # None is no tuple
+        raise RuntimeError(SECOND_BACKWARD) from None
+
+
+Function.release = release
+Function.saved_tensors = property(saved_tensors)
+
 # %% nbgrader={"grade": true, "grade_id": "test_release", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 def message_of(action):
     """The text of the RuntimeError that an action raises; empty if it raises none."""
@@ -466,6 +491,42 @@ def backward(self, gradient=None, retain_graph=False):
         if retain_graph:
             continue
         node.release()
+
+
+MiniTensor.backward = backward
+
+# %% tags=["style:plain"] exercise="backward"
+from collections import defaultdict
+
+
+def run_rule(node, grad, keep):
+    """The pairs of node and array that the rule sends on; afterward the node lets go of what it saved."""
+    shares = node.backward(node, grad)
+    if not keep:
+        node.release()
+    shares = shares if isinstance(shares, tuple) else (shares,)
+    steps = zip(node.next_functions, shares, node.input_shapes)
+    return [(source, sum_to(share, shape)) for (source, _), share, shape in steps if source and share is not None]
+
+
+def backward(self, gradient=None, retain_graph=False):
+    if not self.requires_grad:
+        raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
+    if gradient is None and self.data.size != 1:
+        raise RuntimeError("grad can be implicitly created only for scalar outputs")
+    root, _ = edge_to(self)
+    arrived = defaultdict(list)
+    arrived[root].append(np.ones(self.shape) if gradient is None else as_tensor(gradient).data)
+    for node in topological_order(root):
+        if node not in arrived:
+            continue
+        grad = sum(arrived.pop(node))
+        keep_if_asked(node, grad)
+        if isinstance(node, AccumulateGrad):
+            node.accumulate(grad)
+        else:
+            for source, share in run_rule(node, grad, retain_graph):
+                arrived[source].append(share)
 
 
 MiniTensor.backward = backward
@@ -710,6 +771,14 @@ def backward_each(losses):
         loss.backward(retain_graph=True)
     last.backward()
 
+# %% tags=["style:plain"] exercise="backward_each"
+from itertools import zip_longest
+
+
+def backward_each(losses):
+    for loss, following in zip_longest(losses, losses[1:]):
+        loss.backward(retain_graph=following is not None)
+
 # %% nbgrader={"grade": true, "grade_id": "test_backward_each", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 def calls_of_backward(self, function, count):
     """On which of `count` losses a function calls backward, and whether it retains."""
@@ -913,6 +982,21 @@ def run_sequence(w, inputs, targets):
         numbers, value = step(numbers, inputs[i], targets[i])
         history.append(value)
     return history, MiniTensor(numbers)
+
+# %% tags=["style:plain"] exercise="run_sequence"
+def run_sequence(w, inputs, targets):
+    def steps():
+        numbers = np.zeros(np.shape(targets[0]))
+        for x, target in zip(inputs, targets):
+            state = (MiniTensor(numbers) @ w + x).tanh()
+            error = state - target
+            loss = (error * error).mean()
+            loss.backward()
+            numbers = np.copy(state.data)
+            yield loss.item(), numbers
+
+    history, states = zip(*steps())
+    return list(history), MiniTensor(states[-1])
 
 # %% nbgrader={"grade": true, "grade_id": "test_run_sequence", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 def by_hand(weights, inputs, targets):
