@@ -74,6 +74,7 @@ def own_numbers(results: Iterable[Any], inputs: Sequence[int]) -> list[int]:
 class Fused(Function):
     """A compiled chain as one operation. Only its inputs are saved; its rule is the engine's, run block by block."""
 
+    torch_name = "FusedBackward"
     __slots__ = ("kernel",)
 
     @staticmethod

@@ -161,7 +161,7 @@ def operations_of(expression: Expression, inputs: Sequence[Any], repeated: bool 
     with reference_methods():
         output = _output(expression, [REFERENCE(np.array(x, dtype=np.float64), requires_grad=True) for x in inputs])
         nodes = reachable(GraphRoot((output.gradient_edge,)))
-    names = [type(node).__name__ for node in nodes if not isinstance(node, AccumulateGrad | GraphRoot)]
+    names = [type(node).__qualname__ for node in nodes if not isinstance(node, AccumulateGrad | GraphRoot)]
     known = [name for name in names if name in OPERATIONS]
     return sorted(names if repeated else set(known))
 

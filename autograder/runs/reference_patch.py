@@ -41,7 +41,7 @@ class Call:
     output: Any
 
 
-OPERATIONS: dict[str, type[Function]] = {operation.__name__: operation for operation in operations.ALL}
+OPERATIONS: dict[str, type[Function]] = {operation.__qualname__: operation for operation in operations.ALL}
 
 HEIRS = {
     operation: tuple(heir for heir in OPERATIONS.values() if issubclass(heir, operation) and heir is not operation)

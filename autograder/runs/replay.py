@@ -141,7 +141,7 @@ def _graph_of(entry: Evidence, decomposition: int) -> RecordedGraph:
         leaves = REFERENCE.leaves(entry.expected[0].draw)
         root = GraphRoot((entry.program.function(*leaves).gradient_edge,))
     nodes = reachable(root)
-    names = {type(node).__name__ for node in nodes if not isinstance(node, AccumulateGrad | GraphRoot)}
+    names = {type(node).__qualname__ for node in nodes if not isinstance(node, AccumulateGrad | GraphRoot)}
     sizes = [array.ndim for right in entry.expected for array in right.draw.inputs]
     sizes += [len(shape) for node in nodes for shape, _ in node.outputs]
     return RecordedGraph(root, tuple(sorted(names)), any(sizes))

@@ -24,6 +24,11 @@ MISSING = (
     "file an issue to PyTorch at https://github.com/pytorch/pytorch/issues/new?template=feature-request.yml so that we "
     "can prioritize its implementation or submit a PR adding the implementation to derivatives.yaml"
 )
+NOT_IN_PLACE = (
+    "An inplace custom Function is not modifying the forward mode gradients inplace. If the forward is modifying an "
+    "input inplace, then the jvp function must modify the corresponding gradient inplace."
+)
+NO_VIEW = "A custom Function's forward is returning a view (or an input as-is) but the jvp is not returning a view."
 NO_JVP = "You must implement the jvp function for custom autograd.Function to use it with forward mode AD."
 
 
@@ -113,9 +118,54 @@ class Level:
             ]
         with without_forward_mode():
             results = ctx.jvp(ctx, *tangents)
-        for output, tangent in zip(outputs, results if isinstance(results, tuple) else (results,), strict=True):
+        results = results if isinstance(results, tuple) else (results,)
+        if len(results) != len(outputs):
+            raise RuntimeError(
+                f"Function's jvp returned an invalid number of forward gradients (expected {len(outputs)} but got "
+                f"{len(results)})"
+            )
+        for number, (output, tangent) in enumerate(zip(outputs, results, strict=True)):
             if tangent is not None:
+                check_tangent(tangent, number, output)
+                check_memory(tangent, output, ctx.dirty, inputs, tangents)
                 self.give(output, tangent)
+
+
+def check_tangent(tangent: Any, number: int, output: Any) -> None:
+    """Raise PyTorch's error if a `jvp` returned what cannot be the tangent of this output."""
+    if not isinstance(tangent, Tensor):
+        raise RuntimeError(f"expected Variable or None (got {type(tangent).__name__}) for grad output {number}.")
+    if not isinstance(output, Tensor) or output.dtype.kind != "f":
+        raise RuntimeError(
+            f"Function's jvp returned a gradient at position {number}, but  the corresponding forward output is not a "
+            "differentiable Tensor.You should return None at that position instead."
+        )
+    check_size(output, tangent)
+
+
+def check_memory(
+    tangent: Tensor, output: Tensor, dirty: Sequence[Any], inputs: Sequence[Any], tangents: Sequence[Any]
+) -> None:
+    """Raise PyTorch's error unless a tangent shows the memory of an input's tangent where the output shows the input's:
+    as the same tensor if that was changed in place, otherwise as a view of it.
+    """
+    if any(output is x for x in dirty):
+        if all(tangent is not given for x, given in zip(inputs, tangents, strict=True) if x is output):
+            raise RuntimeError(NOT_IN_PLACE)
+    elif output._is_view() and not tangent._is_view():
+        bases = [x if x._base is None else x._base for x in inputs if isinstance(x, Tensor)]
+        if any(output._base is base for base in bases):
+            raise RuntimeError(NO_VIEW)
+
+
+def check_size(tensor: Tensor, tangent: Tensor) -> None:
+    """Raise PyTorch's error if a tangent has another shape than its tensor."""
+    if tensor.shape != tangent.shape:
+        raise RuntimeError(
+            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
+            f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
+            f"{list(tangent.shape)}."
+        )
 
 
 def with_part(tangent: Tensor | None, base: Tensor, steps: tuple[Step, ...], part: Tensor) -> Tensor:
@@ -168,12 +218,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
         raise ValueError(f"Expected primal to be floating point or complex, but got: torch.{tensor.dtype}")
     if tangent.dtype.kind != "f":
         raise ValueError(f"Expected tangent to be floating point or complex, but got: torch.{tangent.dtype}")
-    if tensor.shape != tangent.shape:
-        raise RuntimeError(
-            "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
-            f"supported. Tensor is of size {list(tensor.shape)} while the given forward gradient is of size "
-            f"{list(tangent.shape)}."
-        )
+    check_size(tensor, tangent)
     with without_forward_mode():
         dual = tensor.view_as_itself()
     state.forward_level.give(dual, tangent)

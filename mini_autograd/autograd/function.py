@@ -7,6 +7,7 @@ shown plain tensors; `backward` is recorded under `create_graph`.
 from __future__ import annotations
 
 import functools
+import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -16,11 +17,21 @@ from mini_autograd.graph import function as graph
 from mini_autograd.graph.edges import NO_EDGE, OutputOf
 from mini_autograd.graph.function import FREED, SECOND_BACKWARD
 from mini_autograd.graph.grad_mode import FORWARD, INFERENCE, RECORDING, WATCHED, no_grad, state, without_forward_mode
-from mini_autograd.graph.versions import changed_text, error_name, note_change, output_name
+from mini_autograd.graph.versions import (
+    changed_text,
+    error_name,
+    note_change,
+    output_name,
+)
 from mini_autograd.graph.views import note_custom_view
 from mini_autograd.tensors.in_place import rebase
 
 __all__ = ["Function", "once_differentiable"]
+
+NOT_AN_INPUT = (
+    "ctx.mark_dirty() received a tensor that was not an input. Only input Tensors that have been mutated should be "
+    "passed to ctx.mark_dirty()."
+)
 
 
 class Function(graph.Function):
@@ -41,7 +52,7 @@ class Function(graph.Function):
     @classmethod
     def apply(cls, *args: Any, **kwargs: Any) -> Any:
         """Compute, and record the call if a Tensor among `args` requires grad."""
-        ctx = cls()
+        ctx = cls._node_type()
         ctx.kept = ()
         mode = state.mode
         recording = mode & RECORDING and not mode & INFERENCE
@@ -60,7 +71,7 @@ class Function(graph.Function):
             else:
                 result = cls.forward(ctx, *args, **kwargs)
         outputs = result if isinstance(result, tuple) else (result,)
-        ctx.check_dirty(outputs)
+        ctx.check_dirty(args, outputs)
         recorded = edges.count(NO_EDGE) < len(edges)
         if recorded:
             outputs = ctx.record_outputs(edges, args, outputs)
@@ -86,22 +97,34 @@ class Function(graph.Function):
                 watcher.node_was_recorded(self)
         return connected
 
+    @classmethod
+    def _node_type(cls) -> Any:
+        """The class of its nodes, with the name that they have in PyTorch: `MyFnBackward`."""
+        made: Any = cls.__dict__.get("_made_node_type") or type(f"{cls.__name__}Backward", (cls,), {})
+        cls._made_node_type = made  # type: ignore[attr-defined]
+        return made()
+
     @property
     def outputs(self) -> tuple:
         """The shape and dtype of each output."""
         return self.output_metadata
 
-    def check_dirty(self, outputs: Sequence[Any]) -> None:
+    def check_dirty(self, args: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Count the changes of the inputs that `forward` changed in place, all of which it has to return.
 
-        Raises RuntimeError otherwise.
+        Raises RuntimeError otherwise; warns of what was no input.
         """
-        for tensor in self.dirty:
+        for number, tensor in enumerate(self.dirty):
+            if not isinstance(tensor, graph.Tensor):
+                kind = type(tensor).__name__
+                raise RuntimeError(f"mark_dirty can only accept variables, but argument {number} is of type {kind}")
             if all(output is not tensor for output in outputs):
                 raise RuntimeError(
                     "Some elements marked as dirty during the forward method were not returned as output. The inputs "
                     "that are modified inplace must all be outputs of the Function."
                 )
+            if all(x is not tensor for x in args):
+                warnings.warn(NOT_AN_INPUT, UserWarning, stacklevel=3)
             if tensor.version is not None:
                 note_change(tensor.version)
 
@@ -167,6 +190,7 @@ class Function(graph.Function):
         saved = getattr(self, "kept", ())
         numbers = [next((n for n, output in enumerate(outputs) if output is x), None) for x in saved]
         self.saved_numbers = numbers
+        self.saved_edges = [x.gradient_edge if x is not None and x.requires_grad else NO_EDGE for x in saved]
         if any(x is not None and x.version is None for x in saved):
             raise RuntimeError(graph.SAVED_INFERENCE)
         self.kept = tuple([x if x is None or n is None else x.detach() for x, n in zip(saved, numbers, strict=True)])
@@ -186,18 +210,18 @@ class Function(graph.Function):
         if not hasattr(self, "saved_numbers"):
             return values or self.__dict__.get("kept_for_forward", ())
         self.check_changed(values)
-        return tuple(self.reconnect(value, number) for value, number in zip(values, self.saved_numbers, strict=True))
+        return tuple(map(self.reconnect, values, self.saved_numbers, self.saved_edges))
 
     @saved_tensors.setter
     def saved_tensors(self, values: Any) -> None:
         self.kept = values
 
-    def reconnect(self, value: Any, number: int | None) -> Any:
-        """A saved output as a tensor that leads back to this node; anything else as it is."""
+    def reconnect(self, value: Any, number: int | None, edge: Any) -> Any:
+        """A saved output as a tensor that leads back to this node, what hooks packed with its history, or as it is."""
         if value is None or (number is None and isinstance(value, graph.Tensor)):
             return value
         array = value.array if isinstance(value, graph.Tensor) else value
-        return graph.tensor_of(array, NO_EDGE if number is None else OutputOf(self, number))
+        return graph.tensor_of(array, edge if number is None else OutputOf(self, number))
 
     def check_changed(self, values: Any) -> None:
         """Raise PyTorch's error if a saved tensor was changed since."""

@@ -60,8 +60,8 @@ def gradcheck(
     further axis in front of an input as a batch: much quicker where there are many elements; and
     `check_undefined_grad`, like PyTorch's further options, changes nothing.
 
-    Raises ValueError if no input requires grad, and GradcheckError, with both Jacobians, if they differ; with
-    `raise_exception=False` returns False then.
+    Raises ValueError if no input requires grad, AssertionError if the shapes of outputs depend on values, and
+    GradcheckError, with both Jacobians, if they differ; with `raise_exception=False` returns False then.
     """
     precision = Precision(eps, atol, rtol, nondet_tol)
     try:
@@ -178,10 +178,28 @@ def numerical_jacobian(func: Callable, arguments: Sequence[Any], which: int, eps
             above.append(_values(func, arguments))
             elements[position] = value - eps
             below.append(_values(func, arguments))
+            _check_shapes(below[-1], above[-1], np.unravel_index(position, x.shape), eps)
         finally:
             elements[position] = value
     columns = zip(zip(*above, strict=True), zip(*below, strict=True), strict=True)
     return [(rows(up) - rows(down)) / (2 * eps) for up, down in columns]
+
+
+def _check_shapes(below: Sequence[Any], above: Sequence[Any], place: tuple, eps: float) -> None:
+    """Raise AssertionError if the outputs have other shapes, or others in number, where an input was moved."""
+    place = tuple(map(int, place))
+    if len(below) != len(above):
+        raise AssertionError(
+            f"Expected `func` to return as many outputs when inputs are perturbed on index {place} by {eps}, but got: "
+            f"{len(below)} and {len(above)}."
+        )
+    for lower, upper in zip(below, above, strict=True):
+        if lower.shape != upper.shape:
+            raise AssertionError(
+                "Expected `func` to return outputs with the same shape when inputs are perturbed on index "
+                f"{place} by {eps}, but got: shapes torch.Size({list(lower.shape)}) and "
+                f"torch.Size({list(upper.shape)})."
+            )
 
 
 def _values(func: Callable, arguments: Sequence[Any]) -> list[np.ndarray]:

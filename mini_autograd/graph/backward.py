@@ -18,8 +18,8 @@ import numpy as np
 from mini_autograd.graph import anomaly, hooks
 from mini_autograd.graph import function as graph
 from mini_autograd.graph.edges import NO_EDGE, Edge, OutputOf, node_of, number_of
-from mini_autograd.graph.function import SEVERAL, AccumulateGrad, Function, GraphRoot
-from mini_autograd.graph.grad_mode import enable_grad, no_grad, state
+from mini_autograd.graph.function import SEVERAL, AccumulateGrad, Function, GraphRoot, register_attributes
+from mini_autograd.graph.grad_mode import RECORDING, enable_grad, no_grad, state
 from mini_autograd.graph.versions import check_saved, latest_change, note_change
 from mini_autograd.numerics import arrays
 
@@ -115,7 +115,22 @@ def visit(
         arrived = hooks.run_before(node, arrived)
     sent = run_rule(node, arrived, create_graph)
     grads = sent if type(sent) is tuple else (sent,)
-    return hooks.run_after(node, grads, arrived, fitted) if watched else grads
+    if not watched:
+        return grads
+    return hooks.run_after(node, only_wanted(node, grads, ends, needed), arrived, fitted)
+
+
+def only_wanted(node: Function, grads: tuple, ends: Pending | None, needed: set[Function]) -> tuple:
+    """The gradients of a node's inputs as hooks are to see them: None where nobody wants one, as PyTorch's own nodes
+    do not compute it. Those of a Function of one's own are shown as they are, there as here.
+    """
+    if not node.takes_arrays:
+        return grads
+    wanted = [
+        below is not None and (ends is None or below in needed or is_end(below, ends))
+        for below in map(node_of, node.inputs)
+    ]
+    return tuple([grad if asked else None for grad, asked in zip(grads, wanted, strict=True)])
 
 
 def is_end(node: Function, ends: Pending) -> bool:
@@ -261,8 +276,8 @@ def nodes_leading_to(ends: Iterable[Edge], order: Sequence[Function]) -> set[Fun
 def run_post_hooks(tensor: Any) -> None:
     """Show a leaf to those who asked to see it when its gradient has been added."""
     for hook in list(tensor._post_hooks.values()):
-        if (result := hook(tensor)) is not None:
-            raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
+        if hook(tensor) is not None:
+            raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
 
 def keep(ends: Pending, node: Function, arrived: Sequence[Any]) -> None:
@@ -271,3 +286,28 @@ def keep(ends: Pending, node: Function, arrived: Sequence[Any]) -> None:
         edge = node if node.output_type is not SEVERAL else OutputOf(node, number)
         if edge in ends:
             ends[edge] = grad
+
+
+def called(node: Function, *grads: Any) -> Any:
+    """The gradients of a node's inputs for these of its outputs, by its rule alone: no hooks run, nothing is sent on.
+
+    They are recorded in grad mode. Raises TypeError for another number of gradients, for what is no tensor, and if the
+    node is that of a Function of one's own, as in PyTorch.
+    """
+    if not node.takes_arrays and type(node) is not AccumulateGrad:
+        raise TypeError(f"'{type(node).__name__}' object is not callable")
+    if len(grads) != len(node.outputs):
+        raise TypeError(f"expected {len(node.outputs)} arguments, got {len(grads)} instead")
+    for number, grad in enumerate(grads):
+        if grad is not None and not isinstance(grad, graph.Tensor):
+            raise TypeError(f"argument {number} is not a Variable")
+    recorded = bool(state.mode & RECORDING)
+    arrived = [grad if grad is None or recorded else grad.array for grad in grads]
+    nothing = all(grad is None for grad in grads)
+    with np.errstate(all="ignore"):
+        sent = (None,) * len(node.inputs) if nothing else run_rule(node, arrived, recorded)
+    results = tuple(map(hooks.shown, only_wanted(node, sent if type(sent) is tuple else (sent,), None, set())))
+    return results[0] if len(results) == 1 else results
+
+
+register_attributes({"__call__": called})

@@ -72,12 +72,16 @@ def register_tensor_type(tensor_type: type) -> type:
 class Slotted(type):
     """Makes operations small and quick to create: a class that declares no `__slots__` has none of its own.
 
-    So an operation that keeps something on `ctx` besides what it saves names it in `__slots__`.
+    So an operation that keeps something on `ctx` besides what it saves names it in `__slots__`. Its class has PyTorch's
+    name, as `type(y.grad_fn).__name__` shows it; in the code it has ours, which `__qualname__` keeps.
     """
 
     def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
         namespace.setdefault("__slots__", ())
-        return super().__new__(cls, name, bases, namespace)
+        made: Any = super().__new__(cls, name, bases, namespace)
+        if bases:
+            made.__name__ = (made.torch_name or (f"{name}Backward0" if made.takes_arrays else name)).split("::")[-1]
+        return made
 
 
 class Function(metaclass=Slotted):
@@ -186,7 +190,7 @@ class Function(metaclass=Slotted):
                 if recorded:
                     watcher.node_was_recorded(self)
                 if hasattr(watcher, "saw"):  # it wants to know of unrecorded calls too
-                    watcher.saw(type(self).__name__, inputs, result)
+                    watcher.saw(type(self).__qualname__, inputs, result)
         if mode & FORWARD:
             state.forward_level.push(self, inputs, result, recorded)
         return result
@@ -203,8 +207,8 @@ class Function(metaclass=Slotted):
     def watch_constants(self, inputs: Sequence[Any]) -> None:
         """Note the versions of inputs that need no gradient; those of the others are known to their nodes."""
         self.constants = versions = tuple([x.version if isinstance(x, Tensor) else None for x in inputs])
-        if None in versions and any(i >= 0 and is_unversioned(inputs[i]) for i in self.origins):
-            raise RuntimeError(SAVED_INFERENCE)
+        if None in versions and any(i >= 0 and getattr(inputs[i], "version", 0) is None for i in self.origins):
+            raise RuntimeError(SAVED_INFERENCE)  # such a tensor is of inference mode: nobody counts its changes
 
     def connect(self, output: Any) -> Any:
         """Make this call a node of the graph, whose inputs are known, and give its output."""
@@ -296,7 +300,7 @@ class Function(metaclass=Slotted):
 
     def name(self) -> str:
         """PyTorch's name of this node."""
-        return self.torch_name or f"{type(self).__name__}Backward"
+        return self.torch_name or type(self).__name__
 
     def __repr__(self) -> str:
         return f"<{self.name().split('::')[-1]} object at {id(self):#x}>"
@@ -330,11 +334,6 @@ def wrap(array: Any, *inputs: Value) -> Value:
         if isinstance(x, Tensor):
             return tensor_of(array)
     return array
-
-
-def is_unversioned(value: Value) -> bool:
-    """Whether it is a tensor of inference mode, whose changes nobody counts."""
-    return isinstance(value, Tensor) and value.version is None
 
 
 class Unary(Function):

@@ -9,20 +9,27 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import numpy as np
-
 from mini_autograd.graph import function as graph
 from mini_autograd.graph.edges import NO_EDGE
 from mini_autograd.graph.function import AFTER, BEFORE, CONSTANT, OUTPUT
 from mini_autograd.graph.grad_mode import WATCHED, no_grad, state
+from mini_autograd.graph.versions import is_unneeded
 from mini_autograd.numerics.arrays import dtype_name
+
+LEFT = (
+    "Trying to backward outside of the 'allow_mutation_on_saved_tensors' contextin which the graph was originally "
+    "recorded."
+)
 
 
 def run(node: Any, arrived: list[Any]) -> None:
-    """Show complete gradients to those who asked. A hook that returns something replaces the gradient."""
+    """Show complete gradients to those who asked. A hook that returns something replaces the gradient.
+
+    Of several outputs some may have got no gradient: their hooks are given None, unless they retain it.
+    """
     entries = sorted(node.hooks.items(), key=lambda entry: isinstance(entry[0], tuple))
-    for _, (number, hook) in entries:
-        if number < 0 or arrived[number] is None:
+    for key, (number, hook) in entries:
+        if number < 0 or (arrived[number] is None and isinstance(key, tuple)):
             continue
         grad = arrived[number]
         given = shown(grad)
@@ -51,7 +58,7 @@ def run_after(node: Any, grads: Any, arrived: list[Any], fit: Callable) -> Any:
         return grads
     outputs = tuple(map(shown, arrived))
     fitted = [
-        None if grad is None or edge is NO_EDGE else fit(grad, node, edge)
+        grad if grad is None or edge is NO_EDGE else fit(grad, node, edge)
         for grad, edge in zip(grads, node.inputs, strict=True)
     ]
     for hook in after:
@@ -77,7 +84,7 @@ def replaced(results: Any, given: tuple, before: list[Any], hook: Callable) -> l
             f"{len(given)})"
         )
     for result, grad in zip(results, given, strict=True):
-        if grad is not None and result is not None:
+        if result is not None:
             check_replacement(result, grad, hook)
     recorded = any(isinstance(grad, graph.Tensor) for grad in before)
     return [result if result is None or recorded else result.array for result in results]
@@ -90,6 +97,8 @@ def hook_name(hook: Callable) -> str:
 
 def check_replacement(result: Any, given: Any, hook: Callable) -> None:
     """PyTorch's errors for a hook that returns something unfit."""
+    if given is None:
+        raise RuntimeError("can't replace a None gradient with a non-None value")
     if not isinstance(result, graph.Tensor):
         raise TypeError(f"expected Variable, but hook returned '{type(result).__name__}'")
     if result.dtype != given.dtype:
@@ -151,7 +160,7 @@ class saved_tensors_hooks(Watcher):  # noqa: N801  (PyTorch's name)
         values = []
         with no_grad():  # what a hook computes is not recorded, and so not packed in turn
             for value, origin in zip(node.saved_tensors, node.origins, strict=True):
-                packs = isinstance(value, graph.Tensor | np.ndarray | np.generic) or hasattr(value, "__array__")
+                packs = hasattr(value, "__array__") and not (origin >= 0 and is_unneeded(node, origin))
                 values.append((packs, self.pack(node, value, origin) if packs else value))
         node.saved_tensors = Packed(values, self.unpack_hook)
         node.origins = tuple(graph.COPY - n if n >= 0 else n for n in node.origins)
@@ -181,3 +190,45 @@ class save_on_cpu(saved_tensors_hooks):  # noqa: N801  (PyTorch's name)
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         super().__init__(lambda tensor: tensor.detach().clone(), lambda tensor: tensor)
+
+
+class allow_mutation_on_saved_tensors(saved_tensors_hooks):  # noqa: N801  (PyTorch's name)
+    """Inside, tensors that were saved may be changed in place, and gradients are those of the saved values.
+
+    PyTorch copies a tensor when it is changed, and we when it is saved. The backward pass belongs inside too.
+    """
+
+    copies = True  # of indices and masks as well: `note_needed` need not look at these
+
+    def __init__(self) -> None:
+        super().__init__(lambda tensor: tensor.detach().clone(), self.unpacked)
+        self.inside = False
+
+    def unpacked(self, tensor: Any) -> Any:
+        """What was packed. Raises AssertionError where the context has been left."""
+        if not self.inside:
+            raise AssertionError(LEFT)
+        return tensor
+
+    def node_was_recorded(self, node: Any) -> None:
+        super().node_was_recorded(node)
+        for name in ("index", "condition"):
+            if hasattr(node, name):
+                setattr(node, name, copied(getattr(node, name)))
+
+    def __enter__(self) -> Any:
+        if any(isinstance(watcher, allow_mutation_on_saved_tensors) for watcher in state.watchers):
+            raise RuntimeError("allow_mutation_on_saved_tensors contexts cannot be nested")
+        self.inside = True
+        return super().__enter__()
+
+    def __exit__(self, *error: object) -> None:
+        self.inside = False
+        super().__exit__(*error)
+
+
+def copied(index: Any) -> Any:
+    """An index in which arrays are copies."""
+    if isinstance(index, tuple):
+        return tuple([copied(part) for part in index])
+    return index.copy() if hasattr(index, "__array__") else index

@@ -10,6 +10,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
+from mini_autograd.graph import function as graph
 from mini_autograd.graph.edges import NO_EDGE, Edge, node_of, number_of
 from mini_autograd.graph.function import OUTPUT, SEVERAL, Function, next_sequence_nr
 from mini_autograd.graph.grad_mode import WATCHED, state
@@ -18,6 +19,11 @@ from mini_autograd.numerics.arrays import dtype_name
 Version = list[int]
 REMEMBERED = 100
 """How many changes are kept apart; that is only for the number in the error text."""
+
+DETACHED = (
+    "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, please "
+    "use out-of-place `.detach()` instead"
+)
 
 latest_change = [0]
 """The stamp of the latest change of any tensor: a node that is younger need not look at its saved tensors."""
@@ -36,19 +42,44 @@ def note_change(version: Version) -> int:
 
 def check_saved(node: Function) -> None:
     """Raise PyTorch's error if something that `node` saved was changed since."""
+    check_needed(node)
     if node.output_type is SEVERAL or not isinstance(node.saved_tensors, tuple):
         return  # custom Functions look themselves; what was freed or packed by hooks is not looked at
     for value, origin in zip(node.saved_tensors, getattr(node, "origins", ()), strict=False):
         version = version_of_saved(node, origin)
         if version is None or is_unneeded(node, origin):
             continue
+        if origin >= 0:
+            check_attached(version, node.inputs[origin])
         since = getattr(node, "changed_at", node.sequence_nr) if origin == OUTPUT else node.sequence_nr
-        changes = sum(stamp > since for stamp in version[1:])
+        changes = sum(stamp > since for stamp in version[1:] if type(stamp) is not Detachment)
         if changes:
             output = (
                 f"0 of {error_name(node.name())}" if origin == OUTPUT else output_name(node.inputs[origin], version)
             )
             raise RuntimeError(changed_text(value, output, version, changes))
+
+
+def note_needed(result: Any, *values: Any) -> Any:
+    """Note at the node of `result`, which it gives back, that its rule needs the tensors among `values` as they are:
+    indices and masks, which have no gradient and are no saved inputs.
+
+    Raises RuntimeError for a tensor of inference mode.
+    """
+    tensors = [value for value in values if isinstance(value, graph.Tensor)]
+    node = node_of(result._edge) if tensors and isinstance(result, graph.Tensor) else None
+    if node is not None and not any(getattr(watcher, "copies", False) for watcher in state.watchers):
+        if any(tensor.version is None for tensor in tensors):
+            raise RuntimeError(graph.SAVED_INFERENCE)
+        node.needed = [(tensor.array, tensor.version, tensor.version[0]) for tensor in tensors]
+    return result
+
+
+def check_needed(node: Function) -> None:
+    """Raise PyTorch's error if an index or a mask was changed since."""
+    for array, version, seen in getattr(node, "needed", ()):
+        if version[0] != seen:
+            raise RuntimeError(changed_text(array, "", version, version[0] - seen))
 
 
 def version_of_saved(node: Function, origin: int) -> Version | None:
@@ -87,6 +118,26 @@ class Stamp(int):
         return stamp
 
 
+class Detachment(int):
+    """When a tensor was detached in place, with the number of the node that had made it."""
+
+    sequence_nr: int
+
+
+def note_detachment(version: Version, node: Function) -> None:
+    """Note that `detach_` took a tensor of this memory from its node. That changes no value, and so counts for none."""
+    latest_change[0] = when = Detachment(next_sequence_nr())
+    when.sequence_nr = node.sequence_nr
+    version.append(when)
+
+
+def check_attached(version: Version, edge: Edge) -> None:
+    """Raise PyTorch's error if the tensor of this edge, which was saved, has been detached in place since."""
+    node = node_of(edge)
+    if node is not None and any(isinstance(at, Detachment) and at.sequence_nr == node.sequence_nr for at in version):
+        raise RuntimeError(DETACHED)
+
+
 def note_node(version: Version, node: Function) -> None:
     """Name the node that the latest change gave to the tensor that owns the memory."""
     version[-1] = Stamp(version[-1], node.name())
@@ -122,8 +173,9 @@ def changed_text(value: Any, output: str, version: Version, changes: int) -> str
         else "enable anomaly detection to find the operation that failed to compute its gradient, with "
         "torch.autograd.set_detect_anomaly(True, check_nan=False)."
     )
+    kind = "CPUBoolType" if value.dtype == bool else f"torch.{dtype_name(value.dtype)}Tensor"
     return (
         "one of the variables needed for gradient computation has been modified by an inplace operation: "
-        f"[torch.{dtype_name(value.dtype)}Tensor {list(value.shape)}]{source} is at version {version[0]}; expected "
+        f"[{kind} {list(value.shape)}]{source} is at version {version[0]}; expected "
         f"version {version[0] - changes} instead. Hint: {hint}"
     )

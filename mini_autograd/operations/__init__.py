@@ -69,8 +69,9 @@ FAMILIES = (
 ONLY_SHARED = (
     *(elementwise.Elementwise, elementwise.Arithmetic, mathematical.OfFloats, rounding.Flat),
     *(extremes.Extreme, sorting.Pick, indexing.Indexed),
+    *(joining.Several, joining.Split, joining.SplitWithSizes, joining.Unbind),
 )
-"""What several operations have in common, and no operation by itself."""
+"""What several operations have in common, and nodes that take the place of several of Index: no operation by itself."""
 
 NEURAL = ("convolution", "pooling", "normalization", "dropout", "attention", "losses")
 """Families that are imported with `nn`, or when they are first used, so that the engine alone starts quickly."""

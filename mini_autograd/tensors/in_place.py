@@ -28,13 +28,14 @@ from mini_autograd.graph.function import (
 )
 from mini_autograd.graph.grad_mode import FORWARD, INFERENCE, RECORDING, state
 from mini_autograd.graph.saved_values import kept
-from mini_autograd.graph.versions import note_change, note_node
+from mini_autograd.graph.versions import note_change, note_detachment, note_needed, note_node
 from mini_autograd.graph.views import DIRECTLY, edge_of_old_values, follow, memory_of
 from mini_autograd.numerics import arrays
 from mini_autograd.operations.pointwise.elementwise import cast, check_broadcast, module_of, where
 from mini_autograd.operations.shapes import shape as shapes
 from mini_autograd.operations.shapes.indexing import (
     Indexed,
+    as_parts,
     as_plain,
     assign,
     complain,
@@ -302,12 +303,12 @@ def set_item(self: Tensor, index: Any, value: Any) -> None:
     plain = as_plain(index, self.array)
     steps = in_two_steps(plain) if isinstance(plain, tuple) else None
     if steps:
-        put_item(getitem(self, steps[0]), steps[1], value)
+        put_item(getitem(self, steps[0]), steps[1], value, as_parts(index))
         return
     if not is_basic(plain):
-        put_item(self, plain, value)
+        put_item(self, plain, value, as_parts(index))
         return
-    part = getitem(self, index)
+    part = getitem(self, plain)
     while value.ndim > part.ndim and value.shape[0] == 1:
         value = value.reshape(value.shape[1:])
     copy_(part, shapes.expand(value, part.shape) if value.shape != part.shape else value)
@@ -318,13 +319,8 @@ def del_item(self: Tensor, index: Any) -> None:
     raise TypeError("Tensor does not support deleting items")
 
 
-def as_parts(index: Any) -> tuple:
-    """An index as a tuple, with one part for each axis or mask."""
-    return index if isinstance(index, tuple) else (index,)
-
-
-def put_item(self: Tensor, index: Any, value: Tensor) -> None:
-    """`self[index] = value` for an index that picks elements one by one."""
+def put_item(self: Tensor, index: Any, value: Tensor, given: Any) -> None:
+    """`self[index] = value` for an index that picks elements one by one; `given` is the same as the user wrote it."""
     try:
         picked = np.empty_like(self.array, bool)[index].shape
     except IndexError as error:
@@ -344,7 +340,7 @@ def put_item(self: Tensor, index: Any, value: Tensor) -> None:
             f"Index put requires the source and destination dtypes match, got {own} for the destination and {got} for "
             "the source."
         )
-    in_place(lambda x, v: IndexPut.apply(x, v, index=index))(self, value)
+    in_place(lambda x, v: note_needed(IndexPut.apply(x, v, index=index), *given))(self, value)
 
 
 _copy = in_place(lambda x, source: Copy.apply(x, broadcastable(x, source)))
@@ -405,7 +401,9 @@ def detach_(self: Tensor) -> Tensor:
     """Forget the history."""
     if self._is_view():
         raise RuntimeError(DETACHED_VIEW)
-    self._changes = self.version  # in common with the node, which may have saved this memory
+    version, node = self.version, self.grad_fn  # in common with the node, which may have saved this memory
+    if version is not None and node is not None:
+        note_detachment(version, node)
     self._edge = NO_EDGE
     return self
 

@@ -20,6 +20,10 @@ from mini_autograd.tensors.tensor import Tensor
 STRUCTURE = "structure"
 """Under this name the file's metadata hold the description."""
 
+NO_SAFETENSORS = (
+    "this is no file of safetensors, which `load` reads. If it is a file of PyTorch's torch.save, load it with PyTorch "
+    "and write its state_dict() with safetensors.torch.save_file"
+)
 TENSOR = "tensor"
 CONTAINERS: dict[str, Any] = {"dict": dict, "list": list, "tuple": tuple}
 
@@ -66,10 +70,15 @@ def described(value: Any, path: str, tensors: dict[str, np.ndarray]) -> Any:
 
 
 def load(f: str | PathLike | BinaryIO, map_location: Any = None, weights_only: bool = True) -> Any:
-    """Read what was written by `save`, or a dict of tensors by `safetensors.torch.save_file`."""
+    """Read what was written by `save`, or a dict of tensors by `safetensors.torch.save_file`.
+
+    Raises ValueError for anything else.
+    """
     from safetensors import numpy as safetensors
 
     data = Path(f).read_bytes() if isinstance(f, (str, PathLike)) else f.read()
+    if data[8:9] != b"{":  # there its JSON begins
+        raise ValueError(NO_SAFETENSORS)
     tensors = {name: tensor_of(array[()]) for name, array in safetensors.load(data).items()}
     if map_location is not None:
         tensors = {name: tensor.to(map_location) for name, tensor in tensors.items()}

@@ -277,18 +277,13 @@ class Tensor:
             self._retains_grad = False
             self.retain_grad()
 
-    @property
-    def leaf_hooks(self) -> dict | None:
-        """The hooks of a leaf, which its AccumulateGrad runs."""
-        return getattr(self, "_leaf_hooks", None)
-
     def register_hook(self, hook: Callable) -> RemovableHandle:
         """Call `hook(grad)` whenever the gradient of this tensor is complete; what it returns replaces the gradient."""
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if self.is_leaf:
-            if self.leaf_hooks is None:
-                self._leaf_hooks: dict = self.gradient_edge.hooks or {}
+            if getattr(self, "_leaf_hooks", None) is None:
+                self._leaf_hooks: dict = self.gradient_edge.hooks or {}  # which its AccumulateGrad runs
             self.gradient_edge.hooks = self._leaf_hooks
         node: Any = self.gradient_edge if self.is_leaf else self.grad_fn
         return node.add_hook(self.output_nr, hook)
@@ -338,6 +333,8 @@ class Tensor:
     def data(self, new: Tensor) -> None:
         if not isinstance(new, Tensor):
             raise TypeError(f"Variable data has to be a tensor, but got {type(new).__name__}")
+        if self.requires_grad and not arrays.is_floating(new.dtype):
+            raise RuntimeError("data set to a tensor that requires gradients must be floating point or complex dtype")
         self.array = new.array
 
     # looking at it

@@ -362,8 +362,8 @@ def test_every_operation_is_sampled() -> None:
         if OPS[name].supports_autograd:
             for sample in samples(name)[0]:
                 nodes = ancestors(differentiable(both(OPS[name], sample)[0].run()))
-                seen |= {type(node).__name__ for node in nodes}
-    assert {operation.__name__ for operation in operations.ALL} - seen <= INSIDE_OTHERS | TESTED_ELSEWHERE
+                seen |= {type(node).__qualname__ for node in nodes}
+    assert {operation.__qualname__ for operation in operations.ALL} - seen <= INSIDE_OTHERS | TESTED_ELSEWHERE
 
 
 def print_coverage() -> None:

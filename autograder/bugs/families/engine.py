@@ -34,7 +34,7 @@ def _overwriting(names: Sequence[str], order: orders.Order) -> Plant:
         right_send(pending, node, grads)
 
     def accumulate(pending: Any, edge: Any, grad: Any) -> None:
-        overwrites = type(source[0]).__name__ in names
+        overwrites = type(source[0]).__qualname__ in names
         if isinstance(edge, AccumulateGrad):
             leaf = edge.variable
             leaf.grad = tensor_of(grad + (0.0 if overwrites or leaf.grad is None else leaf.grad.array))
@@ -54,7 +54,7 @@ def _overwriting_pending(names: Sequence[str], order: orders.Order) -> Plant:
         right_send(pending, node, grads)
 
     def accumulate(pending: Any, edge: Any, grad: Any) -> None:
-        if not names or type(source[0]).__name__ in names:
+        if not names or type(source[0]).__qualname__ in names:
             pending[edge] = grad
         else:
             right_accumulate(pending, edge, grad)

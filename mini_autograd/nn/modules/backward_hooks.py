@@ -1,8 +1,7 @@
 """A module's hooks for the backward pass: what `register_full_backward_hook` and its pre-hook need.
 
 The one idea to know: the module's inputs and outputs each pass through one node that does nothing, so that all
-gradients on their way into the module, and out of it, are at one place where hooks can see them. Different from
-PyTorch, where they see zeros, hooks see None for an input that needs no gradient.
+gradients on their way into the module, and out of it, are at one place where hooks can see them.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class Gate(Function):
     @staticmethod
     def forward(ctx, *tensors):
         ctx.mark_non_differentiable(*[x for x in tensors if not x.requires_grad])
-        return tuple(x.view_as(x) for x in tensors)
+        return tensors
 
     @staticmethod
     def backward(ctx, *grads):
@@ -44,7 +43,7 @@ class ModuleCall:
 
     def __init__(self, module: Any, pre_hooks: Hooks, hooks: Hooks) -> None:
         self.module, self.pre_hooks, self.hooks = module, pre_hooks, hooks
-        self.arrived: tuple = ()
+        self.arrived: tuple | None = None  # the gradients of the outputs, until those of the inputs are known
         self.inputs_are_watched = False
 
     def inputs(self, args: tuple) -> tuple:
@@ -71,8 +70,9 @@ class ModuleCall:
         full = spread(grads, places, count)
         for hook in list(self.pre_hooks.values()):
             full = as_tuple(hook(self.module, full), full)
-        self.arrived = full
-        if not self.inputs_are_watched:
+        if self.inputs_are_watched:
+            self.arrived = full
+        else:
             if self.hooks:
                 warnings.warn(NO_INPUT, stacklevel=2)
             for hook in list(self.hooks.values()):
@@ -80,10 +80,16 @@ class ModuleCall:
         return tuple(full[place] for place in places)
 
     def at_inputs(self, grads: tuple, _: tuple) -> tuple:
-        """The gradients of the inputs are known: hooks may replace them before they go on."""
+        """The gradients of the inputs are known: hooks may replace them before they go on.
+
+        Not where they came by another way than through the outputs, as in a backward pass of a backward pass.
+        """
+        if self.arrived is None:
+            return grads
         full = spread(grads, self.places, self.count)
         for hook in list(self.hooks.values()):
             full = as_tuple(hook(self.module, full, self.arrived), full)
+        self.arrived = None
         return tuple(full[place] for place in self.places)
 
 

@@ -175,22 +175,22 @@ class BinaryCrossEntropyWithLogits(Function):
 
     @staticmethod
     def backward(ctx, grad):
-        input, _, weight, _ = ctx.saved_tensors
-        by_input, by_target = BinaryCrossEntropyWithLogits.derivatives(ctx)
+        input, target, weight, pos_weight = ctx.saved_tensors
+        by_input, by_target = BinaryCrossEntropyWithLogits.derivatives(input, target, pos_weight)
         grad = weighted(spread(grad, ctx.reduction, input), weight)
         return grad * by_input, grad * by_target, None, None
 
     @staticmethod
     def jvp(ctx, input_tangent, target_tangent, weight_tangent, pos_weight_tangent):
-        by_input, by_target = BinaryCrossEntropyWithLogits.derivatives(ctx)
+        input, target, weight, pos_weight = ctx.saved_tensors
+        by_input, by_target = BinaryCrossEntropyWithLogits.derivatives(input, target, pos_weight)
         moved_input = None if input_tangent is None else by_input * input_tangent
         moved_target = None if target_tangent is None else by_target * target_tangent
-        return reduced(weighted(total(moved_input, moved_target), ctx.saved_tensors[2]), ctx.reduction)
+        return reduced(weighted(total(moved_input, moved_target), weight), ctx.reduction)
 
     @staticmethod
-    def derivatives(ctx: Any) -> tuple[Value, Value]:
+    def derivatives(input: Value, target: Value, pos_weight: Value | None) -> tuple[Value, Value]:
         """Of each loss, with respect to its input and its target."""
-        input, target, _, pos_weight = ctx.saved_tensors
         by_input = (1.0 - target) - positive_factor(target, pos_weight) * sigmoid(-input)
         return by_input, (-input if pos_weight is None else (pos_weight - 1.0) * softplus(-input) - input)
 

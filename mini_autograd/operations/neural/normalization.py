@@ -35,15 +35,13 @@ class LayerNorm(Function):
 
     @staticmethod
     def backward(ctx, grad):
-        _, weight, _, _ = ctx.saved_tensors
-        normalized, inverse_std = standardized(ctx, grad)
+        weight, normalized, inverse_std = standardized(ctx, grad)
         by_normalized = grad if weight is None else grad * weight
         return through_standardizing(by_normalized, normalized, inverse_std, ctx.axes), grad * normalized, grad
 
     @staticmethod
     def jvp(ctx, x_tangent, weight_tangent, bias_tangent):
-        _, weight, _, _ = ctx.saved_tensors
-        normalized, inverse_std = standardized(ctx, x_tangent, weight_tangent, bias_tangent)
+        weight, normalized, inverse_std = standardized(ctx, x_tangent, weight_tangent, bias_tangent)
         tangent = normalized * 0.0
         if x_tangent is not None:
             tangent = scaled(through_standardizing(x_tangent, normalized, inverse_std, ctx.axes), weight, None)
@@ -86,12 +84,12 @@ def standardize(x: Any, axes: Axes, eps: float) -> tuple[Any, Any, Any, Any]:
     return normalized, mean, variance, inverse_std
 
 
-def standardized(ctx: Any, *given: Value) -> tuple[Value, Value]:
-    """The normalized x and 1 / sqrt(variance + eps), from what was kept or, in a recorded pass, from x."""
-    x, _, mean, inverse_std = ctx.saved_tensors
+def standardized(ctx: Any, *given: Value) -> tuple[Value, Value, Value]:
+    """The weight, the normalized x and 1 / sqrt(variance + eps), from what was kept or, in a recorded pass, from x."""
+    x, weight, mean, inverse_std = ctx.saved_tensors
     if recorded(*given):
         _, mean, _, inverse_std = moments(x, ctx.axes, ctx.eps)
-    return (x - mean) * inverse_std, inverse_std
+    return weight, (x - mean) * inverse_std, inverse_std
 
 
 def through_standardizing(grad: Value, normalized: Value, inverse_std: Value, axes: Axes) -> Value:

@@ -14,6 +14,7 @@ import numpy as np
 from mini_autograd.graph import function
 from mini_autograd.graph.function import FREED, Binary, Function, Unary, Value, as_array, wrap
 from mini_autograd.graph.saved_values import kept
+from mini_autograd.graph.versions import note_needed
 from mini_autograd.numerics import arrays
 from mini_autograd.numerics.arrays import floating, is_floating, promoted, promoted_to_floating
 from mini_autograd.numerics.blocks import in_blocks
@@ -40,9 +41,6 @@ class Elementwise(Unary):
     """What the functions of one number share."""
 
     jvp = staticmethod(elementwise_jvp)
-
-    def name(self) -> str:
-        return self.torch_name or f"{type(self).__name__}Backward0"
 
 
 class Arithmetic(Binary):
@@ -315,7 +313,7 @@ class Where(Function):
     """The first value where the condition holds, the second elsewhere. Each gets the gradient of its own places."""
 
     torch_name = "WhereBackward0"
-    __slots__ = ("condition",)
+    __slots__ = ("condition", "needed")
     prepare = staticmethod(promoted)
     jvp = staticmethod(elementwise_jvp)
 
@@ -334,7 +332,7 @@ class Where(Function):
         return where(kept(ctx.condition), grad, 0.0), where(ctx.condition, 0.0, grad)
 
     def release(self) -> None:
-        self.condition = FREED
+        self.condition, self.needed = FREED, ()
 
 
 class Clone(Elementwise):
@@ -475,7 +473,7 @@ def relu(input: Value) -> Value:
 
 def where(condition: Value, input: Value, other: Value) -> Value:
     """`input` where `condition` holds, `other` elsewhere."""
-    result = Where.apply(input, other, condition=as_array(condition))
+    result = note_needed(Where.apply(input, other, condition=as_array(condition)), condition)
     return wrap(result, condition) if isinstance(result, np.ndarray) else result
 
 

@@ -27,6 +27,7 @@ class MatMul(Binary):
     last two are a batch, and broadcast.
     """
 
+    torch_name = "MmBackward0"
     __slots__ = ("ndims",)
     needed_by = {0: (1,), 1: (0,)}  # noqa: RUF012
     ndims: tuple[int, int]

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.graph.function import Value, as_array, wrap
+from mini_autograd.graph.versions import note_needed
 from mini_autograd.numerics import return_types
 from mini_autograd.numerics.arrays import bool_, holds, is_floating, normalize_dim
 from mini_autograd.numerics.return_types import Found
@@ -28,7 +29,7 @@ class Pick(Index):
     results: Any  # the tuple of values and indices that the function returns
 
     def name(self) -> str:
-        return f"{type(self).__name__}Backward0"
+        return type(self).__name__
 
 
 class Max(Pick):
@@ -67,9 +68,9 @@ def pick(operation: type[Pick], input: Value, places: Any, axis: int, keepdim: b
     if not keepdim:
         index, places = tuple([part.squeeze(axis) for part in index]), places.squeeze(axis)
     values = operation.apply(at_least_1d(input), index=index)
-    if input.ndim == 0:
-        return operation.results(shaped(values, ()), wrap(places.reshape(()), input))
-    return operation.results(values, wrap(places, input))
+    found = wrap(places if input.ndim else places.reshape(()), input)
+    note_needed(values, found)
+    return operation.results(values if input.ndim else shaped(values, ()), found)
 
 
 def max(input: Value, dim: Any = None, keepdim: bool = False, *, other: Value = None) -> Any:

@@ -13,6 +13,7 @@ import numpy as np
 
 from mini_autograd.graph.function import Value, as_array, wrap
 from mini_autograd.graph.saved_values import kept
+from mini_autograd.graph.versions import note_needed
 from mini_autograd.numerics.arrays import c_dtype, check_fits, dtype_name, holds, is_floating, normalize_dim
 from mini_autograd.operations.pointwise.elementwise import add, cast, check_broadcast, module_of, where
 from mini_autograd.operations.shapes.indexing import Index, Put, assign, getitem, put
@@ -80,7 +81,7 @@ def gather(input: Value, dim: int, index: Indices, *, sparse_grad: bool = False)
     if places.size == 0:
         return shaped(getitem(reshape(input, -1), slice(0)), places.shape)
     check_index(input, axis, places, "input")
-    output = Gather.apply(at_least_1d(input), index=along(at_least_1d(places), axis))
+    output = note_needed(Gather.apply(at_least_1d(input), index=along(at_least_1d(places), axis)), index)
     return shaped(output, places.shape)
 
 
@@ -93,7 +94,7 @@ def scatter_add(input: Value, dim: int, index: Indices, src: Value) -> Value:
     added = Put.apply(
         corner(at_least_1d(src), places), index=along(places, normalize_dim(dim, input.ndim)), shape=shape
     )
-    return add(input, reshape(added, input.shape))
+    return add(input, reshape(note_needed(added, index), input.shape))
 
 
 def scatter(
@@ -114,7 +115,7 @@ def scatter(
         filled = put_in if hasattr(put_in, "ndim") else module_of(places).full(places.shape, put_in, input.dtype)
         return scatter_add(input, dim, places, filled)
     output = assign(at_least_1d(input), put_in, along(places, normalize_dim(dim, input.ndim)))
-    return shaped(output, input.shape)
+    return shaped(note_needed(output, index), input.shape)
 
 
 def _scatter_products(input: Value, axis: int, places: Any, value: Value) -> Value:
@@ -163,7 +164,7 @@ def index_select(input: Value, dim: int, index: Indices) -> Value:
         raise IndexError("index out of range in self")
     if input.ndim == 0:
         return shaped(gather(reshape(input, 1), 0, places.reshape(-1)), ())
-    return getitem(input, (*[slice(None)] * axis, places.reshape(-1)))
+    return note_needed(getitem(input, (*[slice(None)] * axis, places.reshape(-1))), index)
 
 
 def masked_fill(input: Value, mask: Value, value: Value) -> Value:
@@ -193,7 +194,8 @@ def masked_select(input: Value, mask: Value) -> Value:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     check_broadcast(mask.shape, input.shape)
     shape = np.broadcast_shapes(input.shape, mask.shape)
-    return reshape(getitem(expand(input, shape), np.broadcast_to(as_array(mask), shape)), -1)
+    picked = getitem(expand(input, shape), np.broadcast_to(as_array(mask), shape))
+    return reshape(note_needed(picked, mask), -1)
 
 
 def embedding(input: Indices, weight: Value, padding_idx: int | None = None, scale_grad_by_freq: bool = False) -> Value:
@@ -216,7 +218,8 @@ def embedding(input: Indices, weight: Value, padding_idx: int | None = None, sca
         raise AssertionError("Padding_idx must be within num_embeddings")
     padding = None if padding_idx is None else padding_idx % weight.shape[0]
     places = np.asarray(places) if isinstance(places, np.generic) else places
-    return Embedding.apply(weight, index=places, padding=padding, scaled=scale_grad_by_freq)
+    rows = Embedding.apply(weight, index=places, padding=padding, scaled=scale_grad_by_freq)
+    return note_needed(rows, input)
 
 
 def integers(index: Indices, name: str) -> Any:

@@ -13,21 +13,28 @@ import numpy as np
 
 from mini_autograd.graph.function import FREED, Function, Value, as_array
 from mini_autograd.graph.saved_values import kept
+from mini_autograd.graph.versions import note_needed
 from mini_autograd.numerics.arrays import array_module, beside
 
+LIST_FOR_TUPLE = (
+    "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
+    "x[tuple(seq)] instead of x[seq]. In pytorch 2.9 this will be interpreted as tensor index, x[torch.tensor(seq)], "
+    "which will result either in an error or a different result"
+)
 UINT8_MASK = "indexing with dtype torch.uint8 is now deprecated, please use a dtype torch.bool instead."
 
 
 class Indexed(Function):
     """An operation that keeps an index. Arrays in it are freed like saved tensors, as in PyTorch; slices stay."""
 
-    __slots__ = ("index",)
+    __slots__ = ("index", "needed")
     index: Any
+    needed: Any  # the tensors among the index: see versions.note_needed
 
     def release(self) -> None:
         Function.release(self)
         if not is_basic(self.index):
-            self.index = FREED
+            self.index, self.needed = FREED, ()
 
 
 class Index(Indexed):
@@ -147,9 +154,9 @@ def getitem(input: Value, index: Any) -> Value:
     """
     plain = as_plain(index, as_array(input))
     if isinstance(plain, tuple) and (steps := in_two_steps(plain)):
-        return getitem(getitem(input, steps[0]), steps[1])
+        return note_needed(getitem(getitem(input, steps[0]), steps[1]), *as_parts(index))
     try:
-        return Index.apply(input, index=plain)
+        return note_needed(Index.apply(input, index=plain), *as_parts(index))
     except IndexError as error:
         complain(error, input.shape, plain if isinstance(plain, tuple) else (plain,))
         raise
@@ -162,12 +169,27 @@ def put(input: Value, index: Any, shape: tuple[int, ...]) -> Value:
 
 def assign(input: Value, value: Value, index: Any) -> Value:
     """A copy of `input` in which `value` stands at `index`: what `input[index] = value` does, without the change."""
-    return Assign.apply(input, value, index=as_plain(index, as_array(input)))
+    return note_needed(Assign.apply(input, value, index=as_plain(index, as_array(input))), *as_parts(index))
+
+
+def as_parts(index: Any) -> Any:
+    """An index as a sequence, with one part for each axis or mask."""
+    return index if isinstance(index, (tuple, list)) else (index,)
 
 
 def as_plain(index: Any, indexed: Any) -> Any:
     """An index as NumPy wants it, for the array `indexed`."""
+    if isinstance(index, list) and stands_for_a_tuple(index):
+        warnings.warn(LIST_FOR_TUPLE, UserWarning, stacklevel=3)
+        index = tuple(index)
     return tuple(as_index(part, indexed) for part in index) if isinstance(index, tuple) else as_index(index, indexed)
+
+
+def stands_for_a_tuple(index: list) -> bool:
+    """Whether PyTorch takes a list for an index of several axes: of fewer than 32 parts, and not of numbers alone."""
+    if len(index) >= 32:
+        return False
+    return any(not isinstance(part, (int, float, np.generic)) for part in index)
 
 
 def in_two_steps(index: tuple) -> tuple[tuple, tuple] | None:

@@ -1,7 +1,7 @@
 """Joining tensors and taking them apart: cat, stack and their relatives, split, chunk, unbind; pad, repeat.
 
-The one idea to know: the gradient of a joined tensor is taken apart at the same places; the parts of a split are
-slices, each with its own node.
+The one idea to know: the gradient of a joined tensor is taken apart at the same places, and the gradients of the parts
+of a split are joined: all parts are outputs of one node.
 """
 
 from __future__ import annotations
@@ -12,7 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.graph.function import Function, Unary, Value, as_array
+from mini_autograd.graph.edges import OutputOf
+from mini_autograd.graph.function import SEVERAL, Function, Unary, Value, as_array, next_sequence_nr
+from mini_autograd.graph.grad_mode import state
+from mini_autograd.graph.versions import error_name
 from mini_autograd.graph.views import MANY
 from mini_autograd.numerics.arrays import normalize_dim, result_type
 from mini_autograd.operations.pointwise.elementwise import cast, clone, module_of
@@ -48,6 +51,40 @@ class Cat(Function):
         return Cat.apply(*parts, dim=ctx.dim)
 
 
+class Several(Function):
+    """What the operations share that make several views of one tensor. The views are made one by one; then one node
+    takes the place of theirs, with an output for each.
+    """
+
+    __slots__ = ("dim", "output_versions", "outputs_known")
+    dim: int
+    output_versions: list[Any]
+    outputs_known: tuple[tuple[Any, Any], ...]
+
+    @classmethod
+    def join(cls, source: Value, views: Sequence[Value], dim: int) -> None:
+        """Make the views outputs of one node."""
+        node = cls()
+        node.saved_tensors, node.edges, node.hooks, node.dim = (), source.gradient_edge, None, dim
+        node.output_type, node.sequence_nr = SEVERAL, next_sequence_nr()
+        node.outputs_known = tuple([(view.array.shape, view.array.dtype) for view in views])
+        node.output_versions = [view.version for view in views]
+        for number, view in enumerate(views):
+            view.change_edge(OutputOf(node, number))
+        for watcher in state.watchers:
+            watcher.node_was_recorded(node)
+
+    @property
+    def outputs(self) -> tuple[tuple[Any, Any], ...]:
+        """The shape and dtype of each output."""
+        return self.outputs_known
+
+    def with_zeros(self, grads: Sequence[Any]) -> list[Any]:
+        """The gradients of the outputs: zeros for those that got none."""
+        zeros = module_of(next(grad for grad in grads if grad is not None)).zeros
+        return [zeros(*known) if grad is None else grad for grad, known in zip(grads, self.outputs, strict=True)]
+
+
 class ConstantPad(Unary):
     """Wider at both ends of every axis; narrower where the number is negative. The negative numbers undo it."""
 
@@ -76,12 +113,40 @@ def cut(x: Value, sizes: Sequence[int], dim: int) -> list[Value]:
     return [x[(*[slice(None)] * dim, slice(start, end))] for start, end in pairwise(ends)]
 
 
-def siblings(views: Iterable[Value], operation: str) -> tuple[Value, ...]:
-    """Views that one operation gave, noted as such: PyTorch, where one node makes them all, lets none be changed."""
+class Split(Several):
+    """The parts of a tensor along one axis. Their gradients end to end are its gradient."""
+
+    torch_name = "SplitBackward0"
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return Cat.apply(*ctx.with_zeros(grads), dim=ctx.dim)
+
+
+class SplitWithSizes(Split):
+    """The same, of sizes that were given one by one."""
+
+    torch_name = "SplitWithSizesBackward0"
+
+
+class Unbind(Several):
+    """All slices along one axis, without that axis. Their gradients side by side are its gradient."""
+
+    torch_name = "UnbindBackward0"
+
+    @staticmethod
+    def backward(ctx, *grads):
+        return stack(ctx.with_zeros(grads), ctx.dim)
+
+
+def siblings(views: Iterable[Value], source: Value, operation: type[Several], dim: int) -> tuple[Value, ...]:
+    """Views that one operation gave: outputs of one node. As in PyTorch none of them may be changed in place."""
     views = tuple(views)
     for number, view in enumerate(views):
         if (info := getattr(view, "view_info", None)) is not None:
-            info.made_in, info.many = info.made_in or MANY, (operation, number)
+            info.made_in, info.many = info.made_in or MANY, (error_name(operation.__name__), number)
+    if views and any(getattr(view, "grad_fn", None) is not None for view in views):
+        operation.join(source, views, dim)
     return views
 
 
@@ -155,14 +220,15 @@ def split(tensor: Value, split_size_or_sections: int | Sequence[int], dim: int =
                 f"split_with_sizes expects split_sizes to sum exactly to {length} (input tensor's size at dimension "
                 f"{axis}), but got split_sizes={sizes}"
             )
-        return siblings(cut(tensor, sizes, axis), "SplitWithSizes")
+        return siblings(cut(tensor, sizes, axis), tensor, SplitWithSizes, axis)
     size = split_size_or_sections
     if size < 0:
         raise RuntimeError(f"split expects split_size be non-negative, but got split_size={size}")
     if size == 0 and length:
         raise RuntimeError(f"split_size can only be 0 if dimension size is 0, but got dimension size of {length}")
     starts = range(0, length, size) if length else [0]
-    return siblings(cut(tensor, [min(size, length - start) for start in starts], axis), "Split")
+    parts = cut(tensor, [min(size, length - start) for start in starts], axis)
+    return siblings(parts, tensor, Split, axis)
 
 
 def chunk(input: Value, chunks: int, dim: int = 0) -> tuple[Value, ...]:
@@ -177,7 +243,7 @@ def chunk(input: Value, chunks: int, dim: int = 0) -> tuple[Value, ...]:
     axis = normalize_dim(dim, input.ndim)
     length = input.shape[axis]
     if length == 0:
-        return siblings(cut(input, [0] * chunks, axis), "SplitWithSizes")
+        return siblings(cut(input, [0] * chunks, axis), input, SplitWithSizes, axis)
     return split(input, -(-length // chunks), dim)
 
 
@@ -186,7 +252,8 @@ def unbind(input: Value, dim: int = 0) -> tuple[Value, ...]:
     if input.ndim == 0:
         raise IndexError("Dimension specified as 0 but tensor has no dimensions")
     axis = normalize_dim(dim, input.ndim)
-    return siblings((input[(*[slice(None)] * axis, i)] for i in range(input.shape[axis])), "Unbind")
+    slices = [input[(*[slice(None)] * axis, i)] for i in range(input.shape[axis])]
+    return siblings(slices, input, Unbind, axis)
 
 
 def narrow(input: Value, dim: int, start: Any, length: int) -> Value:

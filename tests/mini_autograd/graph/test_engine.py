@@ -96,7 +96,7 @@ def test_operations_say_what_they_do() -> None:
     for operation in operations.ALL:
         assert issubclass(operation, Function)
         assert operation.__doc__
-        assert not hasattr(operation(), "__dict__"), f"{operation.__name__} is not slotted"
+        assert not hasattr(operation(), "__dict__"), f"{operation.__qualname__} is not slotted"
 
 
 def test_import_needs_numpy_only() -> None:

@@ -1,0 +1,145 @@
+"""Where the engine differs from PyTorch on purpose, what either of them does, and so that nobody forgets it.
+
+A row of a table is a script and what it gives here and in PyTorch. `docs/conformance.md` says why.
+"""
+
+import pickle
+import re
+import sys
+import warnings
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+import mini_autograd as ma
+from tests.mini_autograd.same_as_torch import outcome, script, usual_names, x3
+
+SCRIPTS: dict[str, tuple[str, Any, Any]] = {
+    "edges of a part that was replaced": (
+        "y = x * 1; y[1:].mul_(2); [below and below.name() for below, _ in y.grad_fn.next_functions]",
+        ["MulBackward0", "MulBackward0"],
+        ["MulBackward0", None],
+    ),
+    "edges of a part that was written": (
+        "y = x * 1; y[1:] = x[:2] * 1; [below.name() for below, _ in y.grad_fn.next_functions]",
+        ["MulBackward0", "torch::autograd::CopyBackwards"],
+        ["MulBackward0", "MulBackward0"],
+    ),
+    "a view that was changed": (
+        "y = x * 1; part = y[1:]; part.mul_(2); part.grad_fn.name()",
+        "SliceBackward0",
+        "AsStridedBackward0",
+    ),
+    "the type of a node whose name depends on the call": (
+        "y = X.sum(0).grad_fn; type(y).__name__, y.name()",
+        ["SumBackward0", "SumBackward1"],
+        ["SumBackward1", "SumBackward1"],
+    ),
+    "nodes of the smallest and the largest": (
+        "y = X.aminmax(dim=0); y.min.grad_fn.name(), y.min.grad_fn is y.max.grad_fn",
+        ["AminBackward0", False],
+        ["AminmaxBackward0", True],
+    ),
+    "labels that are changed before the backward pass": (
+        "k = lib.tensor([1, 1]); y = F.cross_entropy(X, k); k.zero_(); y.backward(); round(X.grad.sum().item(), 3)",
+        0.0,
+        "RuntimeError",
+    ),
+    "hooks for what is saved see no indices": (
+        "n = []; c = lib.autograd.graph.saved_tensors_hooks(lambda t: n.append(t.dtype), lambda t: t); "
+        "c.__enter__(); y = X[[0, 1]]; c.__exit__(None, None, None); len(n)",
+        0,
+        1,
+    ),
+    "an operation that the course does not use": (
+        "lib.var_mean(X, 0)[0].grad_fn.name()",
+        "AttributeError",
+        "VarMeanBackward0",
+    ),
+}
+
+
+def shortened(found: Any) -> Any:
+    """A result without its warnings; of an error, the type."""
+    result, more = found
+    return result if isinstance(more, list) else found[0]
+
+
+@pytest.mark.parametrize("name", SCRIPTS)
+def test_what_either_does(name: str) -> None:
+    text, ours, theirs = SCRIPTS[name]
+    assert shortened(outcome(script(text, usual_names), ma)) == ours
+    assert shortened(outcome(script(text, usual_names), torch)) == theirs
+
+
+def test_a_whole_module_is_not_saved(tmp_path: Any) -> None:
+    """A file of ours runs no code of its author; a state dict says the same."""
+    torch.save(torch.nn.Linear(1, 1), tmp_path / "theirs")
+    with pytest.raises(pickle.UnpicklingError):
+        torch.load(tmp_path / "theirs")
+    assert torch.load(tmp_path / "theirs", weights_only=False).weight.shape == (1, 1)
+    with pytest.raises(TypeError, match=r"cannot save a Linear: .* such as a module's state_dict\(\)"):
+        ma.save(ma.nn.Linear(1, 1), tmp_path / "ours")
+    with pytest.raises(ValueError, match="no file of safetensors"):
+        ma.load(tmp_path / "theirs")
+
+
+def nested_passes(lib: Any, depth: int) -> Any:
+    """The gradient through a Function that starts a backward pass of itself in its rule."""
+
+    class Deeper(lib.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            with lib.enable_grad():
+                ctx.below = x.detach().requires_grad_() - 1
+            return ctx.below.detach()
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            if ctx.below >= 0:
+                with lib.enable_grad():
+                    Deeper.apply(ctx.below).sum().backward()
+            return grad
+
+    x = lib.tensor(float(depth), requires_grad=True)
+    Deeper.apply(x).sum().backward()
+    return x.grad.item()
+
+
+def test_backward_passes_inside_each_other_are_limited_by_python(monkeypatch: pytest.MonkeyPatch) -> None:
+    limit = sys.getrecursionlimit()
+    assert nested_passes(ma, 50) == nested_passes(torch, 50) == nested_passes(torch, 500) == 1
+    with pytest.raises(RecursionError):
+        nested_passes(ma, 500)
+    try:
+        sys.setrecursionlimit(20_000)
+        assert nested_passes(ma, 500) == 1
+    finally:
+        sys.setrecursionlimit(limit)
+
+
+def test_a_shape_of_the_base_is_lost_to_its_views() -> None:
+    def program(lib: Any) -> Any:
+        y = x3(lib) * 1
+        view = y[:2]
+        y.unsqueeze_(0)
+        return (view * 1).sum()
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        assert program(torch) == 3
+    with pytest.raises(RuntimeError, match="Make the view after its base has its shape"):
+        program(ma)
+
+
+def test_the_table_of_differences_names_tests_that_are_there() -> None:
+    table = Path("docs/conformance.md").read_text()
+    tests = {file.name: file.read_text() for file in Path(__file__).parent.glob("test_*.py")}
+    named = re.findall(r"`(test_\w+\.py)(?:::(\w+))?`(?: \(((?:`\w+[.]*`(?:, )?)+)\))?", table)
+    assert len(named) > 30
+    for file, test, programs in named:
+        assert not test or f"def {test}(" in tests[file], test
+        for program in re.findall(r"\w+", programs):
+            assert f"def {program}" in tests[file] or f"{program} = " in tests[file], program
