@@ -15,9 +15,9 @@
 # %% [markdown]
 # # Gallery
 #
-# Every demonstration of the course, in large type. Choose **Run > Run All Cells**. Each has buttons for settings that
-# are worth showing, and *Reset*. Ctrl and + makes all of it larger still. The button below shows one demonstration per
-# screen; Page Down and Page Up turn the pages.
+# Every demonstration of the course, in large type. Choose **Run > Run All Cells**, or press Ctrl+A and then Ctrl+Enter.
+# Each has buttons for settings that are worth showing, and *Reset*. Ctrl and + makes all of it larger still. The button
+# below, or Alt+P, shows one demonstration per screen; Page Down and Page Up turn the pages.
 #
 # The numbers are measured or computed in the moment in which they appear; nothing is played back.
 
@@ -69,7 +69,7 @@ explore(d, {"a": a, "b": b, "d": d})
 be_the_engine()
 
 # %% [markdown]
-# ## The same, of PyTorch
+# ## The same in PyTorch
 #
 # A layer and its loss, as PyTorch recorded them. Click a node to see what it saved, and its local derivative.
 

@@ -127,8 +127,8 @@ def flow_text(contribution: Any) -> str:
 def _spacing(graph: Graph, direction: str) -> Spacing:
     """Layers so far apart that the numbers on the lines fit between them."""
     widest = max((text_width(flow_text(edge.contribution), ROW_SIZE) for edge in graph.edges), default=0.0)
-    layers = 52.0 if direction == "down" else max(52.0, widest + 20.0)
-    return Spacing(layers=layers, label=(widest + 8.0, 15.0))
+    layers = 52.0 if direction == "down" else max(44.0, widest + 8.0)
+    return Spacing(layers=layers, label=(widest + 4.0, 15.0))
 
 
 def _open_tag(words: str, layout: Layout) -> str:

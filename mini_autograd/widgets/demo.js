@@ -42,23 +42,26 @@ function render({ model, el }) {
   const showWords = () => {
     const shown = model.get("shown");
     const early = shown.words_at_end && model.get("step") < shown.steps.length - 1;
-    const lines = early ? ["How it ends is told at the last step."] : shown.words;
+    const lines = early ? ["How it ends is told at the last step."] : shown.words.filter((line) => !bet.tells(line));
     if (told === lines.join()) return; // a screen reader would say it again
     told = lines.join();
+    words.hidden = lines.length === 0;
     words.replaceChildren(...lines.map((line) => make("p", {}, line)));
   };
   const showStep = () => {
     player.show();
-    showWords();
     bet.show();
+    showWords();
   };
   const showBet = () => {
     bet.show();
     player.restart();
+    showWords();
   };
   const showPicture = () => {
     const shown = model.get("shown");
-    const focused = canvas.contains(document.activeElement) ? document.activeElement.getAttribute("aria-label") : null;
+    const chosen = canvas.querySelector(":focus-visible"); // by the keyboard: a ring after a click would look like an answer
+    const focused = chosen?.getAttribute("aria-label") ?? null;
     canvas.innerHTML = shown.svg;
     if (focused !== null) {
       const parts = [...canvas.querySelectorAll("[data-press]")];
@@ -76,7 +79,7 @@ function render({ model, el }) {
   model.on("change:predict", showBet);
   model.on("change:bets", showBet);
   const leave = followKernel(model, (alive) => {
-    for (const part of root.querySelectorAll(".ma-controls :is(input, select), .ma-presets button")) part.disabled = !alive;
+    for (const part of root.querySelectorAll(".ma-controls :is(input, select, button), .ma-presets button")) part.disabled = !alive;
     asleep.hidden = alive;
     if (!alive) busy.stop();
   });
@@ -102,6 +105,7 @@ function addControl(bar, control, model, sender) {
   input.setAttribute("data-control", control.name);
   if (control.kind === "switch") field.append(input, label);
   else field.append(label, input, ...after);
+  if (control.hidden) field.hidden = true;
   bar.append(field);
   return (state) => read(state[control.name]);
 }
@@ -129,7 +133,7 @@ const CONTROLS = {
       input.value = String(Math.max(0, control.values.indexOf(value)));
       show();
     };
-    return { input, read, after: [text] };
+    return { input, read, after: control.plays ? [text, playButton(control, input)] : [text] };
   },
   switch(control, id, change) {
     const input = make("input", { id, type: "checkbox" });
@@ -148,6 +152,38 @@ const CONTROLS = {
     return { input, read, after: [] };
   },
 };
+
+// Lets a slider run from its start, or from where it stands, to its end.
+function playButton(control, input) {
+  const button = make("button", { type: "button", class: "ma-run" });
+  let timer = null;
+  const show = () => {
+    button.textContent = timer ? "Pause" : "Play";
+    button.setAttribute("aria-label", `${button.textContent}: ${control.label}`);
+  };
+  const stop = () => {
+    clearInterval(timer);
+    timer = null;
+    show();
+  };
+  const go = (to) => {
+    input.value = String(to);
+    input.dispatchEvent(new Event("input"));
+  };
+  const step = () => {
+    if (!input.isConnected || input.disabled || input.value === input.max) return stop();
+    go(Number(input.value) + 1);
+  };
+  button.addEventListener("click", () => {
+    if (timer) return stop();
+    if (input.value === input.max) go(0);
+    timer = setInterval(step, Math.max(60, 6000 / Number(input.max)));
+    show();
+  });
+  input.addEventListener("pointerdown", stop);
+  show();
+  return button;
+}
 
 function presets(model, sender) {
   const row = make("div", { class: "ma-presets", role: "toolbar", "aria-label": "Settings" });
@@ -195,7 +231,8 @@ function makeBet(root, model) {
     }
     askForPrediction(box, bet.question, bet.options, choose);
   };
-  return { box, button, show, waits };
+  const tells = (line) => box.textContent.includes(line); // it need not be said twice
+  return { box, button, show, waits, tells };
 }
 
 function makePlayer(model, canvas, waits) {

@@ -73,19 +73,21 @@ class Choice:
 
 @dataclass(frozen=True)
 class Slider:
-    """One of several numbers, in order. `texts` says how each is shown."""
+    """One of several numbers, in order. `texts` says how each is shown. With `plays` a button runs through them."""
 
     name: str
     label: str
     values: tuple[float, ...]
     texts: tuple[str, ...] = ()
+    plays: bool = False
 
     def accepts(self, value: Any) -> bool:
         return value in self.values
 
     def to_json(self) -> dict[str, Any]:
         texts = list(self.texts) or [f"{value:g}" for value in self.values]
-        return {"kind": "slider", "name": self.name, "label": self.label, "values": list(self.values), "texts": texts}
+        numbers = {"values": list(self.values), "texts": texts, "plays": self.plays}
+        return {"kind": "slider", "name": self.name, "label": self.label, **numbers}
 
 
 @dataclass(frozen=True)
@@ -104,16 +106,17 @@ class Switch:
 
 @dataclass(frozen=True)
 class Entry:
-    """A short text that the reader types, such as a shape."""
+    """A short text that the reader types, such as a shape; a hidden one only keeps what was chosen in the picture."""
 
     name: str
     label: str
+    hidden: bool = False
 
     def accepts(self, value: Any) -> bool:
         return isinstance(value, str) and len(value) <= 200
 
     def to_json(self) -> dict[str, Any]:
-        return {"kind": "entry", "name": self.name, "label": self.label}
+        return {"kind": "entry", "name": self.name, "label": self.label, "hidden": self.hidden}
 
 
 Control = Choice | Slider | Switch | Entry
@@ -220,13 +223,13 @@ def axes(columns: int = 1, **options: Any) -> Any:
 def logarithmic(axis: Any, which: str = "y") -> None:
     """Powers of ten along an axis, written 1e-3: formulas as labels take ten times longer to draw.
 
-    Where there are fewer than two of them, twice and five times a power are marked, too.
+    Where there are fewer than two of them, twice and five times a power are marked, too; on a short axis more.
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
     class Powers(LogLocator):
         def tick_values(self, low: float, high: float) -> Any:
-            self.set_params(subs=(1, 2, 5) if high < 100 * low else (1,))
+            self.set_params(subs=(1, 1.5, 2, 3, 5, 7) if high < 6 * low else (1, 2, 5) if high < 100 * low else (1,))
             return super().tick_values(low, high)
 
     for name in which:

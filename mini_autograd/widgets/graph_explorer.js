@@ -142,7 +142,7 @@ function makeBench(view, model) {
   const form = make("div", { class: "ma-expression", hidden: "" });
   const problem = make("p", { class: "ma-problem", role: "alert" });
   view.bench.append(form, problem, numbers);
-  const entry = make("input", { type: "text", size: "32", spellcheck: "false", autocomplete: "off", "aria-label": "Expression" });
+  const entry = make("input", { type: "text", size: "32", spellcheck: "false", autocomplete: "off", "aria-label": "Expression", placeholder: "such as (a*b + a).tanh()" });
   const draw = make("button", { type: "button" }, "Draw");
   const choice = make("select", { "aria-label": "Examples" });
   choice.append(make("option", { value: "" }, "Examples"));
@@ -524,7 +524,7 @@ function ask(view, model, questions, number, goOn) {
     const texts = inputs.map((input) => input.value.trim());
     const wrong = questions.findIndex((question, index) => question.value !== null && texts[index] && numberIn(texts[index]) === null);
     if (wrong >= 0) {
-      result.textContent = `${texts[wrong]} is not a number, such as 2, -0.5 or 1/3.`;
+      result.textContent = `${texts[wrong]} is not a number. Write one, such as -0.5, or what is multiplied: 2 * -0.5.`;
       inputs[wrong].focus();
       return;
     }
@@ -537,10 +537,32 @@ function ask(view, model, questions, number, goOn) {
   inputs[0].focus({ preventScroll: true });
 }
 
+// A number, or numbers with + - * / ** and parentheses between them; null for anything else.
 function numberIn(text) {
-  const parts = text.replace("\u2212", "-").replace(",", ".").split("/").map((part) => (part.trim() ? Number(part) : NaN));
-  const value = parts.length === 2 ? parts[0] / parts[1] : parts[0];
-  return parts.length <= 2 && Number.isFinite(value) ? value : null;
+  const plain = text.replaceAll("\u2212", "-").replaceAll("\u00d7", "*").replaceAll("^", "**").replaceAll(",", ".");
+  const parts = plain.match(/\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|\*\*|[-+*/()]|\S/gi) ?? [];
+  const take = (...signs) => (signs.includes(parts[0]) ? parts.shift() : null);
+  const chain = (one, signs) => {
+    let value = one();
+    for (let sign = take(...signs); sign; sign = take(...signs)) {
+      const other = one();
+      value = { "+": value + other, "-": value - other, "*": value * other, "/": value / other }[sign];
+    }
+    return value;
+  };
+  const sum = () => chain(() => chain(signed, ["*", "/"]), ["+", "-"]);
+  const signed = () => (take("-") ? -signed() : take("+") ? signed() : power());
+  const power = () => {
+    const base = single();
+    return take("**") ? base ** signed() : base;
+  };
+  const single = () => {
+    if (!take("(")) return Number(parts.shift());
+    const value = sum();
+    return take(")") ? value : NaN;
+  };
+  const value = sum();
+  return parts.length === 0 && Number.isFinite(value) ? value : null;
 }
 
 // What a reader predicted, beside what is right.
@@ -548,8 +570,8 @@ function verdict({ name, value, shape, reason }, text) {
   if (!text) return "";
   const plain = (words) => words.replace(/[()[\]\s]|,\s*\)?$/g, "").replace(/,$/, "");
   const right = value === null ? plain(text) === plain(shape) : Math.abs(numberIn(text) - value) <= Math.max(5e-4, 0.005 * Math.abs(value));
-  const told = value === null ? shape : String(Number(value.toPrecision(4)));
-  return `You predicted ${text} for ${name}, ${right ? "and" : "but"} it receives ${told}: ${reason}.`;
+  if (right) return `You predicted ${text} for ${name}, and that is right: ${reason}.`;
+  return `You predicted ${text} for ${name}, but it receives ${value === null ? shape : String(Number(value.toPrecision(3)))}: ${reason}.`;
 }
 
 function spoken(node, name, evaluated) {

@@ -20,6 +20,10 @@ SMALL, BUTTON = 13.7, 34.0
 height of a button."""
 
 
+TEXT_SHARE = 65
+"""Percent of a color in a text of that color; the rest is ink, without which it is too faint to read on a box."""
+
+
 def picture(width: float, height: float, parts: Iterable[str], label: str, role: str = "img") -> str:
     """A whole picture. `label` says for screen readers what it shows; with parts to press, its role is "group"."""
     return (
@@ -72,7 +76,9 @@ def words(
     fill: str = "currentColor",
     opacity: float = 1.0,
 ) -> str:
-    """A line of text; `anchor` is start, middle or end."""
+    """A line of text; `anchor` is start, middle or end. A color is mixed with ink, so that it can be read."""
+    if fill.startswith("#"):
+        fill = f"color-mix(in srgb, {fill} {TEXT_SHARE}%, currentColor)"
     weight = ' font-weight="600"' if bold else ""
     family = f' style="font-family: {MONO} !important; white-space: pre"' if mono else ""
     return (
@@ -107,8 +113,8 @@ def along(name: str, last: tuple[float, float], *parts: str) -> str:
 
 
 def through(points: Sequence[tuple[float, float]]) -> str:
-    """A line through points, for a path."""
-    return "M" + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    """A line through points, for a path; without points nothing."""
+    return "M" * bool(points) + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
 
 
 def line(points: Sequence[tuple[float, float]], color: str, dashes: str = "") -> str:

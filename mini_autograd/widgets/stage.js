@@ -4,9 +4,11 @@
 
 const READABLE = 14; // CSS pixels
 const LARGEST = 2.2; // times its own size: more does not make a small graph clearer
+const LEAST_ROOM = 160; // CSS pixels for a picture, whatever else is on the screen
 const BESIDE = 320; // CSS pixels for words beside a picture
 const ROOTS = ".ma-demo, .ma-explorer, .ma-monitor";
 const TURNS = { PageDown: 1, PageUp: -1, ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
+const OPENS = "KeyP"; // with Alt: JupyterLab and the browsers leave it free
 const CONTROLS = "button, input, select, textarea, .ma-explorer, .cm-editor"; // they keep the arrow keys
 
 function make(tag, attributes, text = "") {
@@ -39,7 +41,7 @@ function render({ el }) {
   const deck = makeDeck(el, ask);
   ask();
   return () => {
-    deck.leave();
+    deck.stop();
     watcher.disconnect();
     sized.disconnect();
     window.removeEventListener("resize", ask);
@@ -56,7 +58,8 @@ function fit(root, notebook, zoom) {
   const deck = notebook.classList.contains("ma-deck");
   const shown = deck ? [...notebook.querySelectorAll(".jp-Cell:not(.ma-offstage)")] : [root];
   const all = shown.reduce((sum, part) => sum + part.offsetHeight, 30);
-  const [picture, words] = [svg.getBoundingClientRect().height, root.querySelector(".ma-words")?.offsetHeight ?? 0];
+  const picture = Math.min(svg.getBoundingClientRect().height, canvas.clientHeight);
+  const words = root.querySelector(".ma-words")?.offsetHeight ?? 0;
   const around = all - (root.classList.contains("ma-beside") ? Math.max(picture, words) : picture + words);
   let across = root.clientWidth + window.innerWidth * (zoom - 1) - 10;
   let down = frameOf(notebook).clientHeight + window.innerHeight * (zoom - 1) - around;
@@ -69,6 +72,7 @@ function fit(root, notebook, zoom) {
   const scale = Math.max(least, Math.min(across / width, down / height, LARGEST));
   root.style.setProperty("--ma-width", `${Math.round(scale * width)}px`);
   root.style.setProperty("--ma-scale", scale.toFixed(3));
+  root.style.setProperty("--ma-room", `${Math.max(LEAST_ROOM, Math.floor(down) + 14)}px`); // a picture that is higher is scrolled
 }
 
 function frameOf(notebook) {
@@ -87,7 +91,7 @@ function finest(svg) {
 // One demo per screen: the cells from a heading to the next, with all others and JupyterLab hidden.
 function makeDeck(el, changed) {
   const open = make("button", { type: "button", class: "ma-open" }, "One demonstration per screen");
-  const told = make("span", { role: "status" }, "Page Down and Page Up turn the pages. Escape leaves.");
+  const told = make("span", { role: "status" }, "Alt+P does the same. Page Down and Page Up turn the pages. Escape leaves.");
   const row = make("div", { class: "ma-stage" });
   row.append(open, told);
   el.replaceChildren(row);
@@ -117,6 +121,8 @@ function makeDeck(el, changed) {
     event.stopPropagation();
     show(at + TURNS[event.key]);
   };
+  // Where the browser fills the screen it takes Escape for itself. A part that uses the key keeps it from here.
+  const escape = (event) => event.key === "Escape" && !event.defaultPrevented && leave();
   const left = () => document.fullscreenElement || leave();
   const leave = () => {
     if (!notebook) return;
@@ -126,12 +132,14 @@ function makeDeck(el, changed) {
     notebook = null;
     bar.remove();
     window.removeEventListener("keydown", turn, true);
+    window.removeEventListener("keydown", escape);
     document.removeEventListener("fullscreenchange", left);
     if (document.fullscreenElement) document.exitFullscreen();
     first.scrollIntoView();
     changed();
   };
-  open.addEventListener("click", async () => {
+  const start = async () => {
+    if (notebook) return;
     const found = el.closest(".jp-Notebook");
     screens = found ? sections(found) : [];
     if (screens.length === 0) {
@@ -142,14 +150,27 @@ function makeDeck(el, changed) {
     notebook.classList.add("ma-deck");
     notebook.append(bar);
     window.addEventListener("keydown", turn, true);
+    window.addEventListener("keydown", escape);
     await notebook.requestFullscreen().catch(() => {}); // where a browser refuses, JupyterLab stays around it
     document.addEventListener("fullscreenchange", left);
     show(0);
-  });
+  };
+  const startByKey = (event) => {
+    if (!event.altKey || event.ctrlKey || event.metaKey || event.code !== OPENS || !el.isConnected) return;
+    event.preventDefault();
+    event.stopPropagation();
+    start();
+  };
+  open.addEventListener("click", start);
+  window.addEventListener("keydown", startByKey, true);
   previous.addEventListener("click", () => show(at - 1));
   next.addEventListener("click", () => show(at + 1));
   close.addEventListener("click", leave);
-  return { leave };
+  const stop = () => {
+    leave();
+    window.removeEventListener("keydown", startByKey, true);
+  };
+  return { stop };
 }
 
 // The cells of a notebook, from each heading to the next, where they show a demo.

@@ -218,9 +218,9 @@ def demo() -> Demo:
     return Demo(
         title="Which units pass gradient",
         controls=(
-            Slider("x", "x", tuple(round(-3 + 0.1 * i, 1) for i in range(61))),
+            Slider("x", "x", tuple(round(-3 + 0.1 * i, 1) for i in range(61)), plays=True),
             Slider("shift", "added to the biases of the upper three units", tuple(0.5 * i for i in range(-16, 5))),
-            Slider("steps", "steps of training", tuple(float(i) for i in range(0, STEPS + 1, 5))),
+            Slider("steps", "steps of training", tuple(float(i) for i in range(0, STEPS + 1, 5)), plays=True),
         ),
         show=show,
         start={"x": 0.5, "shift": 0.0, "steps": 0.0},

@@ -7,6 +7,7 @@ the reader's moves is worked out from these slopes: a node sends what has arrive
 from __future__ import annotations
 
 import functools
+import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -20,7 +21,7 @@ from mini_autograd.widgets.demo import COLORS, Choice, Demo, Entry, Shown
 from mini_autograd.widgets.sketch import BUTTON, PAPER, SMALL, box, button, curved, picture, press, words
 
 WIDTH, HEIGHT = 130.0, 78.0
-SPACING = Spacing(between=26.0, layers=48.0, margin=10.0, label=(34.0, 18.0))
+SPACING = Spacing(between=26.0, layers=66.0, margin=10.0, label=(34.0, 18.0))
 BLUE, ORANGE, GREEN = COLORS[0], COLORS[1], COLORS[2]
 WRONG_ANSWERS = 3  # at most, beside the right one
 
@@ -179,7 +180,10 @@ def show(example_name: str, moves: str) -> Shown:
     layout = layout_of(graph)
     bottom = layout.height + 14
     seen = played(graph, made[:-1]) if asked else play  # what is asked is not shown before it is answered
-    parts = [*edges(seen, layout), *nodes(seen, layout, made, asked), *buttons(play, made, asked, bottom)]
+    parts = [nodes(seen, layout, made, asked), buttons(play, made, asked, bottom)]
+    if asked:
+        parts.reverse()  # with the keyboard a reader comes to the answers first
+    parts = [*edges(seen, layout), *itertools.chain(*parts)]
     label = f"A graph of {len(graph.nodes)} values. {' '.join(said)}"
     return Shown(picture(max(layout.width, 640), bottom + BUTTON + 6, parts, label, role="group"), tuple(said))
 
@@ -235,9 +239,13 @@ def answer(play: Play, last: Sending | None) -> list[str]:
     asked = question(play, last)
     product = f"{short(asked.incoming)} {TIMES} {factor(asked.edge.local)} = {short(asked.right)}"
     if last.said == asked.right:
-        return [f"Right: {product}."]
+        return [f"Right: {product}.", *following(play)]
     reason = asked.wrong().get(last.said, "What arrived and the local slope are multiplied.")
-    return [f"Not {short(last.said)}. {reason} {product}."]
+    return [f"Not {short(last.said)}. {reason} {product}.", *following(play)]
+
+
+def following(play: Play) -> list[str]:
+    return [] if play.finished() else ["Which node sends next?"]
 
 
 def ending(play: Play, made: Sequence[Sending]) -> list[str]:
@@ -344,7 +352,7 @@ def buttons(play: Play, made: Sequence[Sending], asked: Asked | None, y: float) 
 
 @functools.cache
 def demo() -> Demo:
-    controls = (Choice("example_name", "Graph", tuple(EXAMPLES)), Entry("moves", "Moves"))
+    controls = (Choice("example_name", "Graph", tuple(EXAMPLES)), Entry("moves", "Moves", hidden=True))
     presets = {
         "Too early": {"example_name": "a diamond", "moves": "r p d q"},
         "In order": {"example_name": "a diamond", "moves": "r q p d"},

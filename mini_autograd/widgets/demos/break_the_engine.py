@@ -24,10 +24,11 @@ from mini_autograd.widgets.sketch import SMALL, box, button, line, picture, pres
 
 POINTS, HIDDEN, RATE, STEPS, ROUNDS = 24, 6, 0.1, 120, 10
 BLUE, ORANGE, GREEN = COLORS[0], COLORS[1], COLORS[2]
-WIDTH, HEIGHT, LEFT, GAP = 226.0, 140.0, 46.0, 54.0
+WIDTH, HEIGHT, LEFT, GAP = 226.0, 140.0, 60.0, 47.0
 CHOICE, ROW = 410.0, 40.0  # the width of a choice, and how far apart two are
 CURVES: tuple[Callable[[Any], Any], ...] = (np.sin, lambda x: np.cos(2 * x), lambda x: np.tanh(2 * x) - x / 4)
 NAMES = ("w1", "b", "w2", "w3")
+NETWORK = "tanh(tanh(tanh(x @ w1 + b) @ w2) @ w2) @ w3"
 
 
 @dataclass(frozen=True)
@@ -176,7 +177,8 @@ def show(number: float, steps: float, guesses: str) -> Shown:
     right, broken = training(current, "")[: at + 1], training(current, bug)[: at + 1]
     told = words_for(current, at, right[-1].loss, broken[-1].loss, made)
     parts = [*losses(right, broken), *fits(current, right[-1], broken[-1]), *bars(broken[-1])]
-    top = HEIGHT + 62
+    parts.append(words(10, HEIGHT + 78, f"Both train the network {NETWORK} on the dots.", size=SMALL))
+    top = HEIGHT + 92
     places = [(10 + (CHOICE + 12) * (place % 2), top + ROW * (place // 2)) for place in range(len(BUGS) + 1)]
     for (name, choice), (x, y) in zip(BUGS.items(), places, strict=False):
         color = "currentColor" if guess is None or name not in (guess, bug) else GREEN if name == bug else ORANGE
@@ -213,7 +215,7 @@ def losses(right: tuple[Moment, ...], broken: tuple[Moment, ...]) -> list[str]:
     parts = frame(LEFT, "loss", "steps of training")
     for power in (-4, -2, 0, 2):
         y = 30 + HEIGHT * (2 - power) / 6
-        parts += [segment(LEFT - 4, y, LEFT, y), words(LEFT - 7, y + 5, f"1e{power}", size=SMALL, anchor="end")]
+        parts += [segment(LEFT - 4, y, LEFT, y), words(LEFT - 7, y + 5, f"{10.0**power:g}", size=SMALL, anchor="end")]
     return [*parts, line(curve(right), BLUE), line(curve(broken), ORANGE, "6 4")]
 
 
@@ -245,7 +247,7 @@ def bars(moment: Moment) -> list[str]:
     def at(value: float) -> float:
         return left + WIDTH * (min(max(value, low), high) - low) / (high - low)
 
-    parts = frame(left, "broken gradient: 1 is right", "")
+    parts = frame(left, "broken / right gradient", "")
     for mark in (-2, 0, 1, 4):
         parts.append(segment(at(mark), 30, at(mark), 30 + HEIGHT, color=BLUE if mark == 1 else "currentColor"))
         parts.append(words(at(mark), 30 + HEIGHT + 18, mark, size=SMALL, anchor="middle"))
@@ -271,10 +273,10 @@ def demo() -> Demo:
     start: dict[str, Any] = {"number": 1, "steps": STEPS, "guesses": ""}
     controls = (
         Slider("number", "Round", tuple(range(1, ROUNDS + 1))),
-        Slider("steps", "Steps of training", tuple(range(0, STEPS + 1, 2))),
-        Entry("guesses", "Guesses"),
+        Slider("steps", "Steps of training", tuple(range(0, STEPS + 1, 2)), plays=True),
+        Entry("guesses", "Guesses", hidden=True),
     )
-    presets: dict[str, dict[str, Any]] = {"First steps": {"steps": 10}, "From the start": start}
+    presets: dict[str, dict[str, Any]] = {"First steps": {"steps": 10}, "Last step": {"steps": STEPS}}
     return Demo("Break the engine", controls, show, start, presets)
 
 

@@ -15,12 +15,13 @@ from typing import Any
 
 import numpy as np
 
+from mini_autograd.drawing.formatting import TIMES
 from mini_autograd.tensors.creation import tensor
 from mini_autograd.tensors.tensor import Tensor
 from mini_autograd.widgets.demo import COLORS, Bet, Choice, Demo, Entry, Shown
 from mini_autograd.widgets.sketch import SMALL, arrow, box, from_step, picture, words
 
-CELL, GAP, TOP = 34.0, 104.0, 26.0
+CELL, GAP, TOP = 26.0, 104.0, 26.0
 DRAWN_ENTRIES, DRAWN_COLUMNS, DRAWN_AXES = 60, 8, 3
 LARGEST = 1_000_000
 NO_FIT = "they do not fit"
@@ -169,7 +170,7 @@ def verdict(name: str, shape: Shape, result: Shape) -> str:
 def table(shapes: Sequence[Shape], result: Shape | None, wrong: Sequence[int] = ()) -> tuple[list[str], float, float]:
     """The sizes in columns, lined up at the last axis: the parts, and how wide and high they are together."""
     length = max(map(len, shapes))
-    left, wide, high = 76.0, 64.0, 30.0
+    left, wide, high = 76.0, 64.0, 28.0
     parts = []
     for axis in range(length):
         parts.append(words(left + (axis + 0.5) * wide, 16, f"axis {axis}", size=SMALL, anchor="middle", opacity=0.75))
@@ -180,14 +181,16 @@ def table(shapes: Sequence[Shape], result: Shape | None, wrong: Sequence[int] = 
         for axis in range(length):
             x = left + axis * wide
             own = axis - (length - len(shape))
-            size = shape[own] if own >= 0 else 1
+            size, middle = shape[own] if own >= 0 else 1, x + wide / 2 - 3
             if axis in wrong:
                 parts.append(box(x, top, wide - 6, high, fill=COLORS[1], opacity=0.35, stroke=COLORS[1], line=2.5))
             elif result is not None and size != result[axis]:
                 parts.append(from_step(2, box(x, top, wide - 6, high, fill=COLORS[0], opacity=0.3, stroke="none")))
-                parts.append(from_step(2, words(x + wide - 9, top + 11, f"x{result[axis]}", size=SMALL, anchor="end")))
+                stretch = words(x + wide - 10, top + 20, f"{TIMES} {result[axis]}", size=SMALL, anchor="end")
+                parts.append(from_step(2, stretch))
+                middle = x + 12
             outline = box(x, top, wide - 6, high, dashes="" if own >= 0 else "4 3")
-            number_text = words(x + wide / 2 - 3, top + 20, size, anchor="middle", size=15)
+            number_text = words(middle, top + 20, size, anchor="middle", size=15)
             parts.append(outline + number_text if own >= 0 else from_step(1, outline, number_text))
         if not shape:
             parts.append(words(left + length * wide + 4, top + 20, "() is a single number", size=SMALL, opacity=0.75))
@@ -202,7 +205,7 @@ def table(shapes: Sequence[Shape], result: Shape | None, wrong: Sequence[int] = 
             cells.append(words(left + 4, bottom + 24, "()", size=15, bold=True))
         parts.append(from_step(2, *cells))
         bottom += high + 6
-    return parts, max(420.0, left + length * wide + 190), bottom + 18
+    return parts, max(420.0, left + length * wide + 190), bottom + 10
 
 
 def drawable(shape: Shape) -> bool:
@@ -281,10 +284,10 @@ def demo() -> Demo:
         show=show,
         start={"a": "(3, 1)", "b": "(4,)", "operation": "a + b"},
         presets={
-            "Bias": {"a": "(4, 3)", "b": "(3,)"},
+            "Bias": {"a": "(3, 4)", "b": "(4,)"},
             "Row and column": {"a": "(3, 1)", "b": "(1, 4)"},
             "Number": {"a": "(2, 3)", "b": "()"},
-            "Three axes": {"a": "(2, 3, 4)", "b": "(3, 1)"},
+            "Three axes": {"a": "(2, 2, 3)", "b": "(2, 1)"},
             "Do not fit": {"a": "(3, 4)", "b": "(3,)"},
         },
     )

@@ -1,13 +1,13 @@
 """Checkpoint planner: memory and time of a training step against the length of the segments that are recomputed.
 
-Predicted from the number of arrays that are saved, and measured: time by the clock, memory by what Python's tracemalloc
-counts, in a step of its own because counting takes time.
+Predicted from the number of arrays that are saved, and measured: time by the clock of the thread, memory by what
+Python's tracemalloc counts, in a step of its own because counting takes time.
 """
 
 from __future__ import annotations
 
 import functools
-import time
+import math
 import tracemalloc
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -18,7 +18,7 @@ import numpy as np
 from mini_autograd.tensors.creation import tensor
 from mini_autograd.utils.checkpoint import checkpoint
 from mini_autograd.widgets.demo import COLORS, Choice, Demo, Shown, Slider
-from mini_autograd.widgets.demos.stopwatch import Times, times
+from mini_autograd.widgets.demos.stopwatch import Times, now, times
 from mini_autograd.widgets.sketch import SMALL, picture, segment, words
 
 BATCH, WIDTH = 512, 16
@@ -27,8 +27,11 @@ LAYER = BATCH * WIDTH * 8
 DEPTHS = ("16", "36")
 LENGTHS = (0, 1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 36)
 """Layers per segment; 0 stands for a step without checkpoints."""
-REPEATS = 7
+REPEATS = 11
 """So many steps of each length are timed, in turns, so that a busy moment of the machine meets all lengths."""
+
+LINES = 4
+"""Lines of the grid above zero."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +57,7 @@ def step_of(depth: int, length: int) -> Callable[[], tuple[float, float]]:
         return values
 
     def step() -> tuple[float, float]:
-        start = time.perf_counter()
+        start = now()
         values = x
         for first in range(0, depth, length or depth):
             part = weights[first : first + (length or depth)]
@@ -65,9 +68,9 @@ def step_of(depth: int, length: int) -> Callable[[], tuple[float, float]]:
             )
         loss = values.sum()
         del values
-        between = time.perf_counter()
+        between = now()
         loss.backward()
-        end = time.perf_counter()
+        end = now()
         for leaf in (x, *weights):
             leaf.grad = None
         return between - start, end - between
@@ -95,7 +98,7 @@ def predicted_arrays(depth: int, length: int) -> int:
 def measured(depth: int, number: int) -> tuple[Plan, ...]:
     """All lengths that fit the depth. `number` counts the measurements, so that one may be asked for again."""
     steps = {length: step_of(depth, length) for length in LENGTHS if length <= depth}
-    rounds = [{length: step() for length, step in steps.items()} for _ in range(REPEATS)]
+    _, *rounds = [{length: step() for length, step in steps.items()} for _ in range(REPEATS + 1)]  # the first warms up
     sizes = {length: peak_of(step) for length, step in steps.items()}
     forward = times([one[0][0] for one in rounds]).median
     plain = times([sum(one[0]) for one in rounds]).median
@@ -121,7 +124,7 @@ def show(depth: str, length: float, run: float) -> Shown:
     milli = [1e3 * value.predicted_seconds for value in plans], [1e3 * value.measured_times.median for value in plans]
     spread = [(1e3 * value.measured_times.low, 1e3 * value.measured_times.high) for value in plans]
     left = curve(50, "memory at most, MB", lengths, kilo, at)
-    right = curve(480, "time of a step, ms", lengths, milli, at, spread)
+    right = curve(480, "computing time of a step, ms", lengths, milli, at, spread)
     label = f"Memory and time of a step of {depth} layers against the length of checkpointed segments"
     svg = picture(860, 300, [*left, *right], label)
     best = min(plans, key=lambda value: value.measured_bytes)
@@ -159,16 +162,18 @@ def curve(
 ) -> list[str]:
     """Predicted (dashed) and measured values over the lengths of segments, side by side with another such picture.
 
-    Values with a spread are times: each is drawn with its range, and no line joins them.
+    Values with a spread are times: each is drawn with its range, and no line joins them. A range that a busy machine
+    has stretched is cut off at the top, so that it does not flatten the rest.
     """
     top, width, height = 44.0, 360.0, 210.0
-    bottom, most = top + height, 1.12 * max([*map(max, curves), *(high for _, high in spread)])
+    unit = round_number(1.1 * max(map(max, curves)) / LINES)
+    bottom, most = top + height, unit * LINES
     x = [left + width * (place + 0.5) / len(lengths) for place in range(len(lengths))]
     parts = [words(left + width / 2, 18, title, anchor="middle", bold=True)]
-    for share in (0.0, 0.25, 0.5, 0.75, 1.0):
-        line_y = bottom - share * height
-        parts.append(segment(left, line_y, left + width, line_y, width=1.2 if share == 0 else 0.3))
-        parts.append(words(left - 6, line_y + 4, f"{share * most:.2g}", size=SMALL, anchor="end"))
+    for number in range(LINES + 1):
+        line_y = bottom - number * height / LINES
+        parts.append(segment(left, line_y, left + width, line_y, width=0.3 if number else 1.2))
+        parts.append(words(left - 6, line_y + 4, f"{number * unit:g}", size=SMALL, anchor="end"))
     for place, length in enumerate(lengths):
         parts.append(words(x[place], bottom + 17, length or "none", size=SMALL, anchor="middle", bold=place == at))
     parts.append(words(left + width / 2, bottom + 36, "layers per segment", size=SMALL, anchor="middle"))
@@ -183,7 +188,7 @@ def curve(
         else:
             scale = height / most
             parts += [
-                segment(a, bottom - low * scale, a, bottom - high * scale, color=color, width=2)
+                segment(a, bottom - low * scale, a, bottom - min(high, most) * scale, color=color, width=2)
                 for a, (low, high) in zip(x, spread, strict=True)
             ]
         parts.append(f'<path d="M{left + legend:.1f} {top - 10}h24" {line}/>')
@@ -194,6 +199,12 @@ def curve(
             ring = f'<circle cx="{x[at]:.1f}" cy="{y[at]:.1f}" r="8" fill="none" stroke="{color}" stroke-width="2.5"/>'
             parts.append(f'<g fill="{color}">{dots}</g>{ring}')
     return parts
+
+
+def round_number(least: float) -> float:
+    """The least of 1, 2, 2.5 and 5 times a power of ten that is not below this one."""
+    power = 10.0 ** math.floor(math.log10(least))
+    return next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= least)
 
 
 @functools.cache

@@ -6,7 +6,6 @@ Forward mode gives a column per pass, one for each input; reverse mode a row per
 from __future__ import annotations
 
 import functools
-import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,9 +15,9 @@ import numpy as np
 from mini_autograd.autograd.forward_ad import jvp
 from mini_autograd.tensors.creation import tensor
 from mini_autograd.tensors.gradients import grad
-from mini_autograd.widgets.demo import COLORS, Demo, Shown, Slider
-from mini_autograd.widgets.demos.stopwatch import Times, times
-from mini_autograd.widgets.sketch import box, picture, segment, words
+from mini_autograd.widgets.demo import COLORS, Bet, Demo, Shown, Slider
+from mini_autograd.widgets.demos.stopwatch import Times, now, times
+from mini_autograd.widgets.sketch import SMALL, box, from_step, picture, words
 
 HIDDEN = 32
 SIZES = (1, 2, 4, 8, 16, 32, 64)
@@ -61,9 +60,9 @@ def by_rows(function: Callable[[Any], Any], x: Any) -> np.ndarray:
 
 def timed(compute: Callable[..., np.ndarray], *arguments: Any) -> tuple[np.ndarray, float]:
     """The result, and the seconds that it took."""
-    start = time.perf_counter()
+    start = now()
     result = compute(*arguments)
-    return result, time.perf_counter() - start
+    return result, now() - start
 
 
 def measure(inputs: int, outputs: int) -> Measured:
@@ -74,32 +73,40 @@ def measure(inputs: int, outputs: int) -> Measured:
 
 
 def show(inputs: float, outputs: float) -> Shown:
-    """The Jacobian cut into columns and into rows, the passes, and the times where they can be told apart."""
+    """The Jacobian filled pass by pass in both modes, and the times where they can be told apart."""
     n, m = int(inputs), int(outputs)
     done = measure(n, m)
-    rows = [
-        ("Forward mode", "column", n, done.forward_times, FORWARD),
-        ("Reverse mode", "row", m, done.reverse_times, REVERSE),
-    ]
     apart = done.forward_times.apart(done.reverse_times)
-    parts = []
-    for number, (title, what, passes, taken, color) in enumerate(rows):
-        top = 14 + 152 * number
-        parts.append(words(14, top + 14, f"{title}: {count(passes, 'pass', 'passes')}, one per {what}", bold=True))
-        parts += jacobian_picture(14, top + 26, n, m, what, color)
-        parts.append(box(330, top + 26, 480 * passes / max(n, m), 26, fill=color, opacity=0.5, stroke=color))
-        for line in range(1, passes):
-            x = 330 + 480 * line / max(n, m)
-            parts.append(segment(x, top + 26, x, top + 52, color=color, width=0.8))
-        if apart:
-            parts.append(words(330, top + 74, f"median time {taken}"))
+    parts = [
+        *mode_picture(14, "Forward mode", n, m, "column", FORWARD, done.forward_times if apart else None),
+        *mode_picture(434, "Reverse mode", n, m, "row", REVERSE, done.reverse_times if apart else None),
+    ]
     sentences = (
         f"{count(n, 'input', 'inputs')}, {count(m, 'output', 'outputs')}: the Jacobian has {m} x {n} entries. "
         f"Forward mode needs {count(n, 'pass', 'passes')}, reverse mode {count(m, 'pass', 'passes')}.",
-        compared(rows[0][3], rows[1][3]),
+        compared(done.forward_times, done.reverse_times),
         f"The two results differ by at most {np.abs(done.forward - done.reverse).max():.1e}.",
     )
-    return Shown(picture(830, 318, parts, " ".join(sentences)), sentences)
+    steps = tuple(after(passes, n, m) for passes in range(max(n, m) + 1))
+    return Shown(picture(830, height_of(m) + 116, parts, " ".join(sentences)), sentences, steps, bet=bet(n, m, done))
+
+
+def after(passes: int, n: int, m: int) -> str:
+    """How far both modes are."""
+    return (
+        f"after {count(passes, 'pass', 'passes')}: forward mode has {min(passes, n)} of "
+        f"{count(n, 'column', 'columns')}, reverse mode {min(passes, m)} of {count(m, 'row', 'rows')}"
+    )
+
+
+def bet(n: int, m: int, done: Measured) -> Bet:
+    """Which mode is quicker."""
+    question = f"Which mode is quicker for {count(n, 'input', 'inputs')} and {count(m, 'output', 'outputs')}?"
+    right = "no clear winner"
+    if done.forward_times.apart(done.reverse_times):
+        right = "forward mode" if done.forward_times.median < done.reverse_times.median else "reverse mode"
+    reason = f"forward mode takes {count(n, 'pass', 'passes')}, reverse mode {m}"
+    return Bet(question, ("forward mode", "reverse mode", "no clear winner"), right, reason)
 
 
 def compared(forward: Times, reverse: Times) -> str:
@@ -116,20 +123,27 @@ def count(number: int, one: str, many: str) -> str:
     return f"{number} {one if number == 1 else many}"
 
 
-def jacobian_picture(x: float, y: float, n: int, m: int, what: str, color: str) -> list[str]:
-    """A Jacobian of m rows and n columns, cut as a mode computes it: the first pass is filled."""
-    width, height = 24.0 + 36 * np.log2(n), 16.0 + 16 * np.log2(m)
-    pieces = n if what == "column" else m
-    across = width / n if what == "column" else width
-    down = height if what == "column" else height / m
-    parts = [box(x, y, width, height, fill=color, opacity=0.12, stroke=color, radius=0)]
-    parts.append(box(x, y, across, down, fill=color, opacity=0.7, stroke=color, radius=0))
-    for piece in range(1, pieces):
-        if what == "column":
-            parts.append(segment(x + piece * across, y, x + piece * across, y + height, color=color, width=0.8))
-        else:
-            parts.append(segment(x, y + piece * down, x + width, y + piece * down, color=color, width=0.8))
-    return parts
+def height_of(rows: int) -> float:
+    """The height of a Jacobian in the picture."""
+    return 24.0 + 28 * float(np.log2(rows))
+
+
+def mode_picture(left: float, title: str, n: int, m: int, what: str, color: str, taken: Times | None) -> list[str]:
+    """A Jacobian of m rows and n columns that fills with the passes of a mode, and a bar of these passes below it."""
+    passes = n if what == "column" else m
+    width, height, top = 30.0 + 58 * np.log2(n), height_of(m), 34.0
+    across, down = (width / n, height) if what == "column" else (width, height / m)
+    each, below = 382.0 / max(n, m), top + height + 22
+    parts = [
+        words(left, 20, f"{title}: {count(passes, 'pass', 'passes')}, one per {what}", bold=True),
+        box(left, top, width, height, fill=color, opacity=0.08, stroke=color, radius=0),
+    ]
+    for number in range(passes):
+        x, y = (left + number * across, top) if what == "column" else (left, top + number * down)
+        piece = box(x, y, across, down, fill=color, opacity=0.6, stroke=color, line=0.8, radius=0)
+        run = box(left + number * each, below, each, 24, fill=color, opacity=0.6, stroke=color, line=0.8, radius=0)
+        parts.append(from_step(number + 1, piece, run))
+    return parts if taken is None else [*parts, words(left, below + 46, f"median computing time {taken}", size=SMALL)]
 
 
 @functools.cache
@@ -148,6 +162,8 @@ def demo() -> Demo:
     )
 
 
-def forward_or_reverse(**state: Any) -> Any:
-    """The demo: passes and measured time of both modes for n inputs and m outputs. `state` sets its controls."""
-    return demo().live(**state)
+def forward_or_reverse(predict: bool = False, **state: Any) -> Any:
+    """The demo: passes and measured time of both modes for n inputs and m outputs. `state` sets its controls; `predict`
+    asks first which mode is quicker.
+    """
+    return demo().live(predict=predict, **state)

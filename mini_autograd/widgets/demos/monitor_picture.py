@@ -7,12 +7,13 @@ points, so that no spike is lost.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Mapping
 from typing import Any, Protocol
 
 from mini_autograd.widgets.demo import COLORS
 from mini_autograd.widgets.demos.series import Series
-from mini_autograd.widgets.sketch import box, picture, segment, words
+from mini_autograd.widgets.sketch import box, picture, segment, through, words
 
 DASHES = ("", "7 3", "2 3")
 WIDTH, PLOT, KEY = 440, 210, 18
@@ -20,6 +21,8 @@ WIDTH, PLOT, KEY = 440, 210, 18
 MOST = 8
 """So many layers have a curve of their own; of more, the first and the last half of that."""
 BINS = 150
+MIDDLES = 60
+"""So many stretches a long curve is cut into, for its extremes and for its medians."""
 
 
 class Progress(Protocol):
@@ -95,9 +98,12 @@ def plot(title: str, series: Mapping[str, Series], last: int) -> str:
     parts += scale.lines()
     for number, (name, one) in enumerate(series.items()):
         color, dashes = COLORS[number % len(COLORS)], DASHES[number // len(COLORS) % len(DASHES)]
-        style = f'stroke="{color}" stroke-width="1.5" stroke-opacity="0.9" fill="none" stroke-dasharray="{dashes}"'
-        points = [scale.place(step, value) for step, value in thinned(one)]
-        parts.append(f'<path d="M{"L".join(f"{x:.1f} {y:.1f}" for x, y in points)}" {style}/>' if points else "")
+        style = f'stroke="{color}" stroke-width="2" fill="none" stroke-dasharray="{dashes}"'
+        path = through([scale.place(step, value) for step, value in thinned(one)])
+        middle = through([scale.place(step, value) for step, value in middles(one)])
+        if middle:  # a long curve: what it spans is faint, its middle stands out
+            parts.append(f'<path d="{path}" stroke="{color}" stroke-opacity="0.25" fill="none"/>')
+        parts.append(f'<path d="{middle or path}" {style}/>')
         if (lost := one.first_lost()) is not None:
             x = scale.place(lost, finite[0])[0]
             parts.append(segment(x, 22, x, 22 + PLOT, color=color, width=1.5))
@@ -156,9 +162,23 @@ class Scale:
         return parts
 
 
+def middles(series: Series) -> list[tuple[int, float]]:
+    """The medians of stretches of a curve that is too long to see each point of; of a shorter one nothing."""
+    points = finite_points(series)
+    if len(points) <= 2 * BINS:
+        return []
+    width = len(points) / MIDDLES
+    stretches = [points[int(n * width) : int((n + 1) * width)] for n in range(MIDDLES)]
+    return [(stretch[len(stretch) // 2][0], statistics.median(v for _, v in stretch)) for stretch in stretches]
+
+
+def finite_points(series: Series) -> list[tuple[int, float]]:
+    return [(s, v) for s, v in zip(series.steps, series.values, strict=True) if math.isfinite(v)]
+
+
 def thinned(series: Series) -> list[tuple[int, float]]:
     """The points of a curve, in order; of a long one the lowest and the highest in each stretch."""
-    points = [(s, v) for s, v in zip(series.steps, series.values, strict=True) if math.isfinite(v)]
+    points = finite_points(series)
     if len(points) <= 2 * BINS:
         return points
     kept: list[tuple[int, float]] = []

@@ -112,7 +112,7 @@ def plot(expression: str, step: float, open_: bool, x: float, y: float) -> list[
     parts = [
         segment(left, zero, right, zero), segment(middle, y, middle, y + PLOT_HEIGHT),
         words(right, zero + 18, "step of a", size=SMALL, anchor="end"),
-        words(middle + 6, y + 12, "change of the result", size=SMALL),
+        words(middle - 8, y + 12, "change of the result", size=SMALL, anchor="end"),
         line([at(where, value) for where, (value, _) in zip(STEPS, lines, strict=True)], BLUE, "6 4"),
         mark(*at(step, predicted), BLUE),
         words(right + 16, y + 40, f"predicted: {short(predicted)}", size=15, fill=BLUE, bold=True),
@@ -158,7 +158,7 @@ def demo() -> Demo:
     start = {"expression": "tanh(a * b + a)", "step": 0.5, "guess": NOT_YET}
     controls = (
         Choice("expression", "Expression", tuple(EXPRESSIONS)),
-        Slider("step", "step of a", STEPS),
+        Slider("step", "step of a", STEPS, plays=True),
         Choice("guess", "The true change is", GUESSES),
     )
     presets = {

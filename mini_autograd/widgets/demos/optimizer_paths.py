@@ -54,7 +54,7 @@ LANDSCAPES = {
 """The losses by name."""
 
 METHODS = ("SGD", "momentum 0.9", "Adam", "forgot to zero")
-WIDTH, RIGHT, HEIGHT = 470, 330, 320
+WIDTH, RIGHT, HEIGHT = 470, 330, 292
 """Widths of the two panels and the height of both."""
 LOW_POWER, TOP_POWER = -6, 3
 """The ends of the axis of losses, as powers of ten."""

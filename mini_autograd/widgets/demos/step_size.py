@@ -69,7 +69,7 @@ def show(function: str, precision: str, exponent: float, point: float, slopes: b
         axis.set_title(f"derivative of {function} at {point:g}")
         figure = axis.get_figure()
         figure.subplots_adjust(bottom=0.24)  # room for the legend, as no corner is free of curves at all settings
-        figure.legend(loc="lower center", ncols=5, fontsize=9.5)
+        figure.legend(loc="lower center", ncols=5, fontsize=10.5, columnspacing=1.2, handletextpad=0.5)
         svg = svg_of(axis, f"Error of the numerical derivative of {function} against the step, in {precision}")
     return Shown(svg, tuple(words), bet=bet(function, precision, point))
 
@@ -101,7 +101,7 @@ def _guide(axis: Any, x: np.ndarray, y: np.ndarray, kept: np.ndarray, style: str
 @functools.cache
 def demo() -> Demo:
     points = (0.25, 0.5, 1.0, 1.5, 2.0)
-    exponents = Slider("exponent", "step h", EXPONENTS, tuple(f"1e{e:g}" for e in EXPONENTS))
+    exponents = Slider("exponent", "step h", EXPONENTS, tuple(f"{10**e:.0e}" for e in EXPONENTS), plays=True)
     return Demo(
         title="Step size of a numerical derivative",
         controls=(
