@@ -180,10 +180,10 @@ def show(example_name: str, moves: str) -> Shown:
     layout = layout_of(graph)
     bottom = layout.height + 14
     seen = played(graph, made[:-1]) if asked else play  # what is asked is not shown before it is answered
-    parts = [nodes(seen, layout, made, asked), buttons(play, made, asked, bottom)]
+    controls = [nodes(seen, layout, made, asked), buttons(play, made, asked, bottom)]
     if asked:
-        parts.reverse()  # with the keyboard a reader comes to the answers first
-    parts = [*edges(seen, layout), *itertools.chain(*parts)]
+        controls.reverse()  # with the keyboard a reader comes to the answers first
+    parts = [*edges(seen, layout), *itertools.chain(*controls)]
     label = f"A graph of {len(graph.nodes)} values. {' '.join(said)}"
     return Shown(picture(max(layout.width, 640), bottom + BUTTON + 6, parts, label, role="group"), tuple(said))
 
