@@ -1,11 +1,13 @@
 """`python -m benchmarks.torch_compile`: what `torch.compile` costs at the first call and gives at later ones.
 
-A chain of sixteen elementwise operations and its backward pass, on a tiny array and on a large one, with one thread.
-Lesson 14 and `docs/from_minitensor_to_pytorch.md` speak of it. It needs a C++ compiler.
+Two chains of 24 elementwise operations with their backward pass, on a tiny array and on a large one, with one thread:
+with `relu` memory takes the time, with `tanh` arithmetic does. Lesson 14 and `docs/from_minitensor_to_pytorch.md` speak
+of it. It needs a C++ compiler.
 """
 
 from __future__ import annotations
 
+import itertools
 import shutil
 import sys
 import time
@@ -17,14 +19,24 @@ SIZES = {"tiny": 10, "large": 1_000_000}
 ROUNDS = 5  # by turns; the quickest counts
 
 
-def chain(x: torch.Tensor) -> torch.Tensor:
-    """Eight times a product, a sum and a tanh, and the sum of all."""
-    for _ in range(8):
-        x = torch.tanh(x * 1.01 + 0.1)
-    return x.sum()
+Chain = Callable[[torch.Tensor], torch.Tensor]
 
 
-def seconds(function: Callable[[torch.Tensor], torch.Tensor], x: torch.Tensor, times: int = 1) -> float:
+def chain(function: Chain) -> Chain:
+    """Eight times a product, a sum and the function, and the sum of all."""
+
+    def run(x: torch.Tensor) -> torch.Tensor:
+        for _ in range(8):
+            x = function(x * 1.01 + 0.1)
+        return x.sum()
+
+    return run
+
+
+CHAINS = {"relu": chain(torch.relu), "tanh": chain(torch.tanh)}
+
+
+def seconds(function: Chain, x: torch.Tensor, times: int = 1) -> float:
     """Of a call and its backward pass, on average."""
     began = time.perf_counter()
     for _ in range(times):
@@ -36,17 +48,19 @@ def main() -> None:
     if not shutil.which("c++"):
         sys.exit("torch.compile needs a C++ compiler, and there is no c++ on this machine. Install one, such as g++.")
     torch.set_num_threads(1)
-    print(f"{'array':8}{'first call':>14}{'later':>14}{'not compiled':>14}{'times as fast':>15}{'calls to pay':>14}")
-    for name, size in SIZES.items():
+    titles = ("first call", "later", "not compiled", "times as fast", "calls to pay")
+    print(f"{'chain':16}" + "".join(f"{title:>15}" for title in titles))
+    for (kind, function), (name, size) in itertools.product(CHAINS.items(), SIZES.items()):
+        torch.compiler.reset()
         x = torch.randn(size, requires_grad=True)
-        compiled = torch.compile(chain)
+        compiled = torch.compile(function)
         first = seconds(compiled, x)
         times = max(1, 20_000 // size)
-        pairs = [(seconds(chain, x, times), seconds(compiled, x, times)) for _ in range(ROUNDS)]
+        pairs = [(seconds(function, x, times), seconds(compiled, x, times)) for _ in range(ROUNDS)]
         plain, later = (min(column) for column in zip(*pairs, strict=True))
         pays = f"{first / (plain - later):,.0f}" if later < plain else "never"
-        figures = (f"{first:.2f} s", f"{1e6 * later:,.0f} us", f"{1e6 * plain:,.0f} us", f"{plain / later:.1f}", pays)
-        print(f"{name:8}{figures[0]:>14}{figures[1]:>14}{figures[2]:>14}{figures[3]:>15}{figures[4]:>14}")
+        figures = (f"{first:.1f} s", f"{1e6 * later:,.0f} us", f"{1e6 * plain:,.0f} us", f"{plain / later:.1f}", pays)
+        print(f"{kind + ', ' + name:16}" + "".join(f"{figure:>15}" for figure in figures))
 
 
 if __name__ == "__main__":

@@ -636,9 +636,11 @@ credit = check_gradients(
     [[between(0.3, 2.0)], [between(-2.0, -0.3)]],
     points=3,
 )
-if credit == 3 and [MiniTensor(1.0).tanh().operation, MiniTensor(1.0).exp().operation] != ["tanh", "exp"]:
-    print('The gradients are right, but the operations must be "tanh" and "exp": pictures show them.')
-    credit = credit - 0.5
+if credit == 3:
+    names = [MiniTensor(1.0).tanh().operation, MiniTensor(1.0).exp().operation]
+    if names != ["tanh", "exp"]:
+        print('The gradients are right, but the operations must be "tanh" and "exp": pictures show them.')
+        credit = credit - 0.5
 ### BEGIN HIDDEN TESTS
 credit = credit + check_gradients(
     {"tanh, larger inputs": lambda a: a.tanh(), "exp, larger inputs": lambda a: a.exp()},

@@ -2044,3 +2044,33 @@ for name, (compiler, make) in compilers.items():
 example = mini_autograd.tensor([1.0, 2.0], dtype=mini_autograd.float64, requires_grad=True)
 kernel = fusion.build(lambda x: (x * x + 1.0).tanh() * x, [example], block=16384)
 print(kernel.forward.source, kernel.backward.source, sep="\n\n")
+
+# %% [markdown] items="130"
+# ## What torch.compile costs
+#
+# In daily work you leave `backend` out: `fast = torch.compile(model)`. PyTorch then writes C++ for each part that it captured, and compiles it at the **first** call. **Predict** for which array a later call is much faster. The cell needs a C++ compiler and up to a minute, so it waits for you: set `measure = True`.
+
+# %% tags=["demo"] items="130"
+measure = False
+predict(
+    "A chain of 24 operations and its backward pass: where is a later call at least twice as fast?",
+    "for 10 numbers", "for 1,000,000", "for both", "for neither",
+)
+
+
+def eight_times(x):
+    for _ in range(8):
+        x = torch.relu(x * 1.01 + 0.1)
+    return x.sum()
+
+
+for size in (10, 1_000_000) if measure else ():
+    x, fast = torch.randn(size, requires_grad=True), torch.compile(eight_times)
+    start = time.perf_counter()
+    fast(x).backward()
+    first = time.perf_counter() - start
+    later, plain = (milliseconds(lambda: function(x).backward()) for function in (fast, eight_times))
+    print(f"{size:9,} numbers: first {first:.1f} s, later {later:.3f} ms, not compiled {plain:.3f} ms")
+
+# %% [markdown] items="130"
+# On one computer with two processors the first calls took 8 s and 1 s. A later call was 1.4 times as fast for ten numbers, and 6 times for a million: a product, a sum and a `relu` do little arithmetic per byte, as in section 1. With `tanh` in place of `relu`, a million numbers gained **nothing**: there the arithmetic takes the time. So compile what runs often, and measure. `python -m benchmarks.torch_compile` in the course's repository prints such a table.
