@@ -639,7 +639,7 @@ credit = check_gradients(
 if credit == 3:
     names = [MiniTensor(1.0).tanh().operation, MiniTensor(1.0).exp().operation]
     if names != ["tanh", "exp"]:
-        print('The gradients are right, but the operations must be "tanh" and "exp": pictures show them.')
+        print('The gradients are right, but pictures need the operations "tanh" and "exp".')
         credit = credit - 0.5
 ### BEGIN HIDDEN TESTS
 credit = credit + check_gradients(
