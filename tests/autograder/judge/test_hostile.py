@@ -74,8 +74,11 @@ def test_a_hostile_notebook_earns_what_its_answers_are_worth(name, tmp_path, mon
     assert len(str(judged)) < 1_000_000
     assert not may_act_or_tell(judged)
     assert "90210" not in str(verdict.cells)
-    assert judge_notebook(notebook(*HONEST), limits=LIMITS).points == 2
     assert warm_process() is warm
+
+
+def test_an_honest_notebook_is_judged_after_all_of_them():
+    assert judge_notebook(notebook(*HONEST), limits=LIMITS).points == 2
 
 
 class Acting(HTMLParser):
