@@ -21,6 +21,11 @@ def estimated(x, y, h=1e-5):
     return (value(x + h, y) - value(x - h, y)) / (2 * h), (value(x, y + h) - value(x, y - h)) / (2 * h)
 
 
+def one_sided(x, y, h=1e-6):
+    value = lambda x, y: (x * y + x) ** 2  # noqa: E731
+    return (value(x + h, y) - value(x, y)) / h, (value(x, y + h) - value(x, y)) / h
+
+
 SLIPS = {
     "a factor of 2 is forgotten": (lambda x, y: [g / 2 for g in right(x, y)], "`x` and `y` have half the right size"),
     "one is counted twice": (lambda x, y: (right(x, y)[0], 2 * right(x, y)[1]), "for `y` has twice the right size"),
@@ -28,7 +33,8 @@ SLIPS = {
     "nothing arrives": (lambda x, y: (right(x, y)[0], 0.0), "for `y` has the value 0 at every input that was tried"),
     "another factor": (lambda x, y: (3 * right(x, y)[0], right(x, y)[1]), "for `x` has 3 times the right size"),
     "another order": (lambda x, y: right(x, y)[::-1], "in another order: for `x` that of `y`, for `y` that of `x`."),
-    "an estimate": (estimated, "digits and not to all, as an estimate is."),
+    "an estimate": (estimated, "digits and not to all, as an estimate by central differences is."),
+    "a coarse estimate": (one_sided, "about 5 digits and not to all, as an estimate by one-sided differences is."),
 }
 OTHERS = {
     "a use is forgotten": lambda x, y: (2 * (x * y + x) * y, right(x, y)[1]),
