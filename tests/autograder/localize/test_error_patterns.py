@@ -37,7 +37,6 @@ SLIPS = {
     "a coarse estimate": (one_sided, "about 5 digits and not to all, as an estimate by one-sided differences is."),
 }
 OTHERS = {
-    "a use is forgotten": lambda x, y: (2 * (x * y + x) * y, right(x, y)[1]),
     "two factors": lambda x, y: (2 * right(x, y)[0], 3 * right(x, y)[1]),
     "one and the same for both": lambda x, y: (right(x, y)[0], right(x, y)[0]),
     "too few": lambda x, y: right(x, y)[:1],
@@ -57,6 +56,14 @@ def test_what_all_wrong_gradients_have_in_common_is_said(name):
     credit, report = check(slip)
     assert credit < 2
     assert said in report.diagnosis
+
+
+def test_the_few_bugs_that_give_such_gradients_are_named_together():
+    credit, report = check(lambda x, y: (2 * (x * y + x) * y, right(x, y)[1]))
+    assert credit == 1
+    assert report.diagnosis.startswith("one of these: ")
+    assert "of several contributions one survives" in report.diagnosis
+    assert "assigned_not_accumulated" in report.bugs
 
 
 @pytest.mark.parametrize("name", OTHERS)
