@@ -321,7 +321,7 @@ def _finish(report: Report, points: float | None) -> Credit | None:
         return Credit(report.earned, (report,))
     _show(report)
     if not report.passed:
-        raise CheckFailed(report.message)
+        raise CheckFailed(report.error)
     return None
 
 

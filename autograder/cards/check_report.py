@@ -104,6 +104,11 @@ class Report:
         return f"{self.finding} {self.reason}".strip()
 
     @property
+    def error(self) -> str:
+        """What the error below a card says: no bug and no place where the card asks first."""
+        return self.finding if self.asks_first and self.hints else self.message
+
+    @property
     def finding(self) -> str:
         """What failed first; empty where nothing did."""
         if self.passed:

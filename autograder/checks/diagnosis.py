@@ -42,11 +42,12 @@ def cause(engine: Any, outcomes: Sequence[Outcome], hidden: bool) -> dict[str, A
 
 
 def named(evidence: Evidence) -> dict[str, Any]:
-    """The one bug that explains gradients of an expression without an engine, as fields of `Report`; else nothing."""
+    """The bug, or the few, that explain gradients of an expression without an engine, as fields of `Report`."""
     found = diagnose_all([evidence])
-    if found.certain is None:
+    if found.pairs or not found.candidates:
         return {}
-    return {"diagnosis": found.sentence(), "hints": _hints(found)[:2], "bugs": (found.certain.name,)}
+    bugs = tuple(bug.name for bug in found.candidates)
+    return {"diagnosis": found.sentence(), "hints": _hints(found)[:2], "bugs": bugs}
 
 
 def _explained(engine: Any, outcomes: Sequence[Outcome]) -> tuple[Diagnosis, Place | None]:

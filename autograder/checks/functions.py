@@ -177,7 +177,7 @@ def _checked(
 def _cause(answers: Any, calls: Sequence[FunctionCall], names: Sequence[str], traced: Traced | None) -> dict[str, Any]:
     """What a report says of wrong results: what all of them have in common, else the bug that gives such gradients."""
     got = _numbers(answers, calls, traced is not None)
-    if got is None:
+    if got is None or not _all_unchanged(answers, calls, names):
         return {}
     common = _in_common(got, calls, names, traced is not None)
     return {"diagnosis": common} if common or traced is None else _bug(got, *traced)
@@ -269,8 +269,8 @@ def _line(answers: Any, calls: Sequence[FunctionCall], names: Sequence[str], hid
             if not isinstance(answer, dict) or "result" not in answer:
                 raise Mismatch("no usable answer came back", "no usable answer came back")
             got = _as_gradients(answer["result"], call) if gradients else answer["result"]
-            _compare_trees(got, call.right, call.tolerance, "", names if gradients else ())
             _unchanged(answer.get("inputs"), call, names)
+            _compare_trees(got, call.right, call.tolerance, "", names if gradients else ())
         except Mismatch as mismatch:
             text = mismatch.public if hidden else str(mismatch)
             return Line(shown_name, "wrong", text, _inputs(call, names, hidden))
@@ -319,7 +319,7 @@ def _compare_trees(got: Any, right: Any, tolerance: Any, place: str, names: Sequ
 
 
 def compare_numbers(got: Any, right: Any, tolerance: Any, place: str) -> None:
-    what = place or "the result"
+    what = f"the result{place}" if not place or place.startswith("[") else place
     try:
         array = number_or_array(got)
     except Unusable as odd:
@@ -341,6 +341,16 @@ def _unchanged(inputs: Any, call: FunctionCall, names: Sequence[str]) -> None:
         after = inputs[number] if isinstance(inputs, list) and number < len(inputs) else None
         if not (_is_number(after) and np.array_equal(np.asarray(after), argument)):
             raise Mismatch(f"the input `{name}` was changed by the function", "an input was changed by the function")
+
+
+def _all_unchanged(answers: Any, calls: Sequence[FunctionCall], names: Sequence[str]) -> bool:
+    """Whether no call changed its inputs: numbers that are wrong for that reason have no other cause."""
+    try:
+        for answer, call in zip(answers, calls, strict=True):
+            _unchanged(answer.get("inputs"), call, names)
+    except Mismatch:
+        return False
+    return True
 
 
 def values(count: int) -> str:

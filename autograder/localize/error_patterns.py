@@ -18,6 +18,7 @@ from autograder.runs.inputs import Array
 MOST_IN_ANOTHER_ORDER = 5
 NEARLY = 1e-5
 SINGLE = (6, 7, 8)  # digits that float32 keeps
+ONE_SIDED = 8  # digits that one-sided differences have at most
 FEWEST = 3  # different numbers that one factor has to explain
 FACTORS = {
     0.0: "the value 0",
@@ -108,7 +109,8 @@ def _nearly(got: Results, right: Results, wrong: Sequence[int], subject: str) ->
         return ""
     verb = "is" if len(wrong) == 1 else "are"
     digits = int(-np.log10(largest))
-    why = "as float32 keeps numbers, or as an estimate is" if digits in SINGLE else "as an estimate is"
+    estimate = f"as an estimate by {'one-sided' if digits <= ONE_SIDED else 'central'} differences is"
+    why = f"as float32 keeps numbers, or {estimate}" if digits in SINGLE else estimate
     return f"{subject} {verb} right to about {digits} digits and not to all, {why}."
 
 

@@ -98,7 +98,8 @@ SAID = {
 def everywhere(first: Trial) -> Place:
     sentence = (
         "Every operation that was tried alone gives a wrong gradient, so the fault is hardly in one rule: look at "
-        "`backward` itself, at what it does with the gradient it is given and with what the rules return."
+        "`backward` itself, at which nodes it visits, at what it does with the gradient it is given and with what the "
+        "rules return."
     )
     hints = (
         "Take the simplest expression, a + b. Which number does `backward` start with, and what happens to it on the "

@@ -181,7 +181,7 @@ def failure_in(answer: Any) -> Problem | None:
 def _cause(kind: str, message: str) -> str:
     """What often makes Python raise an error like this one, as a question; empty where nothing is known."""
     if kind == "RecursionError":
-        return "does a function call itself without end?"
+        return "does a function call itself without end, or once for each node of a long graph?"
     if "backward through the graph a second time" in message:
         return "was a node released before its own rule ran?"
     if "does not require grad and does not have a grad_fn" in message:

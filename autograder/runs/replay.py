@@ -185,12 +185,19 @@ def _explained(run: Run, planted: Run, right: Expected, allowed: Sequence[float]
             for one, gradient in zip(allowed, planted.dense(), strict=True)
         ]
     wrong, students, count = planted.dense(), run.dense(), len(run.gradients)
+    if not all(map(_same_shape, run.gradients, planted.gradients)):
+        return set()
     found = set()
     for second in (False, True)[: 1 if run.again is None or planted.again is None else 2]:
         part = slice(count, None) if second else slice(count)
         if all(map(same_numbers, students[part], wrong[part], allowed[part], repeat(right.draw.epsilon))):
             found.add(second)
     return found
+
+
+def _same_shape(student: Array | None, planted: Array | None) -> bool:
+    """Whether a gradient that is there has the shape of the planted one: a number 0 is not a row of them."""
+    return student is None or planted is None or student.shape == planted.shape
 
 
 def same_effects(planted: Run, run: Run, epsilon: float = EPSILON) -> bool:

@@ -19,7 +19,7 @@
 #
 # In this course you build a machine that differentiates programs. Sooner or later one of your gradients will be wrong: right size, wrong sign; or right for 2 and 3, wrong for 3 and 2. Nothing will crash. **How will you notice?**
 #
-# This short notebook shows how, and where everything is. You can hardly do anything wrong in it, and it is worth almost nothing: two points, so that you see what points look like.
+# This short notebook shows how, and where everything is. It is worth two points, so that you see what points look like.
 
 # %% [markdown] items="141"
 # After this lesson you can
@@ -33,7 +33,7 @@
 # %% [markdown]
 # ## 1. Cells
 #
-# A notebook consists of cells. Gray ones hold Python. Click into the next one and press **Shift+Enter**: it runs, and the cursor moves on.
+# A notebook consists of cells; gray ones hold Python. Click into the next one and press **Shift+Enter**: it runs, and the cursor moves on.
 
 # %%
 weight = 3
@@ -42,17 +42,17 @@ print("the weight is", weight)
 # %% [markdown]
 # The number in square brackets on the left counts what has run: `[1]` was first. A star, `[*]`, means that the cell is running or waits for its turn.
 #
-# What a cell defines stays in memory, and every later cell can use it. **Predict** what the next cell prints. Then run it three times, and predict again before each run.
+# What a cell defines stays in memory, and every later cell can use it. Before you run the next cell, say what it prints. Then run it three times, and say it again before each run.
 
 # %%
 weight = weight * 2
 print("the weight is", weight)
 
 # %% [markdown]
-# Each run doubled it once more: what counts is what has *run*, not what stands on the page. So a notebook can end in a state that its text does not explain. Two rules keep you out of that:
+# Each run doubled it once more: what counts is what has *run*, not what stands on the page. So a notebook can end in a state that its text does not explain. Two rules prevent that:
 #
 # * Run cells from top to bottom. After a change further up, run what depends on it again.
-# * When in doubt, choose *Kernel*, then *Restart Kernel and Run All Cells*. A restart empties the memory. It deletes no text and none of your code.
+# * When in doubt, choose *Kernel*, then *Restart Kernel and Run All Cells*. A restart empties the memory. It deletes no text and no code.
 #
 # A cell that uses a name before it was defined fails like this. This error is intentional; read its last line:
 
@@ -62,24 +62,27 @@ print(weigth)
 # %% [markdown]
 # `NameError` has two usual causes: a typo, as here, or a cell further up that has not run yet. After a restart it is always the second one.
 #
-# This is the cell from which every lesson starts: it imports what the lesson needs. It is folded to one line, and so are the cells that check your answers. Run them as they are. To read one, click on its three dots.
+# Every lesson starts with such a cell: it imports what the lesson needs. It is folded to one line, and so are the cells that check your answers. Run them as they are. To read one, click on its three dots.
 
 # %%
 import math
 import time
 
-from autograder.student import between, check_gradients, hints, progress, quiz
+from autograder.student import between, check_gradients, hints, predict, progress, quiz
 
 # %% [markdown]
 # ## 2. A demonstration
 #
-# Some cells only show something. They may use PyTorch, plots and live pictures. Below is the computation `dish = soup + sauce`, where both are made from the same `broth`. Click into the picture and step with the arrow keys (or with its buttons): values travel forward, then gradients travel back.
+# Some cells only show something, with PyTorch, plots or live pictures. Below is the computation `dish = soup + sauce`, where both are made from the same `broth`. **Predict:** if the broth gets saltier by a tiny amount, by how many times that amount does the dish get saltier?
+#
+# Where a cell asks, type your answer or choose *Skip*, and the cell shows the rest. Nobody counts predictions. Then click into the picture and step with the arrow keys (or with its buttons): values travel forward, then gradients travel back.
 
 # %% tags=["demo"]
 import torch
 
 from mini_autograd.widgets import explore
 
+predict("By how many times as much does the dish get saltier?")
 broth = torch.tensor(0.9, requires_grad=True)
 soup = broth * 3
 sauce = broth * 2
@@ -87,7 +90,7 @@ dish = soup + sauce
 explore(dish, names={"broth": broth, "soup": soup, "sauce": sauce, "dish": dish})
 
 # %% [markdown]
-# **Predict:** if the broth gets saltier by a tiny amount, by how many times that amount does the dish get saltier?
+# Two ways to get this number without the picture:
 
 # %% tags=["demo"]
 dish.backward()
@@ -102,12 +105,12 @@ change = 1e-6
 print("tried it out: ", (dish_of(0.9 + change) - dish_of(0.9)) / change)
 
 # %% [markdown]
-# Here are two methods that share nothing and give the same number: one moved the input and looked, the other sent a message back through the computation. That number is the **gradient** of `dish` with respect to `broth`.
+# Two methods that share nothing give the same number: one moved the input and looked, the other sent a message back through the computation. It is the **gradient** of `dish` with respect to `broth`.
 
 # %% [markdown]
 # ## 3. A check that fails
 #
-# Here is a small part of the machine. It knows one operation, the product. Do not worry about the class: lesson 02 builds it from scratch. The line to look at is the rule, in the next cell.
+# Here is a small part of the machine. It knows one operation, the product. Lesson 02 builds its class from scratch; here look at the rule, in the next cell.
 
 # %%
 class MiniTensor:
@@ -144,9 +147,10 @@ a, b = MiniTensor(4.0), MiniTensor(4.0)
 print("a.grad =", a.grad, "  b.grad =", b.grad)
 
 # %% [markdown]
-# **Predict:** is the rule right? Then run the check. It tries random numbers, compares the gradients with three others (from the course's own engine, from PyTorch, and from moving the inputs), and says what it thinks.
+# **Predict** where the rule is right. Then run the check. It tries random numbers and compares the gradients with three others (from the course's own engine, from PyTorch, and from moving the inputs).
 
 # %% tags=["raises-exception"]
+predict("Where is the rule right?", "everywhere", "only where a and b are equal", "nowhere")
 check_gradients({"a * b": lambda a, b: a * b}, [between(-3.0, 3.0), between(-3.0, 3.0)])
 
 # %% [markdown]
@@ -157,7 +161,7 @@ check_gradients({"a * b": lambda a, b: a * b}, [between(-3.0, 3.0), between(-3.0
 # * one example of what is wrong: your number and the right one. Behind *Inputs and numbers* stand the inputs, the gradient that arrived, and what each of the others found;
 # * at the end, what was compared with what.
 #
-# Below it stands an error, `CheckFailed`, so that nobody overlooks the card. You may run a check as often as you like; nobody counts.
+# Below it stands an error, `CheckFailed`, so that nobody overlooks the card. Run a check as often as you like.
 
 # %% [markdown]
 # ### Exercise: fix it

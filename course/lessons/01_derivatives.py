@@ -17,7 +17,7 @@
 #
 # *About 75 minutes; section 4 is a good place for a break. You build a gradient by moving inputs, three gradients by hand, and a measure of how far apart two gradients are. You need NumPy arrays and the slope of a function.*
 #
-# Run the three cells below. Two programs compute the same derivative of the same function at the same place.
+# Run the cells below. Two programs compute the same derivative of the same function at the same place. **Predict** how many of their digits agree.
 
 # %%
 import math
@@ -25,15 +25,7 @@ import time
 
 import numpy as np
 
-from autograder.student import (
-    between,
-    check_function,
-    check_handwritten_gradient,
-    hints,
-    predict,
-    progress,
-    quiz,
-)
+from autograder.student import between, check_function, check_handwritten_gradient, hints, predict, progress, quiz
 
 # %%
 progress(short=True)
@@ -64,6 +56,7 @@ plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
 torch.set_num_threads(1)  # the networks are too small to share the work
 
 # %% tags=["demo"]
+predict("How many digits of the two results agree?", "3", "7", "10", "all 16")
 x_torch = leaf(x)
 f(x_torch).backward()
 print("PyTorch:             ", x_torch.grad.item())
@@ -708,10 +701,10 @@ print(numerical_gradient(dead_neuron, np.array([0.5, 4.0, -3.0])))
 # %% [markdown]
 # ### Two sayings, measured
 #
-# *"A dead unit is dead forever."* **Predict:** in a network of two hidden layers with 16 units each, kill one unit by lowering its bias until it is off for every training example, then train. How often does it come back if it sits in the
-# first layer? In the second?
+# *"A dead unit is dead forever."* **Predict:** in a network of two hidden layers with 16 units each, kill one unit by lowering its bias until it is off for every training example, then train. In which layer does it come back?
 
 # %% tags=["demo"] items="F29"
+predict("In which layer do dead units come back?", "in neither", "only the first", "only the second", "in both")
 for layer, name in ((0, "first"), (2, "second")):
     revivals = [steps_until_revival(layer, unit) for unit in range(16)]
     back = [step for step in revivals if step is not None]
@@ -804,6 +797,7 @@ end = time.perf_counter()
 
 print(f"backward: {backward_count:12,d} multiplications, {1000 * (middle - start):8.2f} ms")
 print(f"forward:  {forward_count:12,d} multiplications, {1000 * (end - middle):8.2f} ms")
+print(f"forward needs {forward_count / backward_count:.0f} times as many")
 print("largest difference of the results:", np.abs(backward_row - forward_row.T).max())
 
 # %% [markdown] items="35"
@@ -890,9 +884,9 @@ cases = [
 for one, other, right, why in cases:
     a, b = np.array(one), np.array(other)
     found = relative_error(a, b)
+    assert a.tolist() == one and b.tolist() == other, "relative_error must leave its inputs as they are"
     assert isinstance(found, (int, float)), f"relative_error should return a float, not {found!r}"
     assert found == right, f"for {one} and {other} the answer is {right}, not {found}: {why}"
-    assert a.tolist() == one and b.tolist() == other, "relative_error must leave its inputs as they are"
 print("all visible checks passed")
 ### BEGIN HIDDEN TESTS
 a, b = np.array([[1e-6, -8e-6], [2e-6, 0.0]]), np.array([[1e-6, -8e-6], [4e-6, 0.0]])
@@ -920,7 +914,7 @@ print("relative error:", relative_error(hasty_gradient(positive_points), moved))
 # Agreement to ten digits. **Predict** what happens at points of both signs.
 
 # %% tags=["demo"]
-predict("The hasty gradient is", "right", "wrong at one point", "wrong at the negative points")
+predict("Where is the hasty gradient wrong?", "nowhere", "at one point", "at the negative points")
 mixed_points = np.array([0.5, -1.0, 2.0, -3.5])
 moved = numerical_gradient(sum_of_abs, mixed_points)
 print("relative error:", relative_error(hasty_gradient(mixed_points), moved))

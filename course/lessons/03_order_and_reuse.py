@@ -168,9 +168,10 @@ def compare(backward, expression, *numbers):
 # %% [markdown]
 # ### The first reductions
 #
-# The report, and two attempts at something smaller. **Predict** which of them shows the bug.
+# The report, and two attempts at something smaller. **Predict** which of the two still shows the bug.
 
 # %%
+predict("Which attempt still shows the bug?", "a * b + b", "(a * b).exp()", "both", "neither")
 compare(overwriting, report, 0.6, -0.4)
 compare(overwriting, lambda a, b: a * b + b, 0.6, -0.4)
 compare(overwriting, lambda a, b: (a * b).exp(), 0.6, -0.4)
@@ -253,7 +254,7 @@ print(f"{size} operation(s): the gradient is {right[0]:g}, overwriting finds {fo
 credit = 2 if size == 1 else 1
 print(f"{credit} of 2 points")
 ### BEGIN HIDDEN TESTS
-right, found = (gradients(engine, breaks_overwriting, -0.9) for engine in (every_path, overwriting))
+right, found = (gradients(engine, breaks_overwriting, 0.9) for engine in (every_path, overwriting))
 assert abs(right[0] - found[0]) > 1e-9, "at another number the bug does not show"
 ### END HIDDEN TESTS
 credit
@@ -270,7 +271,7 @@ print(f"{size} operation(s): the gradient is {right[0]:g}, pushing_again finds {
 credit = 2 if size <= 2 else 1
 print(f"{credit} of 2 points")
 ### BEGIN HIDDEN TESTS
-right, found = (gradients(engine, breaks_pushing_again, -0.9) for engine in (every_path, pushing_again))
+right, found = (gradients(engine, breaks_pushing_again, 0.9) for engine in (every_path, pushing_again))
 assert abs(right[0] - found[0]) > 1e-9, "at another number the bug does not show"
 ### END HIDDEN TESTS
 credit
@@ -384,7 +385,7 @@ print(f"{size} operation(s): the gradient is {right[0]:g}, nearest_first finds {
 credit = 3 if size <= 3 else 1.5
 print(f"{credit} of 3 points")
 ### BEGIN HIDDEN TESTS
-right, found = (gradients(engine, breaks_nearest_first, -0.7) for engine in (every_path, nearest_first))
+right, found = (gradients(engine, breaks_nearest_first, 1.9) for engine in (every_path, nearest_first))
 assert abs(right[0] - found[0]) > 1e-9, "at another number the bug does not show"
 ### END HIDDEN TESTS
 credit

@@ -1,5 +1,5 @@
 """What a student's notebook says of its own accord: that all assertions of a cell hold, that an exercise is not written
-yet, that a cell needs PyTorch, that there is no engine to go on with, and where a function calls itself without end.
+yet, that a cell needs PyTorch, that there is no engine to go on with, and where a function calls itself too often.
 
 IPython needs half a minute to print the thousands of lines of such an error. Of assertions that hold it says nothing.
 """
@@ -20,7 +20,8 @@ from autograder.sandbox.inside.engine_file import EngineError
 FIRST_CALLS = 4
 HOLDS = "right: every assertion of this cell holds"
 ENDLESS = (
-    "A function calls itself without end; thousands of further calls are left out. Which call is the one too many?"
+    "A function calls itself too often, each call inside the one before; most calls are left out. Either it never "
+    "stops, or it goes one call deeper for each node of a long graph."
 )
 NOT_YET = (
     "Not yet: {name} is not written. Replace its `raise NotImplementedError`, run its cell, then run this one again."

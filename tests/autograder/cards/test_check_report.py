@@ -137,6 +137,8 @@ def test_on_a_first_try_the_question_comes_before_the_diagnosis():
     assert "Which one?" in question
     assert "swapped" not in question
     assert "Likely bug</summary>" in rest
+    assert "swapped" not in asking.error
+    assert "swapped" in report.error
     assert "Likely bug:</span> swapped" in report.html()
     without = replace(asking, hints=())
     assert "Likely bug:</span> swapped" in without.html()  # there is nothing to ask

@@ -5,6 +5,7 @@ import threading
 import time
 from _thread import interrupt_main
 
+import numpy as np
 import pytest
 
 from autograder.lessons.build.notebook import assemble
@@ -49,7 +50,7 @@ def test_an_operation_without_a_tensor_is_named_and_its_rule_is_not_blamed(name)
 
 FORGOTTEN_RETURNS = {
     "in forward": ("return output", "output", "a single nan, as an array of None is (is a `return` missing?)"),
-    "in backward": ("return grad *", "grad *", "or a `return` is missing in it"),
+    "in backward": ("return grad *", "grad *", "a `return` is missing in it"),
 }
 
 
@@ -89,6 +90,11 @@ def relu(a):
     return MiniTensor(np.max(a.data), (a,), "relu", lambda grad: (grad * (a.data > 0),))
 MiniTensor.relu = relu
 """,
+    "relu, an array and no tuple": """
+def relu(a):
+    return MiniTensor(np.maximum(a.data, 0.0), (a,), "relu", lambda grad: grad * (a.data > 0))
+MiniTensor.relu = relu
+""",
     "sum, keepdim ignored": """
 def sum_over(a, dim=None, keepdim=False):
     def rule(grad):
@@ -121,6 +127,12 @@ def log_softmax(a, dim):
 MiniTensor.log_softmax = log_softmax
 """,
 }
+
+
+def test_the_first_number_of_an_array_is_not_taken_for_a_gradient_of_zeros():
+    report = report_on_arrays("relu, an array and no tuple", lambda a: a.relu(), [np.array([0.0, -1.0, 2.0])])
+    assert "returned a single array for its one input" in report.place
+    assert report.bugs == ()
 
 
 def report_on_arrays(slip, expressions, inputs):
@@ -249,7 +261,7 @@ IN_THE_RUN = {
     ),
     "a rule calls itself": (
         TANH.replace(RULE, "        return Tanh.backward(ctx, grad)\n"),
-        "does a function call itself without end?",
+        "does a function call itself without end, or once for each node of a long graph?",
         "`tanh` raises an error when it is tried alone",
         "may call itself only if",
     ),

@@ -24,6 +24,16 @@ def by_differences(f, x, h=1e-5):
     return gradient
 
 
+def restores_nothing(f, x, h=1e-5):
+    gradient = np.zeros_like(x)
+    for index in np.ndindex(x.shape):
+        x[index] += h
+        up = f(x)
+        x[index] -= 2 * h
+        gradient[index] = (up - f(x)) / (2 * h)
+    return gradient
+
+
 def changes_its_input(f, x):
     gradient = by_differences(f, x)
     x += 1
@@ -45,6 +55,7 @@ WRONG = {
     "None": (lambda f, x: None, "None"),
     "wrong shape": (lambda f, x: np.zeros(7), "wrong shape: expected (3,), got (7,)"),
     "input changed": (changes_its_input, "`x` was changed"),
+    "input changed, and wrong for that reason": (restores_nothing, "`x` was changed"),
     "a list": (lambda f, x: [1.0], "list"),
     "text": (lambda f, x: "3", "str"),
     "nan": (lambda f, x: x * math.nan, "nan"),

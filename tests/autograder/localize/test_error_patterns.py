@@ -21,6 +21,11 @@ def estimated(x, y, h=1e-5):
     return (value(x + h, y) - value(x - h, y)) / (2 * h), (value(x, y + h) - value(x, y - h)) / (2 * h)
 
 
+def one_sided(x, y, h=1e-6):
+    value = lambda x, y: (x * y + x) ** 2  # noqa: E731
+    return (value(x + h, y) - value(x, y)) / h, (value(x, y + h) - value(x, y)) / h
+
+
 SLIPS = {
     "a factor of 2 is forgotten": (lambda x, y: [g / 2 for g in right(x, y)], "`x` and `y` have half the right size"),
     "one is counted twice": (lambda x, y: (right(x, y)[0], 2 * right(x, y)[1]), "for `y` has twice the right size"),
@@ -28,10 +33,10 @@ SLIPS = {
     "nothing arrives": (lambda x, y: (right(x, y)[0], 0.0), "for `y` has the value 0 at every input that was tried"),
     "another factor": (lambda x, y: (3 * right(x, y)[0], right(x, y)[1]), "for `x` has 3 times the right size"),
     "another order": (lambda x, y: right(x, y)[::-1], "in another order: for `x` that of `y`, for `y` that of `x`."),
-    "an estimate": (estimated, "digits and not to all, as an estimate is."),
+    "an estimate": (estimated, "digits and not to all, as an estimate by central differences is."),
+    "a coarse estimate": (one_sided, "about 5 digits and not to all, as an estimate by one-sided differences is."),
 }
 OTHERS = {
-    "a use is forgotten": lambda x, y: (2 * (x * y + x) * y, right(x, y)[1]),
     "two factors": lambda x, y: (2 * right(x, y)[0], 3 * right(x, y)[1]),
     "one and the same for both": lambda x, y: (right(x, y)[0], right(x, y)[0]),
     "too few": lambda x, y: right(x, y)[:1],
@@ -51,6 +56,14 @@ def test_what_all_wrong_gradients_have_in_common_is_said(name):
     credit, report = check(slip)
     assert credit < 2
     assert said in report.diagnosis
+
+
+def test_the_few_bugs_that_give_such_gradients_are_named_together():
+    credit, report = check(lambda x, y: (2 * (x * y + x) * y, right(x, y)[1]))
+    assert credit == 1
+    assert report.diagnosis.startswith("one of these: ")
+    assert "of several contributions one survives" in report.diagnosis
+    assert "assigned_not_accumulated" in report.bugs
 
 
 @pytest.mark.parametrize("name", OTHERS)
