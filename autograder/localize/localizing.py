@@ -31,13 +31,14 @@ from autograder.localize.places import (
     function_hints,
     is_or_are,
     listed_names,
+    lost_in_backward,
     maps_of,
     rule_hints,
     sentences,
     wrong_operand,
 )
 from autograder.localize.raised import freed_too_early
-from autograder.localize.returned import misfit
+from autograder.localize.returned import misfit, rule_is_right
 from autograder.localize.rule_patterns import pattern
 from autograder.localize.subexpressions import Part, Trial, between, expanded, needed, single, try_parts
 from autograder.localize.tracing import Step, Trace, Value, trace
@@ -150,6 +151,8 @@ def _in_an_operation(engine: Any, wrong: Sequence[Trial], forward: bool) -> Plac
     broken = [trial.part.steps[0].symbol for trial in elementary if trial.wrong]
     if len(elementary) > 2 and len(broken) == len(elementary):
         return everywhere_in_values(first) if forward else _with_example(engine, everywhere(first), first)
+    if not forward and rule_is_right(engine, first):
+        return _with_example(engine, lost_in_backward(first), first)
     inner = [name for name in MADE_OF.get(symbol, ()) if name in broken and first.nodes != 1]
     for trial in elementary:
         if trial.part.steps[0].symbol in inner and (place := _of_the_rule(engine, trial)) is not None:

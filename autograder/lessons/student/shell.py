@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import html
+import re
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
@@ -17,6 +18,7 @@ from autograder.runs.engines import has_torch
 from autograder.sandbox.inside.engine_file import EngineError
 
 FIRST_CALLS = 4
+LONGEST_LINE = 500  # with the codes of its colors; what is sealed in a cell is one line of many thousand letters
 HOLDS = "right: every assertion of this cell holds"
 ENDLESS = (
     "A function calls itself without end; thousands of further calls are left out. Which call is the one too many?"
@@ -52,13 +54,19 @@ def say_that_assertions_hold(result: Any) -> None:
 
 
 def asserts(source: str) -> bool:
-    """Whether a cell itself asserts something, and not only a function in it. A check shows a card, so none counts."""
+    """Whether a cell asserts something when it runs, itself or in a function that it defines and calls. A check of
+    ours shows a card, so it does not count.
+    """
     try:
-        nodes = list(_executed(ast.parse(source)))
+        tree = ast.parse(source)
     except SyntaxError:
         return False
-    calls = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
-    return any(isinstance(node, ast.Assert) for node in nodes) and not any(name.startswith("check_") for name in calls)
+    functions = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
+    nodes = list(_executed(tree))
+    called = {node.func.id for node in nodes if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)}
+    ours = any(name.startswith("check_") for name in called - functions.keys())
+    nodes += [node for name in called & functions.keys() for node in ast.walk(functions[name])]
+    return any(isinstance(node, ast.Assert) for node in nodes) and not ours
 
 
 def _executed(tree: ast.AST) -> Iterator[ast.AST]:
@@ -85,10 +93,18 @@ def shown_shortly(
         shell._showtraceback(kind, error, [NO_TORCH])
     elif isinstance(error, EngineError):
         shell._showtraceback(kind, error, [str(error)])
+    elif isinstance(error, NameError):
+        lines = shell.InteractiveTB.structured_traceback(kind, error, trace, tb_offset=tb_offset)
+        shell._showtraceback(kind, error, ["\n".join(map(_shortened, line.split("\n"))) for line in lines])
     elif not isinstance(error, NotImplementedError) or error.args or last.tb_frame.f_code.co_name == "<module>":
         shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
     else:
         shell._showtraceback(kind, error, [NOT_YET.format(name=f"`{last.tb_frame.f_code.co_name}`")])
+
+
+def _shortened(line: str) -> str:
+    """A line of a traceback that is not too long to read, with no code of a color cut in two."""
+    return line if len(line) <= LONGEST_LINE else re.sub(r"\x1b[^m]*$", "", line[:LONGEST_LINE]) + "\x1b[0m ..."
 
 
 def _cut(trace: TracebackType, calls: int) -> None:

@@ -12,11 +12,13 @@ from nbformat.v4 import new_code_cell, new_notebook
 CELLS = {
     "holds": "assert [number for number in (1, 2)] == [1, 2]",
     "no assertion": "numbers = [1]",
+    "asserts in a function that is called": "def check_sure(x):\n    assert x\n\n\ncheck_sure(1)",
     "asserts in a function": "def sure(x):\n    assert x",
     "shows a value": "assert numbers\nnumbers",
     "fails": "assert not numbers, 'there are numbers'",
     "not written": "def norm(x):\n    raise NotImplementedError\n\n\nassert norm(2) == 2",
     "an error with words": "def half(x):\n    raise NotImplementedError('odd numbers')\n\n\nhalf(1)",
+    "answers missing": f"quiz(answers, sealed='{'x' * 20_000}')",
     "no engine": "autograder.student.start_lesson('engine1.cut_off')",
     "endless": "def again(x):\n    return again(x)\n\n\nassert again(1)",
     "endless in a cleanup": "def twice(x):\n    try:\n        twice(x)\n    finally:\n        x + 1\n\n\ntwice(1)",
@@ -34,6 +36,7 @@ def outputs() -> dict[str, list[NotebookNode]]:
 
 
 def test_assertions_that_hold_are_right(outputs: dict[str, list[NotebookNode]]) -> None:
+    assert outputs["asserts in a function that is called"] == outputs["holds"]
     (shown,) = outputs["holds"]
     assert shown.data["text/plain"].startswith("right: ")
     assert "right" in shown.data["text/html"]
@@ -53,6 +56,13 @@ def test_an_exercise_that_is_not_written_is_named_in_one_line(outputs: dict[str,
     assert len(error.traceback) == 1
     assert "`norm` is not written" in error.traceback[0]
     assert "odd numbers" in "".join(outputs["an error with words"][0].traceback)
+
+
+def test_a_sealed_text_does_not_fill_the_page(outputs: dict[str, list[NotebookNode]]) -> None:
+    shown = "\n".join(outputs["answers missing"][0].traceback)
+    assert "name 'quiz' is not defined" in shown
+    assert "quiz" in shown.split("NameError: ")[0]
+    assert len(shown) < 2000
 
 
 def test_why_there_is_no_engine_is_said_in_one_line(outputs: dict[str, list[NotebookNode]]) -> None:
