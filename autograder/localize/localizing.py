@@ -151,14 +151,14 @@ def _in_an_operation(engine: Any, wrong: Sequence[Trial], forward: bool) -> Plac
     broken = [trial.part.steps[0].symbol for trial in elementary if trial.wrong]
     if len(elementary) > 2 and len(broken) == len(elementary):
         return everywhere_in_values(first) if forward else _with_example(engine, everywhere(first), first)
-    if not forward and rule_is_right(engine, first):
-        return _with_example(engine, lost_in_backward(first), first)
     inner = [name for name in MADE_OF.get(symbol, ()) if name in broken and first.nodes != 1]
     for trial in elementary:
         if trial.part.steps[0].symbol in inner and (place := _of_the_rule(engine, trial)) is not None:
             return place
     others = tuple(dict.fromkeys(name for trial in wrong if (name := trial.part.steps[0].symbol) != symbol))
     broadcast = equal is not None and tried[-1] is not None and not tried[-1].wrong
+    if not forward and not broadcast and rule_is_right(engine, first):
+        return _with_example(engine, lost_in_backward(first), first)
     names = tuple(dict.fromkeys([*inner, symbol, *others]))
     squares = None if forward else _on_squares(engine, first)
     place = _described(first, names, inner, others, broadcast, forward, squares)

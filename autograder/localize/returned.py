@@ -144,9 +144,13 @@ def rule_is_right(engine: Any, trial: Trial) -> bool:
 
 
 def _agree(share: Any, gradient: Any) -> bool:
-    if gradient is None or not isinstance(share, int | float | np.ndarray) or np.shape(share) != np.shape(gradient):
+    """Whether a rule's gradient is the right one, once it is summed to the shape of an input that was broadcast."""
+    if gradient is None or not isinstance(share, int | float | np.ndarray) or np.ndim(share) < np.ndim(gradient):
         return False
-    return bool(np.allclose(share, gradient, rtol=1e-6, atol=1e-9))
+    added = np.sum(share, axis=tuple(range(np.ndim(share) - np.ndim(gradient))))
+    stretched = tuple(axis for axis, length in enumerate(np.shape(gradient)) if length == 1)
+    added = np.sum(added, axis=stretched, keepdims=True)
+    return added.shape == np.shape(gradient) and bool(np.allclose(added, gradient, rtol=1e-6, atol=1e-9))
 
 
 def _forgotten(step: Step, answer: dict[str, Any]) -> Misfit | None:

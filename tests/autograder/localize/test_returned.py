@@ -175,9 +175,15 @@ IN_BACKWARD = {
 @pytest.mark.parametrize("name", IN_BACKWARD)
 def test_a_right_rule_is_not_blamed_for_what_backward_does(name):
     assert report_on("05", RIGHT_LOOP, lambda a, b: a - b, PAIRS).passed
-    report = report_on("05", RIGHT_LOOP.replace(*IN_BACKWARD[name]), lambda a, b: a - b, PAIRS)
-    assert "The rule of `-` is not to blame" in report.place
-    assert "look at what `backward` does with what it returns" in report.place
+    for expression in (lambda a, b: a - b, lambda a, b: a - b.sum(0)):
+        report = report_on("05", RIGHT_LOOP.replace(*IN_BACKWARD[name]), expression, PAIRS)
+        assert "The rule of `-` is not to blame" in report.place
+        assert "look at what `backward` does with what it returns" in report.place
+
+
+def test_a_broadcast_that_is_not_summed_is_still_named():
+    change = RIGHT_LOOP.replace("share = sum_to(share, shape)", "pass")
+    assert "the fault is where an input is broadcast" in report_on("05", change, lambda a, b: a - b.sum(0), PAIRS).place
 
 
 def test_a_wrong_rule_is_still_named():
