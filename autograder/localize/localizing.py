@@ -31,13 +31,14 @@ from autograder.localize.places import (
     function_hints,
     is_or_are,
     listed_names,
+    lost_in_backward,
     maps_of,
     rule_hints,
     sentences,
     wrong_operand,
 )
 from autograder.localize.raised import freed_too_early
-from autograder.localize.returned import misfit
+from autograder.localize.returned import misfit, rule_is_right
 from autograder.localize.rule_patterns import pattern
 from autograder.localize.subexpressions import Part, Trial, between, expanded, needed, single, try_parts
 from autograder.localize.tracing import Step, Trace, Value, traces_of
@@ -143,6 +144,8 @@ def _in_an_operation(engine: Any, wrong: Sequence[Trial], forward: bool) -> Plac
             return place
     others = tuple(dict.fromkeys(name for trial in wrong if (name := trial.part.steps[0].symbol) != symbol))
     broadcast = equal is not None and tried[-1] is not None and not tried[-1].wrong
+    if not forward and not broadcast and rule_is_right(engine, first):
+        return _with_example(engine, lost_in_backward(first), first)
     names = tuple(dict.fromkeys([*inner, symbol, *others]))
     squares = None if forward else _on_squares(engine, first)
     place = _described(first, names, inner, others, broadcast, forward, squares)

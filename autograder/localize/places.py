@@ -111,6 +111,23 @@ def everywhere(first: Trial) -> Place:
     return Place(("backward",), f"{sentence} {pattern(first)}".rstrip(), sentence, hints=hints)
 
 
+def lost_in_backward(first: Trial) -> Place:
+    """The place where a rule returns the right gradients, and others reach the inputs."""
+    symbol = first.part.steps[0].symbol
+    public = (
+        f"The rule of `{symbol}` is not to blame: called by itself with the gradient that arrives, it returns the "
+        "right gradients."
+    )
+    sentence = f"{public} What reaches the inputs is something else: look at what `backward` does with what it returns."
+    hints = (
+        f"Print what the rule of `{symbol}` returns, and then what `backward` adds for each input. Where do they part?",
+        "`backward` sends each gradient that a rule returns to its own input, and to no other: the first to the first.",
+        "Look in `backward` at the lines after the call of the rule: which names do they use, and when does the loop "
+        "end?",
+    )
+    return Place(("backward",), sentence, public, facts_of(first), hints=hints)
+
+
 def everywhere_in_values(first: Trial) -> Place:
     sentence = (
         "Every operation that was tried alone gives a wrong value, so the fault is hardly in one operation: look at "

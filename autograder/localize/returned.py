@@ -1,4 +1,5 @@
-"""What the rule of an operation returned, where it is not one gradient per input, in a tuple.
+"""What the rule of an operation returned: where it is not one gradient per input, in a tuple, and where it is right and
+`backward` makes something else of it.
 
 A forgotten comma or a forgotten tuple shows far away from the rule: `backward` goes through an array as if it were the
 tuple, and takes its first row for the gradient of the first input. So the rule is asked. `ask_rule` travels into the
@@ -17,7 +18,7 @@ import numpy as np
 from autograder.localize.subexpressions import Trial
 from autograder.localize.tracing import Step
 from autograder.runs.answers import NO_RETURN
-from autograder.runs.engine_protocol import LONGEST_TEXT, call_backward, leaf_of, replayed, takes
+from autograder.runs.engine_protocol import LONGEST_TEXT, call_backward, leaf_of, plain, replayed, takes
 from autograder.runs.engines import run_where_it_lives
 
 FORGOTTEN = (
@@ -45,8 +46,8 @@ def ask_rule(engine: Any, steps: list[Any], draw: dict[str, Any]) -> dict[str, A
 
     `inputs`: how many the operation has; `kind`: the name of the type that came; `count`: how many gradients, where it
     is a tuple or list; `none`: for which inputs that need a gradient None came; `more`: whether there are gradients
-    beyond those of the inputs; `fixed`: whether `backward` gives gradients of the right shapes once the same comes in
-    a tuple.
+    beyond those of the inputs; `shares`: the gradients themselves, for inputs that all need one; `fixed`: whether
+    `backward` gives gradients of the right shapes once the same comes in a tuple.
     """
     try:
         tracked = takes(engine, "requires_grad")
@@ -61,6 +62,9 @@ def ask_rule(engine: Any, steps: list[Any], draw: dict[str, Any]) -> dict[str, A
             found["none"] = [number for number in none if needed[number]]
             found["more"] = any(share is not None for share in given[len(needed) :])
             found["count"] = len(given)
+        shares = list(given) if several else [given]
+        if all(needed) and len(shares) == len(needed):
+            found["shares"] = [plain(share, tracked) for share in shares]
         found["fixed"] = _fits_in_a_tuple(engine, tracked, steps, draw, several)
     except KeyboardInterrupt:
         raise
@@ -104,19 +108,49 @@ def _fits_in_a_tuple(engine: Any, tracked: bool, steps: list[Any], draw: dict[st
 
 def misfit(engine: Any, trial: Trial) -> Misfit | None:
     """Whether an operation, tried alone, went wrong because its rule returned something else than was due."""
-    problem = trial.comparison.problem
-    if problem is None or problem.forward:
-        return None
-    draw = trial.part.draws[min(problem.draw, len(trial.part.draws) - 1)]
-    try:
-        answer = run_where_it_lives(engine, ask_rule, trial.part.sent_steps(), draw.sent())
-    except Exception:  # the verdict has been found already; it must not be lost because there is no explanation
-        return None
-    if not isinstance(answer, dict) or not _is_count(answer.get("inputs")) or type(answer.get("kind")) is not str:
+    answer, problem = _answer(engine, trial), trial.comparison.problem
+    if problem is None or not _is_count(answer.get("inputs")) or type(answer.get("kind")) is not str:
         return None
     misshapen = trial.raised or problem.worst is None
     step = trial.part.steps[0]
     return _forgotten(step, answer) or _described(step.symbol, answer, misshapen)
+
+
+def _answer(engine: Any, trial: Trial) -> dict[str, Any]:
+    """What `ask_rule` says of the draw that went wrong on the way back; {} where there is none."""
+    problem = trial.comparison.problem
+    if problem is None or problem.forward:
+        return {}
+    draw = trial.part.draws[min(problem.draw, len(trial.part.draws) - 1)]
+    try:
+        answer = run_where_it_lives(engine, ask_rule, trial.part.sent_steps(), draw.sent())
+    except Exception:  # the verdict has been found already; it must not be lost because there is no explanation
+        return {}
+    return answer if isinstance(answer, dict) else {}
+
+
+def rule_is_right(engine: Any, trial: Trial) -> bool:
+    """Whether the rule of an operation, called by itself with the right gradient, returns what `backward` does not
+    deliver. Only where the engine made one node of the operation, and nothing raised an error.
+    """
+    problem = trial.comparison.problem
+    if problem is None or trial.raised or trial.weighed or trial.nodes != 1:
+        return False
+    shares = _answer(engine, trial).get("shares")
+    right = trial.expected[min(problem.draw, len(trial.expected) - 1)].reference.gradients
+    if not isinstance(shares, list) or len(shares) != len(right):
+        return False
+    return all(_agree(share, gradient) for share, gradient in zip(shares, right, strict=True))
+
+
+def _agree(share: Any, gradient: Any) -> bool:
+    """Whether a rule's gradient is the right one, once it is summed to the shape of an input that was broadcast."""
+    if gradient is None or not isinstance(share, int | float | np.ndarray) or np.ndim(share) < np.ndim(gradient):
+        return False
+    added = np.sum(share, axis=tuple(range(np.ndim(share) - np.ndim(gradient))))
+    stretched = tuple(axis for axis, length in enumerate(np.shape(gradient)) if length == 1)
+    added = np.sum(added, axis=stretched, keepdims=True)
+    return added.shape == np.shape(gradient) and bool(np.allclose(added, gradient, rtol=1e-6, atol=1e-9))
 
 
 def _forgotten(step: Step, answer: dict[str, Any]) -> Misfit | None:

@@ -17,7 +17,7 @@
 #
 # *Core: about 85 minutes; after exercise 3 is a good place for a break. Further: about 60 minutes, optional. You build leaves, nodes, `AccumulateGrad` and an optimizer. You need lessons 02 to 04.*
 #
-# Two programs train the same small network on the same data, from the same weights. They differ in one line: the second passes `forget=True`, and so skips `optimizer.zero_grad()`.
+# Two programs train the same small network on the same data, from the same weights. They differ in one line: the second passes `forget=True`, and so skips `optimizer.zero_grad()`. **Predict** which one ends with the lower loss.
 
 # %% tags=["engine"]
 import weakref
@@ -42,6 +42,7 @@ torch.set_num_threads(1)
 warnings.simplefilter("ignore", UserWarning)  # PyTorch warns when .grad of a result is read
 
 # %% tags=["demo"]
+predict("Which run ends with the lower loss?", "with zero_grad", "without zero_grad", "it is the same")
 with_zeroing = train(torch.tensor, torch.optim.SGD)
 without_zeroing = train(torch.tensor, torch.optim.SGD, forget=True)
 plot_losses(with_zero_grad=with_zeroing, the_line_forgotten=without_zeroing)
@@ -253,10 +254,13 @@ assert np.allclose(shares[0], grad) and np.allclose(shares[1], -grad), (
 ctx = Tanh()
 found = returned(Tanh.forward(ctx, a), "Tanh.forward")
 assert np.allclose(found, np.tanh(a)), "Tanh.forward must return the hyperbolic tangent"
-assert len(ctx.saved_tensors) > 0, (
-    "Tanh.forward must hand what the rule needs to ctx.save_for_backward"
+assert len(ctx.saved_tensors) == 1, (
+    "Tanh.forward must hand the one array that its rule needs to ctx.save_for_backward"
 )
 found, slope = one_array(returned(Tanh.backward(ctx, grad), "Tanh.backward")), 1 - np.tanh(a) ** 2
+assert np.array_equal(grad, upstream), (
+    "Tanh.backward has changed the array of the incoming gradient; a rule makes new arrays"
+)
 assert not np.allclose(found, slope), (
     "Tanh.backward returns the slope alone: it must be multiplied by the incoming gradient"
 )
@@ -282,6 +286,7 @@ assert np.allclose(one_array(Tanh.backward(first, 2 * grad)), 2 * right), (
 # The engine of lesson 04 puts a `.grad` on every tensor of the graph. Of all the gradients in a chain of 30 steps, an optimizer reads only that of the parameter. All others should only pass through, from one rule to the next. That is one reason why PyTorch keeps `.grad` for **leaves** alone. But what is a leaf? Here are five tensors; **predict** the columns.
 
 # %% tags=["demo"] items="28 30 F41 F48"
+predict("Which of the five have a .grad after backward?")
 w, data = torch.ones(3, requires_grad=True), torch.ones(3)
 result, moved = w * data, w.to(torch.float64)
 (result.sum() + moved.sum()).backward()
@@ -1008,7 +1013,7 @@ assert other.grad.shape == () and other.grad.item() == 2.0, (
 
 # %% nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
 def backward(self, gradient=None):
-    """Find the gradient of self forevery leaf that requires one, and add it to .grad there.
+    """Find the gradient of self for every leaf that requires one, and add it to .grad there.
 
     self: MiniTensor that requires a gradient
     gradient: array or MiniTensor of the shape of self; may be left out for a single number
@@ -1477,8 +1482,8 @@ assert w.grad is None, "zero_grad() sets .grad to None"
 (w * w).sum().backward()
 assert w.grad is not None, "backward has reached w once only: look at edge_to, exercise 2"
 optimizer.zero_grad(set_to_none=False)
-assert w.grad is not None and np.allclose(w.grad.data, [0.0, 0.0]), (
-    "zero_grad(set_to_none=False) leaves zeros"
+assert w.grad is not None and np.array_equal(w.grad.data, [0.0, 0.0]), (
+    "zero_grad(set_to_none=False) leaves zeros, in the shape of the parameter"
 )
 assert frozen.grad is None, "where .grad was None, it stays None"
 u, v = (MiniTensor(np.array(5.0), requires_grad=True) for _ in range(2))
@@ -1654,7 +1659,7 @@ question(
 )
 question(
     "two_ends",
-    "Somebody's `edge_to` makes a new AccumulateGrad forevery use of a leaf. What goes wrong for `x * x`?",
+    "Somebody's `edge_to` makes a new AccumulateGrad for every use of a leaf. What goes wrong for `x * x`?",
     right("No gradient is wrong, but the graph has two ends for one leaf, and `accumulate` runs twice.", "Both ends add into the same `.grad`, so the sum is right. But \"all contributions are complete when the node's turn comes\" no longer holds for the leaf, which a hook in lesson 10 would notice."),
     wrong("`x.grad` is half of what it should be, since each end gets only one of the two contributions.", "Each end adds what it gets; together that is everything.", misconception="assigned_not_accumulated"),
     wrong("`x.grad` is twice what it should be, since both contributions reach both ends.", "Each contribution still arrives once.", misconception="follows_every_path"),
@@ -1882,7 +1887,7 @@ side_by_side(lambda x, y: (x * y) ** 2, 2.0, 3.0)
 # In `(x*y + x)**2` the leaf `x` is used twice. **Predict** the lines, then run.
 
 # %% tags=["demo"] items="20"
-predict("How many lines does the graph of yours have?")
+predict("How many lines does your graph have?")
 side_by_side(lambda x, y: (x * y + x) ** 2, 2.0, 3.0)
 
 # %% [markdown]
@@ -1908,6 +1913,7 @@ for v in (MiniTensor(np.ones(3), requires_grad=True), torch.ones(3, requires_gra
 # The number in an edge says which output of a node it is about. Your nodes have one output, so it is always 0. PyTorch's `split` has several. **Predict** the two edges of the product.
 
 # %% tags=["demo"] items="18"
+predict("Which two edges has the product?")
 first, second = torch.arange(4.0, requires_grad=True).split(2)
 for node, number in (first * second).grad_fn.next_functions:
     print(node.name(), number)
@@ -1916,10 +1922,9 @@ for node, number in (first * second).grad_fn.next_functions:
 # Both edges lead to one node, with the numbers 0 and 1. Its rule gets two incoming gradients, one for each part, and puts them back side by side.
 
 # %% [markdown] items="23"
-# Names of nodes are worth reading. If a graph has a `MulBackward0` where you expected an `MmBackward0`, you have found a bug before training starts. **Predict** the six root names:
+# Names of nodes are worth reading. If a graph has a `MulBackward0` where you expected an `MmBackward0`, you have found a bug before training starts. Six root names:
 
 # %% tags=["demo"] items="23"
-predict("What are the first three root names?")
 m = torch.ones(2, 2, requires_grad=True)
 for expression in (m + m, m * m, m @ m, m**2, m.sum(), m.mean()):
     print(expression.grad_fn.name())

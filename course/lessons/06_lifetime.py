@@ -78,7 +78,7 @@ print("\nthe message in full:", textwrap.fill(message, 90), sep="\n")
 start_lesson()
 
 # %% [markdown] items="26"
-# A node keeps two kinds of things: its edges, which are small, and what `save_for_backward` got, which may be large. How much each operation saves is its own decision. **Predict** the order of these, for a matrix of 8,000 bytes.
+# A node keeps two kinds of things: its edges, which are small, and what `save_for_backward` got, which may be large. How much each operation saves is its own decision. **Predict** which of these save nothing, for a matrix of 8,000 bytes.
 
 # %% items="26"
 predict("Which operations save nothing?")
@@ -349,7 +349,9 @@ def message_of(action):
         action()
     except NotImplementedError:
         raise
-    except RuntimeError as error:
+    except Exception as error:
+        kind = type(error).__name__
+        assert isinstance(error, RuntimeError), f"a RuntimeError is due, not a {kind}: {error}"
         return str(error)
     return ""
 
@@ -359,6 +361,9 @@ cube, moved = x**3, x + 1.0
 saved = cube.grad_fn.saved_tensors
 assert isinstance(saved, tuple) and len(saved) == 1, (
     "before release, saved_tensors is the tuple of what was saved"
+)
+assert message_of(lambda: moved.grad_fn.saved_tensors) == "", (
+    "nothing has been released yet: a node that saved nothing gives an empty tuple"
 )
 cube.grad_fn.release()
 text = message_of(lambda: cube.grad_fn.saved_tensors)
@@ -370,14 +375,14 @@ assert message_of(lambda: moved.grad_fn.saved_tensors) == "", (
     "a node that saved nothing is not changed by release, and may run again"
 )
 assert len(cube.grad_fn.next_functions) == 1, "release frees what was saved; edges stay"
-### BEGIN HIDDEN TESTS
-assert text == message_of(lambda: cube.grad_fn.saved_tensors) and text.endswith(
-    "after calling backward."
-), "the whole text, each time"
 cube.grad_fn.release()
 assert message_of(lambda: cube.grad_fn.saved_tensors) == text, (
     "releasing twice is no error, and frees no less"
 )
+### BEGIN HIDDEN TESTS
+assert text == message_of(lambda: cube.grad_fn.saved_tensors) and text.endswith(
+    "after calling backward."
+), "the whole text, each time"
 other = x**3
 assert len(other.grad_fn.saved_tensors) == 1, "releasing one node must not free others"
 assert held(cube.grad_fn)[1] == 0 and held(other.grad_fn)[1] == 16, "a freed node holds 0 bytes"
@@ -624,7 +629,7 @@ for text in operations:
     print(f"{text:16s}  " + "   ".join("works" if words == "works" else "error" for words in said))
 
 # %% [markdown] items="25 64"
-# Many texts say that `backward` *destroys the graph*. Your printer knows better. **Predict** what it prints after `backward`.
+# Many texts say that `backward` *destroys the graph*. **Predict** what the graph printer of lesson 05 prints after `backward`.
 
 # %% tags=["demo"] items="25 F6"
 predict("What does the printer show?", "the same nodes", "the last node alone", "nothing")
@@ -810,6 +815,7 @@ assert np.allclose(x.grad.data, [10.0, 44.0]), (
     "the gradients of 3 x**2 and x**4 must both have arrived"
 )
 assert held(trunk.grad_fn)[1] == 0, "after the last call, the shared part must have been freed"
+assert len(losses) == 2, "the list of losses belongs to the caller: take nothing out of it"
 alone = (x * x).sum()
 backward_each([alone])
 assert held(alone.grad_fn)[1] == 0, "a single loss is the last one too"
@@ -826,7 +832,7 @@ assert message_of(lambda: trunk.backward()) != "", "the trunk must have been fre
 # But was it needed at all? The gradient of a sum is the sum of the gradients. **Predict:** how often does each version call the rules of the encoder, and do the gradients differ?
 
 # %% tags=["demo"] items="69 F9"
-predict("How many rules are called by the two ways, and how far apart are the gradients?")
+predict("How often are rules of the encoder called, for each loss and for the sum?")
 encoder_each, losses = two_heads()
 print("each loss, retaining: ", rules_called(losses, backward_each))
 encoder_sum, losses = two_heads()
@@ -840,7 +846,7 @@ print(f"largest difference of the encoder's gradient: {difference:.1e}")
 # %% [markdown] items="71 72"
 # ## 5. Leak detective
 #
-# Memory that grows with each iteration is a leak. Below are five ways to write the body of a training loop. They run for twenty iterations on a `World`: a small network, whose loss is `world.loss()`, and a recurrent cell, whose next state is `world.next_state(state)`. `keep` is what survives from one iteration to the next. **Write down for each: does it grow, and what: saved values, nodes, or nothing?**
+# Memory that grows with each iteration is a leak. Below are five ways to write the body of a training loop. They run for twenty iterations on a `World`: a small network, whose loss is `world.loss()`, and a recurrent cell, whose next state is `world.next_state(state)`. `keep` is what survives from one iteration to the next. Does it grow, and what grows: saved values, nodes, or nothing?
 
 # %% tags=["demo"] items="71 72"
 def plain(world, keep):
@@ -873,9 +879,10 @@ def carrying(world, keep):
     (keep["state"] ** 2).mean().backward(retain_graph=True)
 
 # %% [markdown]
-# For your engine the census counts. For PyTorch a pair of *hooks* does, which are told of every saved tensor.
+# For your engine the census counts. For PyTorch a pair of *hooks* does, which are told of every saved tensor. **Predict** for each loop what grows in it.
 
 # %% tags=["demo"] items="F3 F5 71 72"
+predict("Which loops grow, and what grows in them?")
 show_growth((plain, retaining, remembering, validating, carrying), MiniTensor, Function)
 
 # %% [markdown] items="71 72 73"
@@ -937,8 +944,8 @@ def run_sequence(w, inputs, targets):
     w: MiniTensor of shape (size, size) that requires a gradient
     inputs, targets: lists of arrays of shape (rows, size), equally long, at least one each
     The state starts with zeros of shape (rows, size). The loss of a step is the mean of
-    (state - target)**2. Its gradient goes through this step only: the state of the step before
-    counts as a constant. Nothing is cleared, and w itself does not change.
+    (state - target)**2, and backward is called in each step. The gradient goes through this step
+    only: the state of the step before counts as a constant. Nothing is cleared, and w itself does not change.
     Returns: (history, state): the list of losses as Python floats, and the last state as a
         MiniTensor with requires_grad False and no grad_fn
 
@@ -1009,6 +1016,24 @@ def by_hand(weights, inputs, targets):
     return history, gradient, state
 
 
+def backward_calls(self, function, inputs, targets):
+    """How often backward is called while a function runs with these arguments."""
+    kind, calls = type(self), []
+    backward = kind.backward
+
+    def counted(tensor, *arguments, **options):
+        calls.append(1)
+        return backward(tensor, *arguments, **options)
+
+    kind.backward = counted
+    try:
+        function(self, inputs, targets)
+    finally:
+        kind.backward = backward
+    return len(calls)
+
+
+MiniTensor.backward_calls = backward_calls
 rng = np.random.default_rng(5)
 start, inputs, targets = (
     rng.normal(size=(3, 3)),
@@ -1021,16 +1046,23 @@ right, gradient, last = by_hand(start, inputs, targets)
 assert all(type(value) is float for value in history), (
     "history must hold Python floats, not tensors"
 )
-assert np.allclose(history, right), "the losses of the steps"
+assert np.array_equal(w.data, start), "w itself must not change"
+assert np.allclose(history, right), (
+    "the losses: step by step, state = tanh(state @ w + x) and the mean of (state - target)**2"
+)
+assert isinstance(state, MiniTensor), "the state is returned as a MiniTensor"
 assert np.allclose(state.data, last), "the last state"
 assert state.grad_fn is None and not state.requires_grad, "the state must have no history"
 assert np.allclose(w.grad.data, gradient), (
     "each step's gradient goes through this step only, and all are added in w.grad"
 )
-assert np.allclose(w.data, start), "w itself must not change"
 run_sequence(w, inputs, targets)
 assert np.allclose(w.grad.data, 2 * gradient), (
     "a second run adds to what is in w.grad: nothing is cleared"
+)
+calls = MiniTensor(start, requires_grad=True).backward_calls(run_sequence, inputs, targets)
+assert calls == 6, (
+    f"for six steps backward is called {calls} times. Call it in each step: then its graph can go"
 )
 ### BEGIN HIDDEN TESTS
 run_sequence(w, inputs[:1], targets[:1])

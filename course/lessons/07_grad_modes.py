@@ -38,6 +38,9 @@ from helpers_07 import attempt, gradient_of, in_another_thread, layers
 from helpers_07 import leaf, saved_kibibytes, set_or_none, verdict
 
 # %% tags=["demo"]
+predict("Which mistakes are noticed?", "item()", "recording off", "both", "neither")
+
+
 def trained(slip):
     w = leaf(2.0)
     for _ in range(200):
@@ -205,7 +208,7 @@ for result in (y, z):
         "(if you have run start_lesson again, run your cell of exercise 1 again too)"
     )
     assert result.grad_fn is None, "recording was off, so the result must not have a grad_fn"
-assert (x * 3).grad_fn is not None, "recording is on again, so this must be recorded"
+assert (x * 3).grad_fn is not None, "recording is on again, and one input that requires grad is enough: this must be recorded"
 assert (MiniTensor([4.0]) * 2).grad_fn is None, "no input requires grad: nothing to record"
 assert x.requires_grad, "the switch must leave the input as it is"
 credit = check_gradients(
@@ -228,7 +231,7 @@ credit = credit + check_gradients(
 credit
 
 # %% [markdown] items="27"
-# `requires_grad` of a result now depends on the switch. That of a leaf does not: you set it when you make the leaf. **Predict** the three answers.
+# `requires_grad` of a result now depends on the switch. What about a leaf that is made while it is off? **Predict** the three answers.
 
 # %%
 predict("Which three answers are printed?")
@@ -413,10 +416,9 @@ assert is_grad_enabled(), "leaving enable_grad puts back what held before: on"
 ### END HIDDEN TESTS
 
 # %% [markdown] items="75 77"
-# PyTorch has the same classes under the same names. **Predict** the six answers, three per line.
+# PyTorch has the same classes under the same names, and gives the same answers:
 
 # %% tags=["demo"]
-predict("Which three answers does your engine give?")
 yours, theirs = (no_grad, enable_grad), (torch.no_grad, torch.enable_grad)
 for x, (off, on) in ((MiniTensor(2.0, requires_grad=True), yours), (leaf(2.0), theirs)):
     with off():
@@ -566,6 +568,7 @@ def scaled(x, factor=3):
     return x * factor
 
 
+assert scaled is not None, "decorated must return the new function"
 assert is_grad_enabled(), (
     "decorating a function must leave the switch alone; the mode holds while the function runs"
 )
@@ -737,6 +740,7 @@ attempt("PyTorch: backward", lambda: y_torch.backward())
 # Where does the gradient go if a tensor is detached inside a model? An **autoencoder** turns its input into a short code and reconstructs the input from that code. Here the code is detached between the two halves. **Predict** which of the gradients are None.
 
 # %% tags=["demo"] items="79 80"
+predict("With the code detached, whose gradient is None?", "the encoder's", "the decoder's", "both")
 generator = np.random.default_rng(3)
 for tensor in (MiniTensor, torch.tensor):
     for stop in (False, True):
@@ -770,9 +774,10 @@ explore(out)
 #
 # ### Loud or quiet
 #
-# Let `y = g(x) + x`, where `g(x)` should be the cube of `x`. At 2 the right slope is 13. If the path through `g` is lost, the gradient is 1. Here are twelve forms of `g` in PyTorch: **mark each one** as right, loud or quiet before you run the cell.
+# Let `y = g(x) + x`, where `g(x)` should be the cube of `x`. At 2 the right slope is 13. If the path through `g` is lost, the gradient is 1. Here are twelve forms of `g` in PyTorch: **Predict** for each one whether it is right, loud or quiet.
 
 # %% tags=["demo"] items="F16 73 82"
+predict("How many of the twelve are right?")
 ways = (
     *("x**3", "(torch.stack([x])**3).sum()", "(torch.tensor([x])**3).sum()", "x.item()**3"),
     *("float(x)**3", "math.pow(x, 3)", "x.detach()**3", "x.data**3", "x.long()**3"),
@@ -972,11 +977,6 @@ with inference_mode():
 assert is_grad_enabled() and not is_inference_mode_enabled(), "both switches must be put back"
 assert t.is_inference() and not (t + 1).is_inference(), "made inside: marked; made outside: not"
 
-(t + w).backward(np.array([1.0, 10.0]))
-assert np.allclose(w.grad.data, [1.0, 10.0]), (
-    "a sum saves nothing, so a marked tensor may take part"
-)
-
 
 def refusal(compute):
     """The text of a computation's error; empty if it runs."""
@@ -987,6 +987,14 @@ def refusal(compute):
     except (RuntimeError, ValueError) as error:
         return str(error)
     return ""
+
+
+text = refusal(lambda: t + w)
+assert text == "", f"t + w saves nothing, so a marked tensor may take part; you say: {text!r}"
+text = refusal(lambda: w * w)
+assert text == "", f"w is not marked, so it may be saved; you say: {text!r}"
+(t + w).backward(np.array([1.0, 10.0]))
+assert np.allclose(w.grad.data, [1.0, 10.0]), "t + w is recorded: the gradient arrives at w"
 
 
 for name, compute in {"t * w": lambda: t * w, "w * t": lambda: w * t}.items():

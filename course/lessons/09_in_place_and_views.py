@@ -1743,7 +1743,7 @@ credit = check_gradients(
     [(2, 3), (3,)],
     points=3,
 )
-if credit:  # otherwise the card says what is wrong
+if credit.is_whole:  # otherwise the card says what is wrong
     x, v = (
         MiniTensor(np.zeros(3), requires_grad=True),
         MiniTensor([5.0, 6.0, 7.0], requires_grad=True),

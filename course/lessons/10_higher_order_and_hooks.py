@@ -2341,7 +2341,7 @@ switches.recording, switches.inference = True, False
 credit = check_gradients(
     {"a.logsumexp(dim=1)": lambda a: a.logsumexp(dim=1)}, [[(2, 3)], [(4, 1)], [(1, 3)]], points=1
 )
-if credit:  # otherwise the card says what is wrong
+if credit.is_whole:  # otherwise the card says what is wrong
     try_curvature(np.array([[1.0, 2.0, -0.5], [0.0, 0.3, 0.1]]), 1, seed=0)
     try_curvature(np.array([1000.0, 999.0]), 0, seed=1)
 ### BEGIN HIDDEN TESTS

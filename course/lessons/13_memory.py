@@ -683,7 +683,7 @@ credit = check_gradients(
     [(2, 3), (3, 4)],
     points=2,
 )
-if credit:  # otherwise the card says what is wrong
+if credit.is_whole:  # otherwise the card says what is wrong
     same_gradients(two_inputs, (a, b), (True, True))
     same_gradients(two_inputs, (a, b), (False, True))
     same_gradients(closure, (a, b), (False, True))

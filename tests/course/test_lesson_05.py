@@ -43,6 +43,27 @@ PLANTED = [
         ("test_rules_as_classes",),
     ),
     Planted(
+        "tanh keeps its input, too",
+        "",
+        "ctx.save_for_backward(output)",
+        "ctx.save_for_backward(output, a)",
+        ("test_rules_as_classes", "test_backward"),
+    ),
+    Planted(
+        "tanh writes into what arrives",
+        "",
+        "return grad * (1 - output**2)",
+        "grad *= 1 - output**2\n        return grad",
+        ("test_rules_as_classes",),
+    ),
+    Planted(
+        "zeros of no shape",
+        "",
+        "MiniTensor(np.zeros(parameter.shape))",
+        "MiniTensor(0.0)",
+        ("test_sgd",),
+    ),
+    Planted(
         "a difference keeps its inputs",
         "",
         "return a - b\n\n    @staticmethod",

@@ -74,6 +74,20 @@ PLANTED = [
         ("test_release",),
     ),
     Planted(
+        "what was never saved counts as freed",
+        "",
+        "    if self.saved is None:\n        raise",
+        "    if not self.saved:\n        raise",
+        ("test_release",),
+    ),
+    Planted(
+        "another kind of error",
+        "",
+        "raise RuntimeError(SECOND_BACKWARD)",
+        "raise ValueError(SECOND_BACKWARD)",
+        ("test_release", FREES, "test_backward_each"),
+    ),
+    Planted(
         "freed values are an empty tuple",
         "",
         "        raise RuntimeError(SECOND_BACKWARD)\n    return self.saved",
@@ -136,6 +150,36 @@ PLANTED = [
         "    for i, loss in enumerate(reversed(losses)):\n",
         ("test_backward_each",),
     ),
+    Planted(
+        "the list of losses is emptied",
+        "",
+        """    for i, loss in enumerate(losses):
+        loss.backward(retain_graph=i < len(losses) - 1)""",
+        """    while losses:
+        loss = losses.pop(0)
+        loss.backward(retain_graph=bool(losses))""",
+        ("test_backward_each",),
+    ),
+    Planted(
+        "one call for all steps",
+        "",
+        """        loss.backward()
+        history.append(loss.item())
+        state = MiniTensor(state.data)
+    return history, state""",
+        """        history.append(loss)
+        state = MiniTensor(state.data)
+    sum(history[1:], history[0]).backward()
+    return [loss.item() for loss in history], state""",
+        ("test_run_sequence",),
+    ),
+    Planted(
+        "the last state is an array",
+        "",
+        "        state = MiniTensor(state.data)\n    return history, state",
+        "        state = MiniTensor(state.data)\n    return history, state.data",
+        ("test_run_sequence",),
+    ),
     Planted("no call retains", "", "retain_graph=i < len(losses) - 1", "retain_graph=False", ("test_backward_each",)),
     Planted(
         "only the first call retains",
@@ -194,6 +238,7 @@ class TestLesson(LessonTests):
     lesson = LESSON
     planted = PLANTED
     test_cells = 6
+    visible = True
     examples = 36
 
 

@@ -236,6 +236,13 @@ PLANTED = [
         ("test_inference_mode",),
     ),
     Planted(
+        "what is not marked is refused too",
+        "",
+        "if x.is_inference() and any(saved",
+        "if any(saved",
+        ("test_inference_mode", "test_gan_losses"),
+    ),
+    Planted(
         "a marked tensor may not even be added",
         "",
         "if x.is_inference() and any(saved is x.data for saved in ctx.saved_tensors):",
@@ -277,6 +284,7 @@ class TestLesson(LessonTests):
     lesson = LESSON
     planted = PLANTED
     test_cells = 6
+    visible = True
     examples = 15
 
 

@@ -50,6 +50,20 @@ PLANTED = [
         ("test_linear",),
     ),
     Planted(
+        "the table is that of the first input",
+        "",
+        "    x, columns = twins[number], []",
+        "    x, columns = twins[0], []",
+        ("test_jacobians", "test_gradcheck"),
+    ),
+    Planted(
+        "the table is found by differences",
+        "",
+        "    return np.array(columns).T\n    ### END SOLUTION",
+        "    return numerical_jacobian(function, inputs, number)\n    ### END SOLUTION",
+        ("test_jacobians", "test_gradcheck"),
+    ),
+    Planted(
         "abs has slope 1 everywhere",
         "",
         "        return grad * sign\n",
@@ -282,6 +296,7 @@ class TestLesson(LessonTests):
     lesson = LESSON
     planted = PLANTED
     test_cells = 6
+    visible = True
     examples = 20
 
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import html
+import re
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
@@ -18,6 +19,7 @@ from autograder.runs.engines import has_torch
 from autograder.sandbox.inside.engine_file import EngineError
 
 FIRST_CALLS = 4
+LONGEST_LINE = 500  # with the codes of its colors; what is sealed in a cell is one line of many thousand letters
 HOLDS = "right: every assertion of this cell holds"
 ENDLESS = (
     "A function calls itself too often, each call inside the one before; most calls are left out. Either it never "
@@ -105,10 +107,18 @@ def shown_shortly(
         shell._showtraceback(kind, error, [NO_TORCH])
     elif isinstance(error, EngineError):
         shell._showtraceback(kind, error, [str(error)])
+    elif isinstance(error, NameError):
+        lines = shell.InteractiveTB.structured_traceback(kind, error, trace, tb_offset=tb_offset)
+        shell._showtraceback(kind, error, ["\n".join(map(_shortened, line.split("\n"))) for line in lines])
     elif not isinstance(error, NotImplementedError) or error.args or last.tb_frame.f_code.co_name == "<module>":
         shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
     else:
         shell._showtraceback(kind, error, [NOT_YET.format(name=f"`{last.tb_frame.f_code.co_name}`")])
+
+
+def _shortened(line: str) -> str:
+    """A line of a traceback that is not too long to read, with no code of a color cut in two."""
+    return line if len(line) <= LONGEST_LINE else re.sub(r"\x1b[^m]*$", "", line[:LONGEST_LINE]) + "\x1b[0m ..."
 
 
 def _cut(trace: TracebackType, calls: int) -> None:

@@ -18,6 +18,7 @@ CELLS = {
     "fails": "assert not numbers, 'there are numbers'",
     "not written": "def norm(x):\n    raise NotImplementedError\n\n\nassert norm(2) == 2",
     "an error with words": "def half(x):\n    raise NotImplementedError('odd numbers')\n\n\nhalf(1)",
+    "answers missing": f"quiz(answers, sealed='{'x' * 20_000}')",
     "no engine": "autograder.student.start_lesson('engine1.cut_off')",
     "endless": "def again(x):\n    return again(x)\n\n\nassert again(1)",
     "endless in a cleanup": "def twice(x):\n    try:\n        twice(x)\n    finally:\n        x + 1\n\n\ntwice(1)",
@@ -55,6 +56,13 @@ def test_an_exercise_that_is_not_written_is_named_in_one_line(outputs: dict[str,
     assert len(error.traceback) == 1
     assert "`norm` is not written" in error.traceback[0]
     assert "odd numbers" in "".join(outputs["an error with words"][0].traceback)
+
+
+def test_a_sealed_text_does_not_fill_the_page(outputs: dict[str, list[NotebookNode]]) -> None:
+    shown = "\n".join(outputs["answers missing"][0].traceback)
+    assert "name 'quiz' is not defined" in shown
+    assert "quiz" in shown.split("NameError: ")[0]
+    assert len(shown) < 2000
 
 
 def test_why_there_is_no_engine_is_said_in_one_line(outputs: dict[str, list[NotebookNode]]) -> None:

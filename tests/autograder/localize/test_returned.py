@@ -155,6 +155,42 @@ def test_other_answers_of_a_rule_are_not_blamed(name):
     assert "returned" not in report.place
 
 
+RIGHT_LOOP = (
+    LOOP.replace("node.backward(node, grad)", "shares_of(node, grad)")
+    + """
+def shares_of(node, grad):
+    shares = node.backward(node, grad)
+    return shares if isinstance(shares, tuple) else (shares,)
+"""
+)
+IN_BACKWARD = {
+    "the incoming gradient is handed on": ("sum_to(share, shape)", "sum_to(grad, shape)"),
+    "the loop ends with the first leaf": (
+        "accumulate(grad)\n            continue",
+        "accumulate(grad)\n            return",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", IN_BACKWARD)
+def test_a_right_rule_is_not_blamed_for_what_backward_does(name):
+    assert report_on("05", RIGHT_LOOP, lambda a, b: a - b, PAIRS).passed
+    for expression in (lambda a, b: a - b, lambda a, b: a - b.sum(0)):
+        report = report_on("05", RIGHT_LOOP.replace(*IN_BACKWARD[name]), expression, PAIRS)
+        assert "The rule of `-` is not to blame" in report.place
+        assert "look at what `backward` does with what it returns" in report.place
+
+
+def test_a_broadcast_that_is_not_summed_is_still_named():
+    change = RIGHT_LOOP.replace("share = sum_to(share, shape)", "pass")
+    assert "the fault is where an input is broadcast" in report_on("05", change, lambda a, b: a - b.sum(0), PAIRS).place
+
+
+def test_a_wrong_rule_is_still_named():
+    report = report_on("05", RIGHT_LOOP + rule_of("Sub", "(grad, grad)"), lambda a, b: a - b, PAIRS)
+    assert "not to blame" not in report.place
+
+
 @pytest.mark.sandbox
 def test_a_rule_in_the_sandbox_is_asked_there():
     with Sandbox() as sandbox:
