@@ -457,6 +457,7 @@ try_layer_norm(5, random.normal(size=(5, 5)) * np.arange(1, 6)[:, None], 9)
 # Compare it with PyTorch's layer, with and without an offset of a million. Also **predict** the sum of the gradient over the entries of one row, for a random cotangent.
 
 # %% tags=["demo"]
+predict("What is the sum of the gradient over a row?")
 for offset in (0.0, 1e6):
     x = offset + np.random.default_rng(1).normal(size=(2, 3, 8))
     cotangent = np.random.default_rng(2).normal(size=x.shape)
@@ -674,6 +675,7 @@ compare_attention(attention, MiniTensor)
 # Here is the graph of attention for three positions. **Predict** which of `q`, `k` and `v` gets its gradient without a path through the softmax.
 
 # %% tags=["demo"]
+predict("Which of them gets its gradient without a path through the softmax?", "q", "k", "v")
 q, k, v = (MiniTensor(array, requires_grad=True) for array in random.normal(size=(3, 3, 2)))
 explore(attention(q, k, v)[0].sum())
 
@@ -1120,6 +1122,9 @@ plot_losses(losses, losses_torch, baseline_losses(known, unknown, line_end))
 # The two curves coincide. The dotted lines show the loss of the three ways of guessing from the start. The model cannot reach the lowest one: for the first letters of a piece it does not know what came before. What did it learn? Look at two places in the new diary: the first letter of the weather, which follows from the thing, and the first letter of the thing, which is random: there are four things. **Predict** the share of right guesses at both.
 
 # %% tags=["demo"]
+predict("Which share of the first letters of the thing is guessed right, in percent?")
+
+
 def trained(ids):
     with no_grad():
         return model(ids).data
@@ -1553,6 +1558,7 @@ for temperature in (0, 1.0, 3.0):
 # Does attention really do the guessing? Train three more models in PyTorch, with a single block and fewer steps. In the first, each position looks back, as in yours. In the second it may look **everywhere**, in the third only at **itself**. **Predict** for each the training loss, and the share of right guesses after the last letter of a piece, where there is nothing more to look at.
 
 # %% tags=["demo"]
+predict("Which of the three has the lowest training loss?", "back", "everywhere", "nowhere")
 print("looks          loss in training   right guesses at the end of a piece")
 for look in ("back", "everywhere", "nowhere"):
     torch.manual_seed(1)
