@@ -1092,7 +1092,7 @@ def try_segments(depth, cuts):
         y = in_segments(layers, MiniTensor([1.0, -0.5, 2.0]), places)
         order, right = list(MiniTensor.order), list(range(depth))
         assert order == right, (
-            f"cuts {places}: in the forward pass the layers {right} run once, in this order, not {order}"
+            f"cuts {places}: forward, the layers {right} run once, in this order, not {order}"
         )
         values.append(y.data)
         assert np.array_equal(values[0], y.data), (
@@ -1790,7 +1790,7 @@ def changed_in_between(way, as_argument):
     return [round(value, 4) for value in x.grad.tolist()]
 
 
-predict("Which of the four lines give an error?", "none", "those with an argument", "all but one", "all")
+predict("Which of the four lines give an error?", "none", "all but one", "those of plain", "all")
 for name, way in (("plain", plain), ("checkpoint", again)):
     for as_argument in (True, False):
         try:
