@@ -1020,6 +1020,9 @@ def try_jacobians(function, x, right, *names):
             f"{name}: the shape should be {np.shape(right)}, not {np.shape(found)}"
         )
         assert np.allclose(found, right), f"{name} should give\n{right}\nnot\n{found}"
+        assert np.allclose(found, right, rtol=1e-12, atol=1e-12), (
+            f"{name} is right to a few digits only, as differences are, and not to rounding"
+        )
         assert np.array_equal(kept, x), f"{name}: x was changed"
 
 

@@ -68,6 +68,14 @@ PLANTED = [
         ("test_slopes",),
     ),
     Planted(
+        "the Jacobian comes from differences",
+        "",
+        "        columns.append(jvp(function, (x,), (direction,))[1])\n",
+        "        ends = [as_dual(function(Dual(x + step * direction))).value for step in (1e-6, -1e-6)]\n"
+        "        columns.append((ends[0] - ends[1]) / 2e-6)\n",
+        ("test_jacobians",),
+    ),
+    Planted(
         "each input has a pass of its own",
         "",
         "    output = as_dual(function(*[Dual(x, tangent) for x, tangent in zip(inputs, tangents)]))\n",
