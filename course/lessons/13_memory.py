@@ -1790,7 +1790,7 @@ def changed_in_between(way, as_argument):
     return [round(value, 4) for value in x.grad.tolist()]
 
 
-predict("Which of the four lines fail?", "none", "those with an argument", "all but one", "all")
+predict("Which of the four lines give an error?", "none", "all but one", "those of plain", "all")
 for name, way in (("plain", plain), ("checkpoint", again)):
     for as_argument in (True, False):
         try:

@@ -41,7 +41,7 @@ from mini_autograd.widgets import explore, forward_or_reverse
 
 # %% tags=["demo"] items="4 5 F35"
 torch.set_num_threads(1)
-predict("How many passes does each direction need for the first function?")
+predict("Which direction is faster for the second function?", "backward", "forward", "both alike")
 places = torch.linspace(0, 6, 200, dtype=torch.float64)
 
 
@@ -195,13 +195,14 @@ def moves(dual, value, tangent):
 
 x, y = Dual(3.0, 1.0), Dual([1.0, 2.0], [0.5, -1.0])
 moves(push_forward(9.0, (3.0, x), (3.0, x)), 9.0, 6.0)
-moves(push_forward([3.0, 6.0], ([1.0, 2.0], x), (3.0, y)), [3.0, 6.0], [2.5, -1.0])
+moves(push_forward([3.0, 6.0], ([1.0, 2.0], x), ([3.0, 2.0], y)), [3.0, 6.0], [2.5, 0.0])
 moves(push_forward([4.0, 5.0], (1.0, x), (1.0, Dual([1.0, 2.0]))), [4.0, 5.0], [1.0, 1.0])
 moves(push_forward([2.0, 3.0], (2.0, Dual([1.0, 1.5]))), [2.0, 3.0], None)
 moves(x, 3.0, 1.0)
 moves(push_forward(4.0, (2.0, Dual(2.0, 0.0))), 4.0, 0.0)  # a tangent of 0 is a tangent
-### BEGIN HIDDEN TESTS
 column = Dual([[1.0], [2.0]], [[10.0], [20.0]])
+moves(push_forward(np.ones((2, 2)), (1.0, column)), np.ones((2, 2)), [[10.0, 10.0], [20.0, 20.0]])
+### BEGIN HIDDEN TESTS
 moves(
     push_forward(np.zeros((2, 3)), (np.array([1.0, 2.0, 3.0]), column), (1.0, Dual(np.ones(3)))),
     np.zeros((2, 3)),
@@ -466,6 +467,9 @@ square = Dual([0.0, -3.0], [1.0, 0.5]) ** 2
 assert np.allclose(square.tangent, [0.0, -3.0]), (
     f"a ** 2 at 0 and -3: the tangent should be [0, -3], not {square.tangent}"
 )
+zero, negative = Dual([0.0], [1.0]), Dual([-2.0], [3.0])
+try_rule("a * b at 0 and -2", lambda x, y: x * y, [zero, negative], [0.0], [-2.0])
+try_rule("a / b at 0 and -2", lambda x, y: x / y, [zero, negative], [0.0], [-0.5])
 constant = Dual([1.0, 2.0])
 assert (constant * 3).tangent is None and (2 / constant).exp().tangent is None, (
     "constants stay constants: leave that to push_forward"
@@ -672,6 +676,7 @@ check_tangents(
     [(2, 3), (3, 4)],
 )
 try_rule("a @ b", lambda a, b: a @ b, [Dual(A, dA), Dual(B, dB)], A @ B, dA @ B + A @ dB)
+try_rule("row @ array", lambda a: a @ B, [Dual(A[0], dA[0])], A[0] @ B, dA[0] @ B)
 try_rule("a @ array", lambda a: a @ B, [Dual(A, dA)], A @ B, dA @ B)
 try_rule("array @ b", lambda b: A @ b, [Dual(B, dB)], A @ B, A @ dB)
 assert (Dual(A) @ B).tangent is None and Dual(A).sum().tangent is None, "constants stay constants"
@@ -690,6 +695,17 @@ def try_jvp(function, inputs, tangents, value, tangent):
         assert np.allclose(got, right), f"jvp: the {what} should be\n{right}\nnot\n{got}"
 
 
+def sum_times_calls():
+    """A function that gives a + b at its first call, twice that at its second, and so on."""
+    calls = []
+
+    def function(a, b):
+        calls.append(a)
+        return (a + b) * float(len(calls))
+
+    return function
+
+
 def refused(inputs, tangents):
     """The text of the error that jvp raises, if it is a RuntimeError."""
     try:
@@ -703,6 +719,8 @@ def refused(inputs, tangents):
 
 try_jvp(lambda a, b: a * b, (3.0, [1.0, 2.0]), (1.0, [0.0, 10.0]), [3.0, 6.0], [1.0, 32.0])
 try_jvp(lambda a: [1.0, 2.0], (3.0,), (1.0,), [1.0, 2.0], [0.0, 0.0])
+(found, _) = jvp(sum_times_calls(), (3.0, 2.0), (1.0, 1.0))
+assert np.allclose(found, 5.0), "jvp is one pass: it calls the function once"
 said = refused((np.ones(3),), (np.ones(1),))
 assert said.startswith(DIFFERENT_SIZE), (
     f"a tangent of shape (1,) beside an input of shape (3,): {said}"
@@ -1002,6 +1020,9 @@ def try_jacobians(function, x, right, *names):
             f"{name}: the shape should be {np.shape(right)}, not {np.shape(found)}"
         )
         assert np.allclose(found, right), f"{name} should give\n{right}\nnot\n{found}"
+        assert np.allclose(found, right, rtol=1e-12, atol=1e-12), (
+            f"{name} is right to a few digits only, as differences are, and not to rounding"
+        )
         assert np.array_equal(kept, x), f"{name}: x was changed"
 
 
@@ -1744,6 +1765,7 @@ try_slope("a constant", lambda x: 4.0, 3.0, 0.0)
 try_slope(
     "the slope of the slope of x*x*x", lambda x: derivative(lambda y: y * y * y, x), 5.0, 30.0
 )
+try_slope("no y inside", lambda x: x * derivative(lambda y: x * x, 1.0), 3.0, 0.0)
 try_slope("confusion", lambda x: x * derivative(lambda y: x + y, 1.0), 1.0, 1.0)
 try_slope("x * (slope of x*y)", lambda x: x * derivative(lambda y: x * y, 2.0), 5.0, 10.0)
 try_slope("the slope of y*y at y = x*x", lambda x: derivative(lambda y: y * y, x * x), 3.0, 12.0)

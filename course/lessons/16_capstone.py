@@ -76,7 +76,7 @@ print(f"\n{len(text)} letters, {len(letters)} different ones: {''.join(letters)!
 # The task: guess the next letter. You can guess without a network. You can always guess the most frequent letter. A table of pairs tells you which letter follows the *last* one most often. And a reader who knows the rules can be wrong in only two places per line. **Predict** the share of right guesses for each of the three on a new diary.
 
 # %% tags=["demo"]
-predict("Which share do the three ways guess right?")
+predict("Which share, in percent, does the table of pairs guess right?")
 encode, decode = coder(letters)  # from a text to an array of numbers, and back
 known, unknown, line_end = encode(text), encode(held_out), encode("\n")[0]
 print_guesses(known, unknown, line_end)
@@ -439,13 +439,13 @@ random = np.random.default_rng(5)
 try_layer_norm(3, np.array([[1.0, 2.0, 6.0], [0.0, -1.0, 1.0]]), 1)
 try_layer_norm(4, random.normal(size=(2, 3, 4)), 2)
 try_layer_norm(4, 1e6 + random.normal(size=(2, 4)), 3, tolerance=1e-6)
+try_layer_norm(5, random.normal(size=(5,)), 4, eps=0.5)  # one axis, and another eps
 layer = LayerNorm(3)
 assert [name for name, _ in layer.named_parameters()] == ["weight", "bias"]
 layer.eval()
 values = layer(MiniTensor([[4.0, 4.0, 4.0], [1.0, 2.0, 3.0]])).data
 assert np.allclose(values, [[0, 0, 0], [-1.2247, 0, 1.2247]], atol=1e-4), "evaluation is no other mode"
 ### BEGIN HIDDEN TESTS
-try_layer_norm(5, random.normal(size=(5,)), 4)
 try_layer_norm(6, 100 * random.normal(size=(3, 1, 2, 6)), 5)
 try_layer_norm(4, 0.01 * random.normal(size=(3, 4)), 6, eps=0.1)
 try_layer_norm(1, random.normal(size=(3, 1)), 7)
@@ -457,6 +457,7 @@ try_layer_norm(5, random.normal(size=(5, 5)) * np.arange(1, 6)[:, None], 9)
 # Compare it with PyTorch's layer, with and without an offset of a million. Also **predict** the sum of the gradient over the entries of one row, for a random cotangent.
 
 # %% tags=["demo"]
+predict("What is the sum of the gradient over a row?")
 for offset in (0.0, 1e6):
     x = offset + np.random.default_rng(1).normal(size=(2, 3, 8))
     cotangent = np.random.default_rng(2).normal(size=x.shape)
@@ -626,10 +627,10 @@ def try_attention(q, k, v):
 
 
 random = np.random.default_rng(6)
-q, k = np.array([[2.0, 0, 0, 0], [0, 4.0, 0, 0]]), np.eye(4)[:2]
+q, k = np.array([[2.0, 0, 0, 0], [0, 4.0, 0, 0]]), np.array([[0, -1.0, 0, 0], [0, 0, 0, 0]])
 by_hand = try_attention(q, k, random.normal(size=(2, 3)))
 assert np.allclose(by_hand[1], [1 / (1 + np.exp(2)), 1 / (1 + np.exp(-2))]), (
-    f"the scores 0 and 4 / root(4) give the weights 0.119 and 0.881, not {by_hand[1]}"
+    f"the scores -4 / root(4) and 0 give the weights 0.119 and 0.881, not {by_hand[1]}"
 )
 even = try_attention(np.zeros((3, 2)), random.normal(size=(3, 2)), random.normal(size=(3, 2)))
 assert np.allclose(even, [[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]])
@@ -674,6 +675,7 @@ compare_attention(attention, MiniTensor)
 # Here is the graph of attention for three positions. **Predict** which of `q`, `k` and `v` gets its gradient without a path through the softmax.
 
 # %% tags=["demo"]
+predict("Which of them gets its gradient without a path through the softmax?", "q", "k", "v")
 q, k, v = (MiniTensor(array, requires_grad=True) for array in random.normal(size=(3, 3, 2)))
 explore(attention(q, k, v)[0].sum())
 
@@ -792,9 +794,14 @@ def try_heads(width, heads, rows, length, seed):
         scores = q[..., own] @ k[..., own].swapaxes(-1, -2) / np.sqrt(size)
         raised = np.exp(scores) * np.tril(np.ones((length, length)))
         weights = raised / raised.sum(axis=-1, keepdims=True)
-        assert np.allclose(pattern[:, head], weights), f"the pattern of head {head} is wrong"
+        assert np.allclose(pattern[:, head], weights), (
+            f"{heads} heads: the pattern of head {head} is wrong. "
+            + ("Has it its own columns?" if heads > 1 else "Are the first columns the queries?")
+        )
         parts.append(weights @ v[..., own])
-    right = np.concatenate(parts, axis=-1) @ layer.project.weight.data.T + layer.project.bias.data
+    joined = np.concatenate(parts, axis=-1)
+    assert not np.allclose(found.data, joined), "the result does not go through `project`"
+    right = joined @ layer.project.weight.data.T + layer.project.bias.data
     assert np.allclose(found.data, right), "the output is not that of the heads, side by side"
     places = [leaf, *[parameter for _, parameter in layer.named_parameters()]]
     assert len(places) == 5, "two linear layers have four parameters"
@@ -1010,6 +1017,7 @@ def try_model(model, ids):
     for what, scores in (
         ("the rows of the places are not added", scores_of(of_letters)),
         ("the rows of the letters are not added", scores_of(0 * of_letters + of_places)),
+        ("the blocks are missing", model.head(model.norm(MiniTensor(of_letters + of_places))).data),
         ("the last norm is missing", scores_of(of_letters + of_places, norm=lambda x: x)),
     ):
         assert not np.allclose(found.data, scores), f"these are the scores if {what}"
@@ -1114,6 +1122,9 @@ plot_losses(losses, losses_torch, baseline_losses(known, unknown, line_end))
 # The two curves coincide. The dotted lines show the loss of the three ways of guessing from the start. The model cannot reach the lowest one: for the first letters of a piece it does not know what came before. What did it learn? Look at two places in the new diary: the first letter of the weather, which follows from the thing, and the first letter of the thing, which is random: there are four things. **Predict** the share of right guesses at both.
 
 # %% tags=["demo"]
+predict("Which share of the first letters of the thing is guessed right, in percent?")
+
+
 def trained(ids):
     with no_grad():
         return model(ids).data
@@ -1481,6 +1492,12 @@ assert list(written) == [3, 4, 5, 0, 1, 2, 3], (
 assert given == [3, 4] and MiniTensor(0.0).after_writing(generate, Counting(6), [3, 4]) == [3, 4], (
     "the list that was given must stay as it is"
 )
+given_array = np.array([3, 4])
+assert list(generate(Counting(6), given_array, 2, np.random.default_rng(1))) == [3, 4, 5, 0], (
+    "the numbers may come as an array"
+)
+hot = generate(Counting(6), given, 20, np.random.default_rng(1), temperature=1000.0)
+assert list(hot) != [(3 + i) % 6 for i in range(22)], "generate must hand the temperature to choose"
 windows = [window for window, _, _ in counting.calls]
 assert windows == [[[3, 4]], [[3, 4, 5]], [[3, 4, 5, 0]], [[4, 5, 0, 1]], [[5, 0, 1, 2]]], (
     f"the model should see at most its last 4 numbers, but saw {windows}"
@@ -1541,6 +1558,7 @@ for temperature in (0, 1.0, 3.0):
 # Does attention really do the guessing? Train three more models in PyTorch, with a single block and fewer steps. In the first, each position looks back, as in yours. In the second it may look **everywhere**, in the third only at **itself**. **Predict** for each the training loss, and the share of right guesses after the last letter of a piece, where there is nothing more to look at.
 
 # %% tags=["demo"]
+predict("Which of the three has the lowest training loss?", "back", "everywhere", "nowhere")
 print("looks          loss in training   right guesses at the end of a piece")
 for look in ("back", "everywhere", "nowhere"):
     torch.manual_seed(1)

@@ -54,6 +54,47 @@ PLANTED = [
         ("test_push_forward", "test_slopes"),
     ),
     Planted(
+        "the tangent is repeated, not stretched",
+        "",
+        "    return Dual(value, np.broadcast_to(sum(terms), np.shape(value)))",
+        "    return Dual(value, np.resize(sum(terms), np.shape(value)))",
+        ("test_push_forward",),
+    ),
+    Planted(
+        "the slope of a product is a quotient, which 0 has not",
+        "",
+        "(b.value, a), (a.value, b))\n    ### END",
+        "(a.value * b.value / a.value, a), (a.value, b))\n    ### END",
+        ("test_slopes",),
+    ),
+    Planted(
+        "the Jacobian comes from differences",
+        "",
+        "        columns.append(jvp(function, (x,), (direction,))[1])\n",
+        "        ends = [as_dual(function(Dual(x + step * direction))).value for step in (1e-6, -1e-6)]\n"
+        "        columns.append((ends[0] - ends[1]) / 2e-6)\n",
+        ("test_jacobians",),
+    ),
+    Planted(
+        "each input has a pass of its own",
+        "",
+        "    output = as_dual(function(*[Dual(x, tangent) for x, tangent in zip(inputs, tangents)]))\n",
+        "    passes = [\n"
+        "        as_dual(function(*[Dual(x, tangents[i] if i == k else None) for i, x in enumerate(inputs)]))\n"
+        "        for k in range(len(inputs))\n"
+        "    ]\n"
+        "    moved = [output.tangent for output in passes if output.tangent is not None]\n"
+        "    output = Dual(passes[-1].value, sum(moved) if moved else None)\n",
+        ("test_jvp",),
+    ),
+    Planted(
+        "an outer derivative counts as the inner one",
+        "",
+        "    return parts_of(function(Tagged(x, 1.0, tag)), tag)[1]\n    ### END",
+        "    output = function(Tagged(x, 1.0, tag))\n    return output.tangent if tag_of(output) else 0.0\n    ### END",
+        ("test_tags",),
+    ),
+    Planted(
         "the factors keep their own values as slopes",
         "",
         "(b.value, a), (a.value, b))\n    ### END",

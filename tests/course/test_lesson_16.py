@@ -81,6 +81,13 @@ PLANTED = [
         ("test_layer_norm", "test_model"),
     ),
     Planted(
+        "eps is always the same",
+        "",
+        "(variance + self.eps).sqrt()",
+        "(variance + 1e-5).sqrt()",
+        ("test_layer_norm",),
+    ),
+    Planted(
         "eps beside the root",
         "",
         "(variance + self.eps).sqrt()",
@@ -243,6 +250,13 @@ PLANTED = [
         ("test_model",),
     ),
     Planted(
+        "the blocks are left out",
+        "",
+        "self.head(self.norm(self.blocks(x)))",
+        "self.head(self.norm(x))",
+        ("test_model",),
+    ),
+    Planted(
         "a full context is refused",
         "",
         "        if length > self.context:\n",
@@ -292,6 +306,20 @@ PLANTED = [
         "",
         "    model.eval()\n    try:\n        with no_grad():\n            for _",
         "    try:\n        with no_grad():\n            for _",
+        ("test_generate",),
+    ),
+    Planted(
+        "the temperature does not reach the draw",
+        "",
+        "ids.append(choose(scores, generator, temperature))",
+        "ids.append(choose(scores, generator))",
+        ("test_generate",),
+    ),
+    Planted(
+        "only a list can be continued",
+        "",
+        "    ids, before = [int(number) for number in ids], model.training",
+        "    ids, before = ids[:], model.training",
         ("test_generate",),
     ),
     Planted(
