@@ -201,6 +201,14 @@ def product_rule(a, b, gradient):
     shares = [gradient * slope for slope in (slope_of_a, slope_of_b)]
     return tuple(shares)
 
+# %% tags=["style:plain"] exercise="product_rule"
+def product_rule(a, b, gradient):
+    other_factor = {"a": b, "b": a}
+    shares = {}
+    for name in other_factor:
+        shares[name] = other_factor[name] * gradient
+    return shares["a"], shares["b"]
+
 # %% [markdown]
 # The gray cell below is a **test cell**. You cannot change it, and your points come from it. When you hand in, it runs once more on other numbers, and a part of it that you do not see here, the hidden checks, tries your code in other ways. There is nothing to guess: hidden checks ask only for what the text says.
 

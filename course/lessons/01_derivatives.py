@@ -218,6 +218,19 @@ def numerical_gradient(f, x, h=1e-5):
         slopes.append(rise / (2 * h))
     return np.array(slopes, dtype=np.float64).reshape(shape)
 
+# %% tags=["style:plain"] exercise="numerical_gradient"
+def numerical_gradient(f, x, h=1e-5):
+    x = np.array(x, dtype=float)
+    gradient = np.empty_like(x)
+    for position, value in np.ndenumerate(x):
+        values = []
+        for step in (-h, h):
+            moved = x.copy()
+            moved[position] = value + step
+            values.append(f(moved))
+        gradient[position] = (values[1] - values[0]) / h / 2
+    return gradient
+
 # %% nbgrader={"grade": true, "grade_id": "test_numerical_gradient", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 def two_sums(x):
     return x.sum() * (x**2).sum()  # each slope depends on all entries
@@ -478,6 +491,11 @@ def product_and_sum_gradient(x, y):
     d_y = d_p * x
     return [d_x, d_y]
 
+# %% tags=["style:plain"] exercise="product_and_sum"
+def product_and_sum_gradient(x, y):
+    # multiplied out: x**2 * y**2 + 2 * x**2 * y + x**2
+    return 2 * x * y**2 + 4 * x * y + 2 * x, 2 * x**2 * y + 2 * x**2
+
 # %% nbgrader={"grade": true, "grade_id": "test_product_and_sum", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 credit = check_handwritten_gradient(
     product_and_sum_gradient,
@@ -559,6 +577,17 @@ def tanh_neuron_gradient(w, x, b, target):
     d_x = d_z * w
     return d_w, d_x, d_z, d_target
 
+# %% tags=["style:plain"] exercise="tanh_neuron"
+def sigmoid(z):
+    return 1 / (1 + math.exp(-z))
+
+
+def tanh_neuron_gradient(w, x, b, target):
+    s = sigmoid(2 * (w * x + b))
+    error = 2 * s - 1 - target  # tanh(z) is 2 * sigmoid(2 * z) - 1
+    d_b = 2 * error * 4 * s * (1 - s)
+    return d_b * x, d_b * w, d_b, -2 * error
+
 # %% nbgrader={"grade": true, "grade_id": "test_tanh_neuron", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 credit = check_handwritten_gradient(
     tanh_neuron_gradient,
@@ -624,6 +653,13 @@ def relu_neuron_gradient(w, x, b, target):
         return 0.0, 0.0, 0.0, 2 * target
     d_z = 2 * (z - target)
     return d_z * x, d_z * w, d_z, -d_z
+
+# %% tags=["style:plain"] exercise="relu_chain"
+def relu_neuron_gradient(w, x, b, target):
+    z = w * x + b
+    d_relu = 2 * (np.maximum(z, 0.0) - target)
+    d_z = d_relu * np.heaviside(z, 0.0)
+    return tuple(np.array([d_z * x, d_z * w, d_z, -d_relu]))
 
 # %% nbgrader={"grade": true, "grade_id": "test_relu_chain", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 credit = check_handwritten_gradient(
@@ -870,6 +906,15 @@ def relative_error(a, b):
     if largest == 0:
         return 0.0
     return float(np.max(np.ptp(both, axis=0)) / largest)
+
+# %% tags=["style:plain"] exercise="relative_error"
+def relative_error(a, b):
+    def largest(array):
+        return np.linalg.norm(np.ravel(array), ord=np.inf)
+
+    if not (np.any(a) or np.any(b)):
+        return 0.0
+    return largest(a - b) / max(largest(a), largest(b))
 
 # %% nbgrader={"grade": true, "grade_id": "test_relative_error", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 cases = [

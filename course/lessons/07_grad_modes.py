@@ -191,6 +191,21 @@ class Applying:
 
 Function.apply = Applying()
 
+# %% tags=["style:plain"] exercise="apply"
+def apply(cls, *inputs, **options):
+    node, tensors, wanted = cls(), [], False
+    for value in inputs:
+        tensors.append(as_tensor(value))
+        wanted = wanted or tensors[-1].requires_grad
+    output = MiniTensor(cls.forward(node, *[tensor.data for tensor in tensors], **options))
+    if not wanted or not is_grad_enabled():
+        return output
+    record(node, tensors, output)
+    return output
+
+
+Function.apply = classmethod(apply)
+
 # %% nbgrader={"grade": true, "grade_id": "test_apply", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 x = MiniTensor([1.0, -2.0], requires_grad=True)
 switches.recording = False
@@ -365,6 +380,29 @@ class no_grad(Stacked):
 class enable_grad(Stacked):
     def __init__(self):
         super().__init__(True)
+
+# %% tags=["style:plain"] exercise="no_grad"
+class no_grad:
+    recording = False
+
+    def __init__(self):
+        self.found = []  # what held before, one entry per block that this object has entered
+
+    def __enter__(self):
+        self.found.append(switches.recording)
+        switches.recording = self.recording
+        return self
+
+    def __exit__(self, kind, error, traceback):
+        switches.recording = self.found.pop()
+        return False
+
+    def __call__(self, function):
+        return decorated(self, function)
+
+
+class enable_grad(no_grad):
+    recording = True
 
 # %% nbgrader={"grade": true, "grade_id": "test_no_grad", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 switches.recording, switches.inference = True, False
@@ -558,6 +596,18 @@ class Decorated:
 
 decorated = Decorated
 
+# %% tags=["style:plain"] exercise="decorated"
+def decorated(self, function):
+    def call(*arguments, **named):
+        before = switches.recording
+        switches.recording = self.recording
+        try:
+            return function(*arguments, **named)
+        finally:
+            switches.recording = before
+
+    return functools.update_wrapper(call, function)
+
 # %% nbgrader={"grade": true, "grade_id": "test_decorated", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 switches.recording, switches.inference = True, False
 
@@ -679,6 +729,14 @@ def detach(self):
     result = MiniTensor(np.zeros(()))
     result.data = self.data.view()
     return result
+
+
+MiniTensor.detach = detach
+
+# %% tags=["style:plain"] exercise="detach"
+def detach(self):
+    with no_grad():
+        return self.reshape(self.shape)
 
 
 MiniTensor.detach = detach
@@ -964,6 +1022,51 @@ def record(ctx, inputs, output):
         ctx.input_shapes = tuple(x.data.shape for x in inputs)
         ctx.next_functions = tuple(map(edge_to, inputs))
         output.grad_fn, output.requires_grad = ctx, True
+
+# %% tags=["style:plain"] exercise="inference_mode"
+def set_switches(recording, inference):
+    """Set both switches; returns what they were."""
+    before = switches.recording, switches.inference
+    switches.recording, switches.inference = recording, inference
+    return before
+
+
+class inference_mode:
+    def __init__(self, mode=True):
+        self.mode = mode
+        self.found = []
+
+    def __enter__(self):
+        self.found.append(set_switches(not self.mode, self.mode))
+
+    def __exit__(self, *error):
+        set_switches(*self.found.pop())
+
+    def __call__(self, function):
+        def call(*arguments, **named):
+            before = set_switches(not self.mode, self.mode)
+            try:
+                return function(*arguments, **named)
+            finally:
+                set_switches(*before)
+
+        return functools.update_wrapper(call, function)
+
+
+def record(ctx, inputs, output):
+    if switches.inference:
+        return
+    marked = [x for x in inputs if x.is_inference()]
+    for saved in ctx.saved_tensors:
+        if any(x.data is saved for x in marked):
+            raise RuntimeError(SAVED_INFERENCE)
+    edges, shapes = [], []
+    for x in inputs:
+        edges.append(edge_to(x))
+        shapes.append(x.shape)
+    ctx.next_functions, ctx.input_shapes = tuple(edges), tuple(shapes)
+    output.grad_fn = ctx
+    output.requires_grad = True
 
 # %% nbgrader={"grade": true, "grade_id": "test_inference_mode", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 switches.recording, switches.inference = True, False
@@ -1393,6 +1496,19 @@ def discriminator_loss(generator, discriminator, real, noise):
 def generator_loss(generator, discriminator, noise):
     miss = 1 - discriminator(generator(noise))
     return (miss * miss).mean()
+
+# %% tags=["style:plain"] exercise="gan_losses"
+def mean_square(errors):
+    return (errors * errors).sum() / errors.data.size
+
+
+def discriminator_loss(generator, discriminator, real, noise):
+    made = MiniTensor(generator(noise).data)
+    return mean_square(discriminator(real) - 1) + mean_square(discriminator(made))
+
+
+def generator_loss(generator, discriminator, noise):
+    return mean_square(1 - discriminator(generator(noise)))
 
 # %% nbgrader={"grade": true, "grade_id": "test_gan_losses", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 def try_gan(seed, rows, features):

@@ -260,6 +260,39 @@ class AsTensors:
     def __getattr__(self, name):
         return reconnected(self.node) if name == "saved_tensors" else getattr(self.node, name)
 
+# %% tags=["style:plain"] exercise="reconnected"
+def target_of(node, note):
+    """The node that the gradient of a saved value goes to, or None for a constant."""
+    if note is None or note.source is None:
+        return None
+    if note.source == "output":
+        return node
+    return node.next_functions[note.source][0]
+
+
+def reconnected(node):
+    values = node.saved_tensors
+    tensors = [None] * len(values)
+    for i in range(len(values)):
+        if values[i] is None:
+            continue
+        target = target_of(node, node.notes[i])
+        tensors[i] = MiniTensor(values[i])
+        tensors[i].grad_fn = target
+        tensors[i].requires_grad = target is not None
+        if node.notes[i] is not None:
+            tensors[i]._counter = node.notes[i].counter
+    return tuple(tensors)
+
+
+class AsTensors:
+    def __init__(self, node):
+        self.node = node
+        self.saved_tensors = reconnected(node)
+
+    def __getattr__(self, name):
+        return getattr(self.node, name)
+
 # %% nbgrader={"grade": true, "grade_id": "test_reconnected", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 w, data = MiniTensor([1.0, -2.0], requires_grad=True), MiniTensor([3.0, 4.0])
 node = (w * data).grad_fn
@@ -892,6 +925,36 @@ def walk(root, cotangent, retain_graph, create_graph, wanted=()):
         switches.recording = before
     return walking.found
 
+# %% tags=["style:plain"] exercise="walk"
+import functools
+import operator
+from collections import defaultdict
+
+
+def walk(root, cotangent, retain_graph, create_graph, wanted=()):
+    arrived, found = defaultdict(list), {}
+    arrived[root].append(cotangent if create_graph else cotangent.data)
+    with set_grad_enabled(create_graph):
+        for node, works in visits(root, wanted):
+            if node not in arrived:
+                continue
+            grad = after_hooks(node, functools.reduce(operator.add, arrived.pop(node)))
+            retained(node, grad)
+            if any(node is other for other in wanted):
+                found[node] = as_tensor(grad)
+            if not works:
+                continue
+            if isinstance(node, AccumulateGrad):
+                node.accumulate(grad)
+                continue
+            shares = shares_of(node, grad)
+            if not retain_graph:
+                node.release()
+            for i, share in enumerate(shares):
+                if share is not None:
+                    arrived[node.next_functions[i][0]].append(share)
+    return found
+
 # %% [markdown]
 # `backward` is now short. `retain_graph=None` means: the same as `create_graph`. A graph that you will walk again must be kept.
 
@@ -1343,6 +1406,35 @@ def hvp(function, x, v):
         return MiniTensor(0 * x.data)
     (product,) = grad(slope, point, v, allow_unused=True)
     return MiniTensor(0 * x.data) if product is None else product
+
+# %% tags=["style:plain"] exercise="grad"
+def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=False):
+    if isinstance(inputs, MiniTensor):
+        inputs = [inputs]
+    if len(inputs) == 0:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+    if any(not x.requires_grad for x in inputs):
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
+    if retain_graph is None:
+        retain_graph = create_graph
+    nodes = [edge_to(x)[0] for x in inputs]
+    root, start = edge_to(outputs)[0], cotangent_of(outputs, grad_outputs)
+    found = walk(root, start, retain_graph, create_graph, nodes)
+    for i, node in enumerate(nodes):
+        if not allow_unused and node not in found:
+            text = f"The differentiated Tensor at index {i} appears to not have been used in the graph. "
+            raise RuntimeError(text + "Set allow_unused=True if this is the desired behavior.")
+    return tuple(found[node] if node in found else None for node in nodes)
+
+
+def hvp(function, x, v):
+    copy = MiniTensor(x.data.copy(), requires_grad=True)
+    (slope,) = grad(function(copy), copy, create_graph=True)
+    if slope.requires_grad:
+        (product,) = grad(slope, copy, grad_outputs=v, allow_unused=True)
+        if product is not None:
+            return product
+    return MiniTensor(np.zeros_like(x.data))
 
 # %% nbgrader={"grade": true, "grade_id": "test_grad", "locked": true, "points": 7, "schema_version": 3, "solution": false, "task": false}
 def says(action):
@@ -2026,6 +2118,24 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
     return MiniTensor(norm)
 
 
+# %% tags=["style:plain"] exercise="clip"
+def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False):
+    if isinstance(parameters, MiniTensor):
+        parameters = [parameters]
+    grads = [p.grad for p in parameters if p.grad is not None]
+    if not grads:
+        return MiniTensor(0.0)
+    entries = np.concatenate([g.data.flatten() for g in grads])
+    norm = float(np.linalg.norm(entries, ord=norm_type))
+    if error_if_nonfinite and not math.isfinite(norm):
+        start = f"The total norm of order {norm_type} for gradients from `parameters` is non-finite"
+        raise RuntimeError(start + ", so it cannot be clipped.")
+    factor = min(max_norm / (norm + 1e-6), 1.0)
+    with no_grad():
+        for g in grads:
+            g.copy_(g.data * factor)
+    return MiniTensor(norm)
+
 # %% nbgrader={"grade": true, "grade_id": "test_clip", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 def with_gradients(*gradients):
     """Parameters whose .grad is given; None for one without a gradient."""
@@ -2318,6 +2428,30 @@ def logsumexp(self, dim):
     largest = self.detach().max(dim=dim, keepdim=True)
     total = (self - largest).exp().sum(dim=dim)
     return total.log() + largest.reshape(total.shape)
+
+
+MiniTensor.logsumexp = logsumexp
+
+# %% tags=["style:plain"] exercise="logsumexp"
+class SmoothLogSumExp(Function):
+    @staticmethod
+    def forward(ctx, a, dim):
+        ctx.save_for_backward(a)
+        ctx.dim = dim
+        largest = np.max(a, axis=dim)
+        return largest + np.log(np.sum(np.exp(a - np.expand_dims(largest, dim)), axis=dim))
+
+    @staticmethod
+    def backward(ctx, grad):
+        (a,) = ctx.saved_tensors
+        kept = list(a.shape)
+        kept[ctx.dim] = 1
+        output = applied(SmoothLogSumExp, a, dim=ctx.dim)  # again, so only the input need be saved
+        return applied(Exp, a - output.reshape(tuple(kept))) * grad.reshape(tuple(kept))
+
+
+def logsumexp(self, dim):
+    return SmoothLogSumExp.apply(self, dim=dim)
 
 
 MiniTensor.logsumexp = logsumexp

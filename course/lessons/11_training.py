@@ -302,6 +302,21 @@ def state_dict(self):
 
 Module.state_dict = state_dict
 
+# %% tags=["style:plain"] exercise="module"
+def state_dict(self):
+    state, waiting = {}, [("", self)]
+    while waiting:
+        prefix, module = waiting.pop()
+        for owned in (module._parameters, module._buffers):
+            for name in owned:
+                state[prefix + name] = owned[name].detach()
+        inner = [(f"{prefix}{name}.", part) for name, part in module._modules.items()]
+        waiting.extend(reversed(inner))
+    return state
+
+
+Module.state_dict = state_dict
+
 # %% nbgrader={"grade": true, "grade_id": "test_module", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 class Affine(Module):
     """weight * x + bias, and how often it was used."""
@@ -648,6 +663,23 @@ class Dropout(Module):
             return DropEntries.apply(x, p=self.p)
         return as_tensor(x)
 
+# %% tags=["style:plain"] exercise="dropout"
+class Dropout(Module):
+    def __init__(self, p=0.5):
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")
+        self.p = p
+
+    def forward(self, x):
+        x = as_tensor(x)
+        if not self.training:
+            return x
+        if self.p == 1:
+            return x * np.zeros(x.shape)
+        factors = default_generator.choice([0.0, 1 / (1 - self.p)], size=x.shape, p=[self.p, 1 - self.p])
+        return x * factors
+
 # %% nbgrader={"grade": true, "grade_id": "test_dropout", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 def try_dropout(layer, array):
     """The output for an array and the gradient for a random cotangent, both as factors."""
@@ -840,6 +872,36 @@ class BatchNorm1d(Module):
         else:
             normal = (x - self.running_mean) / MiniTensor(np.sqrt(self.running_var.data + self.eps))
         return normal * self.weight + self.bias
+
+# %% tags=["style:plain"] exercise="batchnorm"
+class BatchNorm1d(Module):
+    def __init__(self, num_features, eps=1e-5, momentum=0.1):
+        super().__init__()
+        self.eps, self.momentum = eps, momentum
+        self.weight = Parameter(np.ones(num_features))
+        self.bias = Parameter(np.zeros(num_features))
+        self.register_buffer("running_mean", MiniTensor(np.zeros(num_features)))
+        self.register_buffer("running_var", MiniTensor(np.ones(num_features)))
+        self.register_buffer("num_batches_tracked", MiniTensor(0.0))
+
+    def track(self, x):
+        if x.shape[0] == 1:
+            raise ValueError("Expected more than 1 value per channel when training")
+        new = {"running_mean": x.mean(axis=0), "running_var": x.var(axis=0, ddof=1)}
+        for name, value in new.items():
+            running = self._buffers[name]
+            overwrite(running, running.data + self.momentum * (value - running.data))
+        overwrite(self.num_batches_tracked, self.num_batches_tracked.data + 1)
+
+    def forward(self, x):
+        x = as_tensor(x)
+        mean, variance = self.running_mean, self.running_var
+        if self.training:
+            self.track(x.data)
+            mean = x.sum(0) / x.shape[0]
+            variance = ((x - mean) ** 2).sum(0) / x.shape[0]
+        scale = self.weight / (variance + self.eps) ** 0.5
+        return x * scale + (self.bias - mean * scale)
 
 # %% nbgrader={"grade": true, "grade_id": "test_batchnorm", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
 MiniTensor.put = lambda self, values: self.data.__setitem__(..., values)
@@ -1137,6 +1199,25 @@ class Adam(Optimizer):
             state["means"] = [RunningMean(beta, gradient.shape) for beta in self.betas]
         first, second = state["means"]
         return self.lr * first.after(gradient) / (np.sqrt(second.after(np.square(gradient))) + self.eps)
+
+# %% tags=["style:plain"] exercise="adam"
+class Adam(Optimizer):
+    def __init__(self, parameters, lr=1e-3, betas=(0.9, 0.999), eps=1e-8, weight_decay=0.0):
+        super().__init__(parameters, lr, weight_decay)
+        self.betas, self.eps = betas, eps
+
+    def change(self, gradient, state):
+        if not state:
+            state.update(t=0, mean=np.zeros_like(gradient), square=np.zeros_like(gradient))
+        beta1, beta2 = self.betas
+        state["t"] += 1
+        state["mean"] *= beta1
+        state["mean"] += (1 - beta1) * gradient
+        state["square"] *= beta2
+        state["square"] += (1 - beta2) * gradient * gradient
+        step_size = self.lr / (1 - beta1 ** state["t"])
+        denominator = np.sqrt(state["square"]) / np.sqrt(1 - beta2 ** state["t"]) + self.eps
+        return step_size * state["mean"] / denominator
 
 # %% nbgrader={"grade": true, "grade_id": "test_adam", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 def formula(gradients, lr, betas, eps, corrected=(1, 1)):
@@ -1455,6 +1536,39 @@ def evaluate(model, loader, loss_function):
             losses.append(loss_function(model(x), y).item())
             counts.append(x.shape[0])
     return float(np.average(losses, weights=counts))
+
+# %% tags=["style:plain"] exercise="loop"
+def train_step(model, optimizer, loss_function, x, y, micro_batch=None):
+    """Add up the gradients of sums over rows, and divide by the number of rows at the end."""
+    rows, begin, total = x.shape[0], 0, 0.0
+    optimizer.zero_grad()
+    while begin < rows:
+        end = rows if micro_batch is None else min(begin + micro_batch, rows)
+        loss = loss_function(model(x[begin:end]), y[begin:end]) * (end - begin)
+        loss.backward()
+        total += loss.item()
+        begin = end
+    with no_grad():
+        for parameter in model.parameters():
+            if parameter.grad is not None:
+                parameter.grad.mul_(1 / rows)
+    optimizer.step()
+    return total / rows
+
+
+def evaluate(model, loader, loss_function):
+    before = model.training
+    model.eval()
+    try:
+        total = count = 0
+        for x, y in loader:
+            with no_grad():
+                mean = loss_function(model(x), y)
+            total += float(mean.data) * len(x.data)
+            count += len(x.data)
+    finally:
+        model.train(before)
+    return total / count
 
 # %% nbgrader={"grade": true, "grade_id": "test_loop", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
 class Observed(Module):

@@ -239,6 +239,21 @@ def saved_bytes(output):
     of_leaves = sum(array.nbytes for key, array in memory.items() if key in leaves)
     return sum(array.nbytes for array in memory.values()) - of_leaves, of_leaves
 
+# %% tags=["style:plain"] exercise="saved_bytes"
+def saved_bytes(output):
+    if output.grad_fn is None:
+        return (0, 0)
+    nodes = topological_order(output.grad_fn)
+    memory = {}
+    for node in nodes:
+        for array in arrays_kept_by(node):
+            memory[id(owner(array))] = owner(array).nbytes
+    of_parameters = 0
+    for node in nodes:
+        if isinstance(node, AccumulateGrad):
+            of_parameters += memory.pop(id(owner(node.variable.data)), 0)
+    return sum(memory.values()), of_parameters
+
 # %% nbgrader={"grade": true, "grade_id": "test_saved_bytes", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 w = MiniTensor(np.ones((3, 2)), requires_grad=True)
 x = MiniTensor(np.ones((5, 3)))
@@ -623,6 +638,33 @@ class Call:
 
 def checkpoint(function, *inputs):
     return Call(function, inputs).run()
+
+# %% tags=["style:plain"] exercise="checkpoint"
+def checkpoint(function, *inputs):
+    tickets, shape_of, array_for = [], {}, {}
+    before = versions(inputs)
+
+    def hand_in(array):
+        ticket = object()
+        tickets.append(ticket)
+        shape_of[ticket] = array.shape
+        return ticket
+
+    def hand_out(ticket):
+        if ticket not in array_for:
+            if versions(inputs) != before:
+                raise RuntimeError(CHANGED_INPUT)
+            found = arrays_saved_in(function, inputs)
+            if len(found) != len(tickets):
+                raise RuntimeError(OTHER_RUN)
+            for each, array in zip(tickets, found):
+                if array.shape != shape_of[each]:
+                    raise RuntimeError(OTHER_RUN)
+            array_for.update(zip(tickets, found))
+        return array_for.pop(ticket)
+
+    with saved_tensors_hooks(hand_in, hand_out):
+        return function(*inputs)
 
 # %% nbgrader={"grade": true, "grade_id": "test_checkpoint", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 MiniTensor.with_checkpoint = lambda self, function, *others: checkpoint(function, self, *others)
@@ -1063,6 +1105,39 @@ def in_segments_kept(layers, x, cuts):
         layers = layers[cuts[-1] :]
     return checkpoint(lambda x: functools.reduce(lambda x, layer: layer(x), layers, x), x)
 
+# %% tags=["style:plain"] exercise="in_segments"
+def one_after_the_other(part):
+    def run(x):
+        for layer in part:
+            x = layer(x)
+        return x
+
+    return run
+
+
+def in_segments(layers, x, cuts):
+    segment = []
+    for number, layer in enumerate(layers):
+        if number in cuts:
+            x = checkpoint(one_after_the_other(segment), x)
+            segment = []
+        segment.append(layer)
+    return one_after_the_other(segment)(x)
+
+# %% tags=["style:composed"] exercise="in_segments"
+def run(x, part):
+    for layer in part:
+        x = layer(x)
+    return x
+
+
+def in_segments(layers, x, cuts):
+    done = 0
+    for cut in cuts:
+        x = checkpoint(run, x, layers[done:cut])  # the layers are an input, so nothing is looked up later
+        done = cut
+    return run(x, layers[done:])
+
 # %% nbgrader={"grade": true, "grade_id": "test_in_segments", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 def counting(number, w):
     """A layer with a weight that counts its runs."""
@@ -1397,6 +1472,45 @@ def best_cuts(saved, outputs):
             found[peak_bytes(saved, outputs, cuts)] = cuts
     return found[min(found)]
 
+# %% tags=["style:plain"] exercise="best_cuts"
+def peak_bytes(saved, outputs, cuts):
+    segments = np.add.reduceat(saved, [0, *cuts])
+    kept = np.take(outputs, np.array(cuts, dtype=int) - 1).sum()
+    return int(kept + segments.max())
+
+
+def best_cuts(saved, outputs):
+    best = ()
+    for number in range(2 ** (len(saved) - 1)):  # bit k of the number: is there a cut before layer k + 1?
+        cuts = tuple(place for place in range(1, len(saved)) if number >> (place - 1) & 1)
+        if peak_bytes(saved, outputs, cuts) < peak_bytes(saved, outputs, best):
+            best = cuts
+    return best
+
+# %% tags=["style:composed"] exercise="best_cuts"
+def peak_bytes(saved, outputs, cuts):
+    def largest(start, cuts):
+        if not cuts:
+            return sum(saved[start:])
+        return max(sum(saved[start : cuts[0]]), largest(cuts[0], cuts[1:]))
+
+    return largest(0, tuple(cuts)) + sum(outputs[cut - 1] for cut in cuts)
+
+
+def all_cuts(first, count):
+    """Every choice of cuts before the layers first to count - 1."""
+    if first >= count:
+        yield ()
+        return
+    for rest in all_cuts(first + 1, count):
+        yield rest
+        yield (first, *rest)
+
+
+def best_cuts(saved, outputs):
+    plans = [(peak_bytes(saved, outputs, cuts), len(cuts), cuts) for cuts in all_cuts(1, len(saved))]
+    return min(plans)[-1]
+
 # %% nbgrader={"grade": true, "grade_id": "test_best_cuts", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 found = peak_bytes([10, 10, 30, 10], [5, 1, 5, 5], (2,))
 assert found == 41, f"a cut at 2 keeps 1 byte, and the larger segment 40: 41, not {found}"
@@ -1672,6 +1786,62 @@ def repeatable(function, generators):
             return function(*arguments)
 
     return call
+
+# %% tags=["style:plain"] exercise="repeatable"
+class Repeatable:
+    def __init__(self, function, generators):
+        self.function, self.generators = function, generators
+        self.first = None
+
+    def states(self):
+        return [generator.bit_generator.state for generator in self.generators]
+
+    def restore(self, states):
+        for i in range(len(states)):
+            self.generators[i].bit_generator.state = states[i]
+
+    def __call__(self, *arguments, **named):
+        before = self.states()
+        if self.first is None:
+            self.first = before
+            return self.function(*arguments, **named)
+        self.restore(self.first)
+        try:
+            return self.function(*arguments, **named)
+        finally:
+            self.restore(before)
+
+
+def repeatable(function, generators):
+    return Repeatable(function, generators)
+
+# %% tags=["style:composed"] exercise="repeatable"
+import pickle
+
+
+def repeatable(function, generators):
+    def snapshot():
+        return pickle.dumps([generator.bit_generator.state for generator in generators])
+
+    def go_back_to(kept):
+        for generator, state in zip(generators, pickle.loads(kept)):
+            generator.bit_generator.state = state
+
+    def first_call(*arguments):
+        kept = snapshot()
+        calls[0] = lambda *arguments: again(kept, arguments)
+        return function(*arguments)
+
+    def again(kept, arguments):
+        now = snapshot()
+        go_back_to(kept)
+        try:
+            return function(*arguments)
+        finally:
+            go_back_to(now)
+
+    calls = [first_call]
+    return lambda *arguments: calls[0](*arguments)
 
 # %% nbgrader={"grade": true, "grade_id": "test_repeatable", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 MiniTensor.one, MiniTensor.two = np.random.default_rng(1), np.random.default_rng(2)

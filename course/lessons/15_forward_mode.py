@@ -174,6 +174,16 @@ def push_forward(value, *pairs):
         result.tangent = result.tangent + slope * dual.tangent
     return result
 
+# %% tags=["style:plain"] exercise="push_forward"
+def push_forward(value, *pairs):
+    shape, terms = np.shape(value), []
+    for slope, dual in pairs:
+        if dual.tangent is not None:
+            terms.append(np.broadcast_to(np.multiply(slope, dual.tangent), shape))
+    if len(terms) == 0:
+        return Dual(value)
+    return Dual(value, np.sum(terms, axis=0))
+
 # %% nbgrader={"grade": true, "grade_id": "test_push_forward", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 def moves(dual, value, tangent):
     """Compare a Dual with what it should be."""
@@ -416,6 +426,51 @@ for name in ("__mul__", "__rmul__", "__truediv__", "__rtruediv__", "__pow__"):
     setattr(Dual, name, vars(Operators)[name])
 for name, function in zip(("exp", "log", "tanh", "relu"), (dual_exp, dual_log, dual_tanh, dual_relu)):
     setattr(Dual, name, function)
+
+# %% tags=["style:plain"] exercise="slopes"
+def dual_exp(a):
+    e = np.exp(a.value)
+    return push_forward(e, (e, a))
+
+
+def dual_log(a):
+    return push_forward(np.log(a.value), (1 / a.value, a))
+
+
+def dual_mul(a, b):
+    a, b = as_dual(a), as_dual(b)
+    x, y = a.value, b.value
+    return push_forward(x * y, (y, a), (x, b))
+
+
+def dual_div(a, b):
+    a, b = as_dual(a), as_dual(b)
+    x, y = a.value, b.value
+    numerator = dual_mul(y, a) - dual_mul(x, b)  # its tangent is that of the quotient, times y**2
+    return push_forward(x / y, (1 / (y * y), numerator))
+
+
+def dual_pow(a, exponent):
+    value = a.value**exponent
+    if exponent == 0:
+        return push_forward(value, (0.0, a))
+    return push_forward(value, (a.value ** (exponent - 1) * exponent, a))
+
+
+def dual_tanh(a):
+    return push_forward(np.tanh(a.value), (2 / (1 + np.cosh(2 * a.value)), a))
+
+
+def dual_relu(a):
+    return push_forward(np.clip(a.value, 0.0, None), (np.heaviside(a.value, 0.0), a))
+
+
+Dual.__mul__ = Dual.__rmul__ = dual_mul
+Dual.__truediv__ = dual_div
+Dual.__rtruediv__ = lambda a, other: dual_div(other, a)
+Dual.__pow__ = dual_pow
+Dual.exp, Dual.log = dual_exp, dual_log
+Dual.tanh, Dual.relu = dual_tanh, dual_relu
 
 # %% nbgrader={"grade": true, "grade_id": "test_slopes", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 def try_rule(name, function, duals, value, tangent, swapped=None):
@@ -661,6 +716,44 @@ def jvp(function, inputs, tangents):
 for name in ("sum", "__matmul__"):
     setattr(Dual, name, {"sum": dual_sum, "__matmul__": dual_matmul}[name])
 Dual.__rmatmul__ = lambda self, other: dual_matmul(other, self)
+
+# %% tags=["style:plain"] exercise="jvp"
+def dual_sum(a, dim=None, keepdim=False):
+    parts = [a.value] if a.tangent is None else [a.value, a.tangent]
+    return Dual(*[np.sum(part, axis=dim, keepdims=keepdim) for part in parts])
+
+
+def dual_matmul(a, b):
+    a, b = as_dual(a), as_dual(b)
+    value = a.value @ b.value
+    if a.tangent is None and b.tangent is None:
+        return Dual(value)
+    if a.tangent is None:
+        return Dual(value, a.value @ b.tangent)
+    if b.tangent is None:
+        return Dual(value, a.tangent @ b.value)
+    return Dual(value, a.tangent @ b.value + a.value @ b.tangent)
+
+
+def jvp(function, inputs, tangents):
+    if len(inputs) != len(tangents):
+        raise RuntimeError("jvp needs one tangent for each input")
+    duals = []
+    for i in range(len(inputs)):
+        x, tangent = np.array(inputs[i], dtype=float), np.array(tangents[i], dtype=float)
+        if x.shape != tangent.shape:
+            raise RuntimeError(DIFFERENT_SIZE + f" Input {i}: {x.shape} and {tangent.shape}.")
+        duals.append(Dual(x, tangent))
+    output = function(*duals)
+    if not isinstance(output, Dual) or output.tangent is None:
+        value = as_dual(output).value
+        return value, np.zeros_like(value)
+    return output.value, output.tangent
+
+
+Dual.sum = dual_sum
+Dual.__matmul__ = dual_matmul
+Dual.__rmatmul__ = lambda a, other: dual_matmul(other, a)
 
 # %% nbgrader={"grade": true, "grade_id": "test_jvp", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 draw = np.random.default_rng(1)
@@ -988,6 +1081,36 @@ def jacobian(function, x):
     value, _ = jvp(function, (x,), (np.zeros(x.shape),))
     ways = {True: jacobian_forward, False: jacobian_reverse}
     return ways[bool(np.size(value) > np.size(x))](function, x)
+
+# %% tags=["style:plain"] exercise="jacobians"
+def jacobian_reverse(function, x):
+    leaf = MiniTensor(x, requires_grad=True)
+    output = as_tensor(function(leaf))
+    table = np.zeros((output.data.size, x.size))
+    for number, cotangent in enumerate(np.eye(output.data.size)):
+        if output.requires_grad:
+            leaf.grad = None
+            output.backward(cotangent.reshape(output.shape), retain_graph=True)
+            if leaf.grad is not None:
+                table[number] = leaf.grad.data.ravel()
+    return table.reshape(output.shape + x.shape)
+
+
+def jacobian_forward(function, x):
+    columns = {}
+    for number, direction in enumerate(np.eye(x.size)):
+        value, columns[number] = jvp(function, (x,), (direction.reshape(x.shape),))
+    table = np.array([columns[number].ravel() for number in range(x.size)])
+    return table.T.reshape(value.shape + x.shape)
+
+
+def jacobian(function, x):
+    with no_grad():
+        output = function(MiniTensor(x))
+    passes = {"reverse": np.size(output.data if isinstance(output, MiniTensor) else output), "forward": x.size}
+    if passes["forward"] < passes["reverse"]:
+        return jacobian_forward(function, x)
+    return jacobian_reverse(function, x)
 
 # %% nbgrader={"grade": true, "grade_id": "test_jacobians", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 def told_apart(x):
@@ -1456,6 +1579,54 @@ def jacobian_stacked(function, x):
     output = 0.0 * Dual(np.zeros(()), np.zeros(x.size)) + function(Dual(x, directions))
     return output.tangent.reshape((*output.shape, *x.shape))
 
+# %% tags=["style:plain"] exercise="stack"
+def for_each(product, tangent, axes):
+    """product of a single tangent, or of each of a stack that lies at the end."""
+    if np.ndim(tangent) == axes:
+        return product(tangent)
+    return np.stack([product(tangent[..., i]) for i in range(tangent.shape[-1])], axis=-1)
+
+
+def push_forward(value, *pairs):
+    shape, total = np.shape(value), None
+    for slope, dual in pairs:
+        if dual.tangent is not None:
+            part = for_each(lambda t: np.broadcast_to(slope * t, shape), dual.tangent, dual.ndim)
+            total = part if total is None else total + part
+    return Dual(value, total)
+
+
+def dual_sum(a, dim=None, keepdim=False):
+    def add(x):
+        return x.sum(axis=dim, keepdims=keepdim)
+
+    return Dual(add(a.value), None if a.tangent is None else for_each(add, a.tangent, a.ndim))
+
+
+def dual_matmul(a, b):
+    a, b = as_dual(a), as_dual(b)
+    parts = []
+    if a.tangent is not None:
+        parts += [for_each(lambda t: np.dot(t, b.value), a.tangent, a.ndim)]
+    if b.tangent is not None:
+        parts += [for_each(lambda t: np.dot(a.value, t), b.tangent, b.ndim)]
+    return Dual(np.dot(a.value, b.value), sum(parts) if parts else None)
+
+
+Dual.sum = dual_sum
+Dual.__matmul__ = dual_matmul
+Dual.__rmatmul__ = lambda a, other: dual_matmul(other, a)
+
+
+def jacobian_stacked(function, x):
+    tangents = np.zeros((*x.shape, x.size))
+    for number, place in enumerate(np.ndindex(x.shape)):
+        tangents[place][number] = 1.0
+    output = function(Dual(x, tangents))
+    if isinstance(output, Dual) and output.tangent is not None:
+        return output.tangent.reshape(output.shape + x.shape)
+    return np.zeros(as_dual(output).shape + x.shape)
+
 # %% nbgrader={"grade": true, "grade_id": "test_stack", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
 def try_stack(name, function, arrays, count, seed=4):
     """A stack of tangents must give what the single tangents give one by one."""
@@ -1749,6 +1920,27 @@ def derivative(function, x):
     mine = next(tags)
     _, slope = parts_of(function(Tagged(x, 1.0, mine)), mine)
     return slope
+
+# %% tags=["style:plain"] exercise="tags"
+def parts_of(x, tag):
+    if isinstance(x, Tagged):
+        if x.tag == tag:
+            return x.value, x.tangent
+    return x, 0.0
+
+
+def tagged_mul(a, b):
+    newer, other = (a, b) if tag_of(a) >= tag_of(b) else (b, a)
+    value, tangent = parts_of(other, newer.tag)
+    return Tagged(newer.value * value, newer.tangent * value + newer.value * tangent, newer.tag)
+
+
+def derivative(function, x):
+    variable = Tagged(x, 1.0, next(tags))
+    result = function(variable)
+    if isinstance(result, Tagged) and result.tag == variable.tag:
+        return result.tangent
+    return 0.0
 
 # %% nbgrader={"grade": true, "grade_id": "test_tags", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 def try_slope(what, function, x, right):

@@ -187,6 +187,18 @@ class Lookup(Function):
             total[number] = total[number] + row
         return np.array(total)
 
+# %% tags=["style:plain"] exercise="embedding"
+class Lookup(Function):
+    @staticmethod
+    def forward(ctx, table, ids):
+        ctx.ids, ctx.rows = ids.flatten(), table.shape[0]
+        return table[ids, :]
+
+    @staticmethod
+    def backward(ctx, grad):
+        columns = grad.reshape(ctx.ids.size, grad.shape[-1]).T
+        return np.stack([np.bincount(ctx.ids, weights=column, minlength=ctx.rows) for column in columns], axis=1)
+
 # %% nbgrader={"grade": true, "grade_id": "test_embedding", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 def try_lookup(rows, width, ids, seed):
     """Compare rows of a new table and its gradient for a random cotangent with a loop."""
@@ -404,6 +416,20 @@ class LayerNorm(Module):
     def forward(self, x):
         return Normalize.apply(x, eps=self.eps) * self.weight + self.bias
 
+# %% tags=["style:plain"] exercise="layer_norm"
+class LayerNorm(Module):
+    def __init__(self, size, eps=1e-5):
+        super().__init__()
+        self.eps = eps
+        self.weight, self.bias = Parameter(np.ones(size)), Parameter(np.zeros(size))
+
+    def forward(self, x):
+        x = as_tensor(x)
+        near_zero = x - x.data[..., :1]  # a constant per row changes neither the result nor the gradient
+        mean = near_zero.mean(-1, True)
+        variance = (near_zero * near_zero).mean(-1, True) - mean * mean
+        return (near_zero - mean) / (variance + self.eps) ** 0.5 * self.weight + self.bias
+
 # %% nbgrader={"grade": true, "grade_id": "test_layer_norm", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 def try_layer_norm(size, x, seed, eps=1e-5, tolerance=1e-9):
     """Compare values and all gradients for a random cotangent with formulas."""
@@ -581,6 +607,17 @@ class CausalSoftmax(Function):
 
 def attention(q, k, v):
     weights = CausalSoftmax.apply((q @ k.transpose(-1, -2)) / np.sqrt(q.shape[-1]))
+    return weights @ v, weights
+
+# %% tags=["style:plain"] exercise="attention"
+def attention(q, k, v):
+    length, size = q.shape[-2], q.shape[-1]
+    places = np.arange(length)
+    allowed = places[:, None] >= places[None, :]
+    scores = q @ k.transpose(-2, -1) * size**-0.5
+    largest = np.where(allowed, scores.data, -np.inf).max(axis=-1, keepdims=True)
+    raised = where(allowed, scores - largest, -np.inf).exp()
+    weights = raised / raised.sum(-1, True)
     return weights @ v, weights
 
 # %% nbgrader={"grade": true, "grade_id": "test_attention", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
@@ -775,6 +812,29 @@ class CausalSelfAttention(Module):
             patterns.append(weights.data)
         self.pattern = np.stack(patterns, axis=1)
         return total
+
+# %% tags=["style:plain"] exercise="heads"
+class CausalSelfAttention(Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        if width % heads:
+            raise ValueError(f"width {width} cannot be cut into {heads} heads of one size")
+        self.width, self.heads, self.pattern = width, heads, None
+        self.qkv, self.project = LinearLayer(width, 3 * width), LinearLayer(width, width)
+
+    def part(self, x, number):
+        """The queries, keys or values, of shape (rows, heads, length, size)."""
+        own = slice(number * self.width, (number + 1) * self.width)
+        result = x @ self.qkv.weight[own].transpose(0, 1) + self.qkv.bias[own]
+        rows, length, _ = x.shape
+        return result.reshape(rows, length, self.heads, self.width // self.heads).transpose(1, 2)
+
+    def forward(self, x):
+        q, k, v = self.part(x, 0), self.part(x, 1), self.part(x, 2)
+        found, weights = attention(q, k, v)
+        self.pattern = weights.data
+        side_by_side = found.transpose(1, 2).reshape(*x.shape)
+        return self.project(side_by_side)
 
 # %% nbgrader={"grade": true, "grade_id": "test_heads", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 def try_heads(width, heads, rows, length, seed):
@@ -981,6 +1041,86 @@ def next_letter_loss(scores, targets):
     count = targets.size
     chosen = scores.log_softmax(-1).reshape(count, -1)[np.arange(count), targets.ravel()]
     return chosen.sum() / -count
+
+# %% tags=["style:plain"] exercise="model"
+class Block(Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.norm1, self.attention = LayerNorm(width), CausalSelfAttention(width, heads)
+        self.norm2 = LayerNorm(width)
+        self.mlp = Sequential(LinearLayer(width, 4 * width), GELU("tanh"), LinearLayer(4 * width, width))
+
+    def forward(self, x):
+        attended = self.attention(self.norm1(x))
+        y = x + attended
+        thought = self.mlp(self.norm2(y))
+        return y + thought
+
+
+class CharTransformer(Module):
+    def __init__(self, vocabulary, context, width, heads, depth):
+        super().__init__()
+        self.context = context
+        self.token, self.place = Embedding(vocabulary, width), Embedding(context, width)
+        self.blocks = Sequential(*[Block(width, heads) for _ in range(depth)])
+        self.norm, self.head = LayerNorm(width), LinearLayer(width, vocabulary)
+
+    def forward(self, ids):
+        rows, length = ids.shape
+        if length > self.context:
+            raise ValueError(f"{length} letters are more than {self.context}")
+        places = np.array([list(range(length))] * rows, dtype=int).reshape(rows, length)
+        x = self.token(ids) + self.place(places)
+        for i in range(len(self.blocks)):
+            x = getattr(self.blocks, str(i))(x)
+        return self.head(self.norm(x))
+
+
+def next_letter_loss(scores, targets):
+    rows = scores.reshape(targets.size, scores.shape[-1])
+    return cross_entropy(rows, targets.flatten())
+
+# %% tags=["style:composed"] exercise="model"
+import functools
+
+
+def residual(norm, part):
+    return lambda x: x + part(norm(x))
+
+
+class Block(Module):
+    def __init__(self, width, heads):
+        super().__init__()
+        self.norm1, self.attention = LayerNorm(width), CausalSelfAttention(width, heads)
+        self.norm2 = LayerNorm(width)
+        self.mlp = Sequential(LinearLayer(width, 4 * width), GELU("tanh"), LinearLayer(4 * width, width))
+
+    def forward(self, x):
+        return residual(self.norm2, self.mlp)(residual(self.norm1, self.attention)(x))
+
+
+class CharTransformer(Module):
+    def __init__(self, vocabulary, context, width, heads, depth):
+        super().__init__()
+        self.context = context
+        self.token, self.place = Embedding(vocabulary, width), Embedding(context, width)
+        self.blocks = Sequential(*[Block(width, heads) for _ in range(depth)])
+        self.norm, self.head = LayerNorm(width), LinearLayer(width, vocabulary)
+
+    def letters(self, ids):
+        if ids.shape[1] > self.context:
+            raise ValueError("the text is longer than the context")
+        place = Lookup.apply(self.place.weight, ids=np.arange(ids.shape[1]))
+        return Lookup.apply(self.token.weight, ids=ids) + place
+
+    def forward(self, ids):
+        parts = [*self.blocks, self.norm, self.head]
+        return functools.reduce(lambda x, part: part(x), parts, self.letters(ids))
+
+
+def next_letter_loss(scores, targets):
+    right = np.eye(scores.shape[-1])[targets]
+    return -(scores.log_softmax(-1) * right).sum() / targets.size
 
 # %% nbgrader={"grade": true, "grade_id": "test_model", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 def try_block(width, heads, rows, length, seed):
@@ -1399,6 +1539,64 @@ def generate(model, ids, count, generator, temperature=1.0):
     finally:
         model.train(was)
     return found.tolist()
+
+# %% tags=["style:plain"] exercise="generate"
+def choose(scores, generator, temperature=1.0):
+    if temperature < 0:
+        raise ValueError(f"the temperature is {temperature}")
+    if temperature == 0:
+        return scores.tolist().index(max(scores.tolist()))
+    raised = np.exp((scores - np.max(scores)) / temperature)
+    drawn = generator.multinomial(1, raised / np.sum(raised))
+    return int(np.argmax(drawn))
+
+
+def generate(model, ids, count, generator, temperature=1.0):
+    text = [int(number) for number in ids]
+    was_training = model.training
+    try:
+        model.eval()
+        while len(text) < len(ids) + count:
+            seen = np.array(text[-model.context :]).reshape(1, -1)
+            with no_grad():
+                scores = model(seen)
+            text.append(choose(scores.data[0, seen.size - 1], generator, temperature))
+    finally:
+        model.train(was_training)
+    return text
+
+# %% tags=["style:composed"] exercise="generate"
+import contextlib
+from collections import deque
+
+
+def choose(scores, generator, temperature=1.0):
+    """The largest of the scores plus Gumbel noise falls on each number with its softmax probability."""
+    if temperature < 0:
+        raise ValueError("a negative temperature")
+    if temperature == 0:
+        return int(np.argmax(scores))
+    return int(np.argmax((scores - np.max(scores)) / temperature + generator.gumbel(size=len(scores))))
+
+
+@contextlib.contextmanager
+def writing(model):
+    mode = model.training
+    try:
+        with no_grad():
+            yield model.eval()
+    finally:
+        model.train(mode)
+
+
+def generate(model, ids, count, generator, temperature=1.0):
+    text, window = [*map(int, ids)], deque(map(int, ids), maxlen=model.context)
+    with writing(model):
+        for _ in range(count):
+            scores = model(np.array([list(window)]))
+            window.append(choose(scores.data[0, -1, :], generator, temperature))
+            text.append(window[-1])
+    return text
 
 # %%
 class Counting(Module):
