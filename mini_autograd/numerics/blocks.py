@@ -103,7 +103,7 @@ def needed_steps(steps: Sequence[Step], results: Sequence[int]) -> tuple[list[St
 
 
 def in_blocks(formula: Callable[..., Any]) -> Callable[..., Any]:
-    """An elementwise formula that runs block by block on large NumPy arrays of one shape; it may give several results.
+    """An elementwise formula of one or two arguments that runs block by block on large NumPy arrays of one shape.
 
     With anything else (Tensors, numbers, CuPy's arrays, small arrays) the formula runs as it stands. The formula may
     not depend on the numbers: it is run once on arrays without numbers, for each combination of dtypes.
@@ -111,22 +111,19 @@ def in_blocks(formula: Callable[..., Any]) -> Callable[..., Any]:
     programs: dict[tuple[np.dtype, ...], Program] = {}
 
     @functools.wraps(formula)
-    def run(x: Any, *others: Any) -> Any:
+    def run(x: Any, y: Any = None) -> Any:
         if type(x) is not np.ndarray or x.size < 2 * BLOCK:  # the usual case, quickly
-            return formula(x, *others)
-        arrays = x, *others
-        if any(type(array) is not np.ndarray or array.shape != x.shape for array in others):
+            return formula(x) if y is None else formula(x, y)
+        arrays = (x,) if y is None else (x, y)
+        if type(arrays[-1]) is not np.ndarray or arrays[-1].shape != x.shape:
             return formula(*arrays)
         dtypes = tuple([array.dtype for array in arrays])
         program = programs.get(dtypes)
         if program is None:
             trace = Trace(x.shape)
             inputs = [trace.new(dtype) for dtype in dtypes]
-            results = formula(*inputs)
-            results = results if isinstance(results, tuple) else (results,)
-            numbers = [one.number for one in inputs], [one.number for one in results]
-            program = programs[dtypes] = Program(trace, *numbers, BLOCK)
-        found = program.run(arrays)
-        return found[0] if len(found) == 1 else tuple(found)
+            result = formula(*inputs)
+            program = programs[dtypes] = Program(trace, [one.number for one in inputs], [result.number], BLOCK)
+        return program.run(arrays)[0]
 
     return run

@@ -15,7 +15,6 @@ from mini_autograd.graph import function
 from mini_autograd.graph.function import Unary, Value
 from mini_autograd.numerics.arrays import check_floating
 from mini_autograd.numerics.blocks import in_blocks
-from mini_autograd.operations.neural.fused import recorded
 from mini_autograd.operations.pointwise.elementwise import Elementwise, elementwise_jvp, exp, quiet, tanh, where
 from mini_autograd.operations.pointwise.mathematical import ERF_BY_TANH, OfFloats, erf, polynomial
 
@@ -80,28 +79,26 @@ class Gelu(Elementwise):
 
     @staticmethod
     def forward(ctx, x):
-        output, below = gelu_exact(x)
-        ctx.save_for_backward(x, below)
-        return output
+        ctx.save_for_backward(x)
+        return gelu_exact(x)
 
     @staticmethod
     def backward(ctx, grad):
-        x, below = ctx.saved_tensors
-        return gelu_exact_gradient(x, normal_distribution(x) if recorded(grad) else below, grad)
+        (x,) = ctx.saved_tensors
+        return gelu_exact_gradient(x, grad)
 
 
 @in_blocks
-def gelu_exact(x: Value) -> tuple[Value, Value]:
-    """x Phi(x), and Phi(x)."""
-    below = normal_distribution(x)
-    return x * below, below
+def gelu_exact(x: Value) -> Value:
+    """x Phi(x)."""
+    return x * normal_distribution(x)
 
 
 @in_blocks
-def gelu_exact_gradient(x: Value, below: Value, grad: Value) -> Value:
-    """The rule of `Gelu`; `below` is Phi(x)."""
+def gelu_exact_gradient(x: Value, grad: Value) -> Value:
+    """The rule of `Gelu`."""
     density = exp(x * x * -0.5) * (1.0 / math.sqrt(2.0 * math.pi))
-    return grad * (below + x * density)
+    return grad * (normal_distribution(x) + x * density)
 
 
 class GeluTanh(Elementwise):
