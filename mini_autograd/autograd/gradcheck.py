@@ -16,6 +16,7 @@ import numpy as np
 from mini_autograd.autograd import forward_ad
 from mini_autograd.graph.function import tensor_of
 from mini_autograd.numerics.arrays import on_device, on_host, unit
+from mini_autograd.numerics.size import size_of
 from mini_autograd.tensors.gradients import grad
 from mini_autograd.tensors.tensor import Tensor
 
@@ -178,28 +179,22 @@ def numerical_jacobian(func: Callable, arguments: Sequence[Any], which: int, eps
             above.append(_values(func, arguments))
             elements[position] = value - eps
             below.append(_values(func, arguments))
-            _check_shapes(below[-1], above[-1], np.unravel_index(position, x.shape), eps)
+            if list(map(np.shape, below[-1])) != list(map(np.shape, above[-1])):
+                raise AssertionError(changed_shapes(below[-1], above[-1], np.unravel_index(position, x.shape), eps))
         finally:
             elements[position] = value
     columns = zip(zip(*above, strict=True), zip(*below, strict=True), strict=True)
     return [(rows(up) - rows(down)) / (2 * eps) for up, down in columns]
 
 
-def _check_shapes(below: Sequence[Any], above: Sequence[Any], place: tuple, eps: float) -> None:
-    """Raise AssertionError if the outputs have other shapes, or others in number, where an input was moved."""
-    place = tuple(map(int, place))
+def changed_shapes(below: Sequence[np.ndarray], above: Sequence[np.ndarray], place: Any, eps: float) -> str:
+    """What is said where outputs have other shapes, or others in number, when an input is moved."""
+    moved = f"when inputs are perturbed on index {tuple(map(int, place))} by {eps}, but got: "
     if len(below) != len(above):
-        raise AssertionError(
-            f"Expected `func` to return as many outputs when inputs are perturbed on index {place} by {eps}, but got: "
-            f"{len(below)} and {len(above)}."
-        )
-    for lower, upper in zip(below, above, strict=True):
-        if lower.shape != upper.shape:
-            raise AssertionError(
-                "Expected `func` to return outputs with the same shape when inputs are perturbed on index "
-                f"{place} by {eps}, but got: shapes torch.Size({list(lower.shape)}) and "
-                f"torch.Size({list(upper.shape)})."
-            )
+        return f"Expected `func` to return as many outputs {moved}{len(below)} and {len(above)}."
+    pairs = [(a.shape, b.shape) for a, b in zip(below, above, strict=True) if a.shape != b.shape]
+    a, b = pairs[0]
+    return f"Expected `func` to return outputs with the same shape {moved}shapes {size_of(a)!r} and {size_of(b)!r}."
 
 
 def _values(func: Callable, arguments: Sequence[Any]) -> list[np.ndarray]:
@@ -232,16 +227,16 @@ def analytical_jacobians(output: Tensor, xs: Sequence[Tensor]) -> list[np.ndarra
 
     Raises GradcheckError if a gradient has another dtype than its input.
     """
-    columns: list[list[np.ndarray]] = [[] for _ in xs]
+    jacobians = [np.zeros((x.numel(), output.numel())) for x in xs]
     for position in range(output.numel()):
         grads = grad(output, xs, tensor_of(unit(output.array, position)), retain_graph=True, allow_unused=True)
-        for block, x, g in zip(columns, xs, grads, strict=True):
-            if g is not None and g.dtype != x.dtype:
+        for jacobian, x, g in zip(jacobians, xs, grads, strict=True):
+            if g is None:
+                continue
+            if g.array.dtype != x.array.dtype:
                 raise GradcheckError("Backward returned a gradient of another dtype than its input")
-            block.append(np.zeros(x.numel()) if g is None else on_host(g.array).astype(float).reshape(-1))
-    return [
-        np.stack(block, axis=1) if block else np.zeros((x.numel(), 0)) for block, x in zip(columns, xs, strict=True)
-    ]
+            jacobian[:, position] = on_host(g.array).reshape(-1)
+    return jacobians
 
 
 def compare(

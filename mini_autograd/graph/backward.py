@@ -268,8 +268,12 @@ def nodes_leading_to(ends: Iterable[Edge], order: Sequence[Function]) -> set[Fun
     targets = set(map(node_of, ends))
     needed: set[Function] = set()
     for node in reversed(order):
-        if any(below in targets or below in needed for below, _ in node.next_functions if below is not None):
-            needed.add(node)
+        edges = node.edges
+        for edge in edges if type(edges) is tuple else (edges,):  # as in `reachable`
+            below = edge.node if type(edge) is OutputOf else edge
+            if below in targets or below in needed:
+                needed.add(node)
+                break
     return needed
 
 

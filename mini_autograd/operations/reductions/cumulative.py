@@ -9,9 +9,14 @@ from __future__ import annotations
 import numpy as np
 
 from mini_autograd.graph.function import Function, Unary, Value
-from mini_autograd.numerics.arrays import int64, is_floating, normalize_dim
-from mini_autograd.operations.pointwise.elementwise import cast
+from mini_autograd.numerics.arrays import float32, float64, int64, is_floating, normalize_dim
+from mini_autograd.operations.pointwise.elementwise import cast, quiet
 from mini_autograd.operations.shapes.shape import flip, shaped
+
+SIDE = 32
+"""Elements of a block of a running sum: few, for a product takes as many steps for each element."""
+LARGE = 20_000
+"""From so many elements on, blocks are worth their calls."""
 
 
 class CumulativeSum(Unary):
@@ -23,7 +28,7 @@ class CumulativeSum(Unary):
     @staticmethod
     def forward(ctx, x, dim):
         ctx.dim = dim
-        return x.cumsum(axis=dim, dtype=x.dtype)
+        return running_sums(x, dim) if type(x) is np.ndarray else x.cumsum(axis=dim, dtype=x.dtype)
 
     @staticmethod
     def backward(ctx, grad):
@@ -36,7 +41,35 @@ class CumulativeSum(Unary):
 
 def sum_to_the_end(grad: Value, dim: int) -> Value:
     """Sums of the elements from each on."""
+    if type(grad) is np.ndarray:
+        return running_sums(grad, dim, -1)
     return flip(cumsum(flip(grad, dim), dim), dim)
+
+
+def running_sums(x: np.ndarray, axis: int, step: int = 1) -> np.ndarray:
+    """Sums of the elements up to each along an axis, or with the step -1 from each on."""
+    output = np.empty(x.shape, x.dtype)
+    given, sums = [array.swapaxes(axis, -1)[..., ::step] for array in (x, output)]
+    large = x.size > LARGE and x.shape[axis] > SIDE and x.dtype in (float32, float64)
+    if large:
+        sum_in_blocks(given, sums)
+    if not large or not np.isfinite(sums[..., -1]).all():  # in a product 0 * inf is nan
+        given.cumsum(-1, x.dtype, sums)
+    return output
+
+
+@quiet
+def sum_in_blocks(given: np.ndarray, sums: np.ndarray) -> None:
+    """Write the running sums along the last axis into `sums`, block by block: of each the product with a triangle of
+    ones, to which the sums of the blocks before are added. `np.cumsum` waits for one addition before the next.
+    """
+    *batch, length = given.shape
+    whole = length // SIDE * SIDE
+    blocks = given[..., :whole].reshape(*batch, -1, SIDE) @ np.triu(np.ones((SIDE, SIDE), given.dtype))
+    blocks[..., 1:, :] += blocks[..., :-1, -1:].cumsum(-2)
+    sums[..., :whole] = blocks.reshape(*batch, whole)
+    np.cumsum(given[..., whole:], -1, out=sums[..., whole:])
+    sums[..., whole:] += sums[..., whole - 1 : whole]
 
 
 def cumsum(input: Value, dim: int, *, dtype: np.dtype | None = None) -> Value:

@@ -175,6 +175,8 @@ def finite(output: Value) -> Value:
 
 def spread(grad: Value, dim: tuple[int, ...] | None, shape: tuple[int, ...]) -> Value:
     """Repeat the gradient of a reduction along the axes that were reduced."""
+    if isinstance(grad, (np.ndarray, np.generic)) and not grad.ndim:  # of all elements: one number in memory
+        return np.ndarray(shape, grad.dtype, grad, 0, (0,) * len(shape)) if shape else grad
     return expand(restore(grad, dim, shape), shape)
 
 

@@ -80,9 +80,10 @@ class Several(Function):
         return self.outputs_known
 
     def with_zeros(self, grads: Sequence[Any]) -> list[Any]:
-        """The gradients of the outputs: zeros for those that got none."""
+        """The gradients of the outputs: zeros for those that got none, and NumPy's scalars as arrays."""
         zeros = module_of(next(grad for grad in grads if grad is not None)).zeros
-        return [zeros(*known) if grad is None else grad for grad, known in zip(grads, self.outputs, strict=True)]
+        filled = [zeros(*known) if grad is None else grad for grad, known in zip(grads, self.outputs, strict=True)]
+        return [np.asarray(grad) if isinstance(grad, np.generic) else grad for grad in filled]
 
 
 class ConstantPad(Unary):

@@ -235,3 +235,24 @@ def test_erf_and_gelu_over_the_whole_range(dtype: Any, error: float) -> None:
         np.testing.assert_allclose(gelu / x, below, rtol=0, atol=error)
     ends = ma.tensor(np.array([0.0, np.inf, -np.inf, np.nan], dtype))
     np.testing.assert_allclose(ma.erf(ends).numpy(), [0.0, 1.0, -1.0, np.nan], rtol=0, atol=error)
+
+
+@pytest.mark.parametrize("strange", [None, np.inf, -np.inf, np.nan], ids=str)
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
+@pytest.mark.parametrize(("shape", "dim"), [((3, 10_007), 1), ((10_007, 3), 0), ((40, 20, 32), 1), ((30_000,), 0)])
+def test_running_sums_of_large_arrays(shape: tuple[int, ...], dim: int, dtype: Any, strange: float | None) -> None:
+    """From both ends, in blocks and without; what is not finite does not reach the sums before it."""
+    x = np.random.default_rng(0).uniform(-0.01, 0.01, shape).astype(dtype)
+    grad = np.random.default_rng(1).uniform(-0.01, 0.01, shape).astype(dtype)
+    if strange is not None:
+        x.reshape(-1)[x.size // 2] = grad.reshape(-1)[x.size // 3] = strange
+    tensor = ma.tensor(x, requires_grad=True)
+    result = tensor.cumsum(dim)
+    result.backward(ma.tensor(grad))
+    error = {np.float16: 0.2, np.float32: 2e-5, np.float64: 1e-12}[dtype]
+    with np.errstate(invalid="ignore"):
+        expected = x.astype(np.float64).cumsum(dim), np.flip(np.flip(grad.astype(np.float64), dim).cumsum(dim), dim)
+    for found, right in zip((result.detach().numpy(), tensor.grad.numpy()), expected, strict=True):
+        assert found.dtype == dtype
+        assert found.flags.c_contiguous
+        np.testing.assert_allclose(found, right, rtol=0, atol=error)
