@@ -36,6 +36,7 @@ def screens(lab: Any, folder: Path) -> Iterator[tuple[str, Path]]:
             lab.cell(0)
             page.get_by_role("button", name="One demonstration per screen").click()
             bar.wait_for()
+            page.mouse.move(0, 0)  # what it stands on would look chosen
             name = f"{width}x{height}-{theme.split()[-1].lower()}"
             count = int(re.findall(r"of (\d+)", bar.inner_text())[0])
             for number in range(1, count + 1):

@@ -945,7 +945,8 @@ def run_sequence(w, inputs, targets):
     inputs, targets: lists of arrays of shape (rows, size), equally long, at least one each
     The state starts with zeros of shape (rows, size). The loss of a step is the mean of
     (state - target)**2, and backward is called in each step. The gradient goes through this step
-    only: the state of the step before counts as a constant. Nothing is cleared, and w itself does not change.
+    only: the state of the step before counts as a constant. Nothing is cleared, and w itself does
+    not change.
     Returns: (history, state): the list of losses as Python floats, and the last state as a
         MiniTensor with requires_grad False and no grad_fn
 

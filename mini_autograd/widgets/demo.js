@@ -189,7 +189,7 @@ function presets(model, sender) {
   const row = make("div", { class: "ma-presets", role: "toolbar", "aria-label": "Settings" });
   const entries = [...model.get("presets"), ["Reset", model.get("start")]];
   for (const [name, state] of entries) {
-    const button = make("button", { type: "button" }, name);
+    const button = make("button", { type: "button", class: name === "Reset" ? "ma-reset" : "ma-preset" }, name);
     button.addEventListener("click", () => sender.change(state));
     row.append(button);
   }

@@ -280,19 +280,64 @@ def test_one_demonstration_fills_the_screen_and_keys_turn_the_pages(opened):
     assert page.evaluate("() => document.fullscreenElement") is None
 
 
+def test_a_key_starts_and_ends_the_stage(opened):
+    opened.cell(0)
+    bar = opened.page.locator(".ma-deck-bar")
+    opened.page.keyboard.press("Alt+p")
+    expect(bar).to_contain_text("1 of 15")
+    opened.page.keyboard.press("ArrowRight")
+    opened.page.keyboard.press("ArrowRight")
+    expect(bar).to_contain_text("3 of 15")
+    graph = opened.page.locator(".ma-explorer:visible .ma-canvas")
+    assert graph.evaluate("canvas => canvas.scrollWidth - canvas.clientWidth") <= 0  # six columns, and none is cut off
+    graph.locator(".ma-node").first.click()
+    opened.page.keyboard.press("Escape")  # the explorer's own: nothing is selected any more
+    expect(bar).to_contain_text("3 of 15")
+    opened.page.keyboard.press("Escape")
+    expect(bar).to_have_count(0)
+
+
 def test_every_demonstration_fits_on_a_small_screen(opened):
     page = opened.page
     page.set_viewport_size({"width": 1000, "height": 700})
     opened.cell(0)
     page.get_by_role("button", name="One demonstration per screen").click()
     bar = page.locator(".ma-deck-bar")
-    frame = "document.querySelector('.ma-deck .jp-WindowedPanel-outer')"
     for number in range(1, 16):
         expect(bar).to_contain_text(f"{number} of 15")
-        opened.wait_until(f"() => {frame}.scrollHeight <= {frame}.clientHeight")
-        page.keyboard.press("PageDown")
+        opened.wait_until(FITS)
+        if number == 12:
+            bet_and_walk(page)  # the most that is ever said below a picture
+            opened.wait_until(FITS)
+            page.get_by_role("button", name="Predict", exact=True).locator("visible=true").click()
+            bar.get_by_role("button", name="Next").click()
+        else:
+            page.keyboard.press("PageDown")
+    code = page.locator(".jp-Cell:not(.ma-offstage) .cm-line").last
+    assert code.evaluate("line => parseFloat(getComputedStyle(line).fontSize)") >= 14
     bar.get_by_role("button", name="Leave").click()
     page.set_viewport_size({"width": 1400, "height": 1000})
+
+
+FITS = """() => [document.querySelector(".ma-deck .jp-WindowedPanel-outer"),
+    ...document.querySelectorAll(".ma-deck .ma-demo .ma-canvas")]
+    .every(part => part.scrollHeight <= part.clientHeight)"""
+
+
+def bet_and_walk(page):
+    for name in ("Predict", "Adam", "End"):
+        page.get_by_role("button", name=name, exact=True).locator("visible=true").click()
+    expect(page.locator(".ma-bet:visible")).to_contain_text("You predicted Adam, but it is SGD")
+
+
+def test_a_slider_runs_by_itself_and_is_stopped(opened):
+    shown = Shown(opened, "nudge()")
+    run = shown.root.get_by_role("button", name="Play: step of a")
+    run.click()
+    expect(shown.control("step")).not_to_have_attribute("aria-valuetext", "0.5")
+    shown.root.get_by_role("button", name="Pause: step of a").click()
+    expect(run).to_be_visible()
+    shown.press("Reset")
 
 
 def test_the_reader_is_the_engine(opened):
@@ -302,6 +347,8 @@ def test_the_reader_is_the_engine(opened):
     expect(shown.words).to_have_text("1 has arrived at t. What does t send to s?")
     shown.root.get_by_role("button", name="It sends 1", exact=True).click()
     expect(shown.words).to_contain_text("Not 1. That is what arrived.")
+    expect(shown.words).to_contain_text("Which node sends next?")
+    expect(shown.root.locator("[data-press]:focus-visible")).to_have_count(0)  # a ring would look like a choice
     expect(shown.control("moves")).to_have_value("t=1")
     shown.control("example_name").select_option("a diamond")
     expect(shown.words).to_contain_text("Click the node that sends first")
@@ -423,7 +470,8 @@ def test_a_picture_waits_for_a_bet_and_compares_it(opened):
         expect(bet).to_contain_text(question)
         expect(demo.words).to_be_hidden()
         bet.get_by_role("button", name=chosen, exact=True).click()
-        expect(demo.words).to_be_visible()
+        expect(demo.words).to_be_visible(visible=call != "broadcast()")  # there the comparison has told it all
+        expect(demo.picture).to_be_visible()
         if call == "optimizer_paths()":
             expect(bet).to_have_text("You predicted Adam.")  # nothing is told before the end
             demo.press("End")

@@ -153,22 +153,22 @@ def test_what_a_node_receives_is_predicted_compared_and_kept(opened):
     explorer.root.get_by_label("What does a receive?").fill("two")
     opened.page.keyboard.press("Enter")
     expect(explorer.words).to_contain_text("two is not a number")
-    explorer.root.get_by_label("What does a receive?").fill("4")
+    explorer.root.get_by_label("What does a receive?").fill("2 * (1.5 + 2**-1)")
     opened.page.keyboard.press("Enter")
     expect(explorer.counter).to_have_text("Backward, step 4 of 6")
     reason = "the incoming gradient times the local slope is 1 \u00d7"
-    expect(explorer.words).to_contain_text(f"You predicted 2 for v1, and it receives 2: {reason} 2 = 2.")
-    expect(explorer.words).to_contain_text(f"You predicted 4 for a, but it receives 5: {reason} 5 = 5.")
+    expect(explorer.words).to_contain_text(f"You predicted 2 for v1, and that is right: {reason} 2 = 2.")
+    expect(explorer.words).to_contain_text(f"You predicted 2 * (1.5 + 2**-1) for a, but it receives 5: {reason} 5 = 5.")
     opened.page.keyboard.press("ArrowRight")  # Step has the focus
     expect(explorer.words.locator("input")).to_have_count(2)
     opened.page.keyboard.press("Enter")  # nothing entered: skipped
     expect(explorer.counter).to_have_text("Backward, step 5 of 6")
     expect(explorer.words).not_to_contain_text("You predicted")
     explorer.press("Back")
-    expect(explorer.words).to_contain_text("You predicted 4")
+    expect(explorer.words).to_contain_text("You predicted 2 * (1.5")
     opened.save()
     assert '"two"' not in (saved := (opened.root / "explorer.ipynb").read_text(encoding="utf-8"))
-    assert re.search(r'"predictions": \{\s*"4": \[\s*"2",\s*"4"\s*\]', saved)
+    assert re.search(r'"predictions": \{\s*"4": \[\s*"2",\s*"2 \* [^"]+"\s*\]', saved)
     explorer.press("Predict")
 
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.widgets.demo import COLORS, INK, Choice, Demo, Shown, Slider, Switch, axes, plotting, svg_of
+from mini_autograd.widgets.demo import COLORS, INK, Bet, Choice, Demo, Shown, Slider, Switch, axes, plotting, svg_of
 
 RATES = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 1.9, 2.1, 3.0, 3.9, 4.1)
 BATCHES = ("all", "64", "16", "8")
@@ -138,7 +138,18 @@ def show(problem: str, forget: bool, optimizer: str, batch: str, lr: float, spri
     if bound:
         words.append(energy_words(runs["never cleared"], lr, bound))
     title = f"{problem}, {optimizer}, learning rate {lr:g}, {'all points' if batch == 'all' else f'batches of {batch}'}"
-    return Shown(picture(runs, title, bound), tuple(words))
+    pair = runs["cleared"], train(problem, True, optimizer, batch, lr)
+    return Shown(picture(runs, title, bound), tuple(words), bet=bet(title, *pair))
+
+
+def bet(title: str, cleared: TrainingRun, never: TrainingRun) -> Bet:
+    """Where the loss ends if nobody clears the gradient."""
+    lost = not never.loss[-1] < TOO_LARGE
+    share = math.inf if lost else float(never.loss[-1] / cleared.loss[-1])
+    right = ENDS[0] if share < 0.95 else ENDS[1] if share > 1.05 else ENDS[2]
+    end = "lost" if lost else f"{never.loss[-1]:.2g}"
+    question = f"If nobody ever clears .grad, where does the loss end ({title})?"
+    return Bet(question, ENDS, right, f"the loss ends at {cleared.loss[-1]:.2g} cleared, and is {end} never cleared")
 
 
 def sentence(name: str, run: TrainingRun) -> str:
@@ -242,6 +253,7 @@ def scale(axis: Any, runs: dict[str, TrainingRun], label: str) -> None:
         axis.minorticks_off()
 
 
+ENDS = ("lower", "higher", "about the same")
 START: dict[str, Any] = {
     "forget": False, "problem": "network", "optimizer": "SGD", "batch": "all", "lr": 0.05, "spring": False,
 }  # fmt: skip
@@ -275,6 +287,8 @@ def demo() -> Demo:
     )
 
 
-def accumulation(**state: Any) -> Any:
-    """The demo: training with `.grad` cleared and never cleared. `state` sets its controls, such as `forget=True`."""
-    return demo().live(**state)
+def accumulation(predict: bool = False, **state: Any) -> Any:
+    """The demo: training with `.grad` cleared and never cleared. `state` sets its controls, such as `forget=True`;
+    `predict` asks first where the loss ends.
+    """
+    return demo().live(predict=predict, **state)

@@ -7,7 +7,6 @@ the reader's moves is worked out from these slopes: a node sends what has arrive
 from __future__ import annotations
 
 import functools
-import itertools
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -180,10 +179,9 @@ def show(example_name: str, moves: str) -> Shown:
     layout = layout_of(graph)
     bottom = layout.height + 14
     seen = played(graph, made[:-1]) if asked else play  # what is asked is not shown before it is answered
-    controls = [nodes(seen, layout, made, asked), buttons(play, made, asked, bottom)]
-    if asked:
-        controls.reverse()  # with the keyboard a reader comes to the answers first
-    parts = [*edges(seen, layout), *itertools.chain(*controls)]
+    boxes, choices = nodes(seen, layout, made, asked), buttons(play, made, asked, bottom)
+    # With the keyboard a reader comes to the answers first where there is a question.
+    parts = [*edges(seen, layout), *(choices + boxes if asked else boxes + choices)]
     label = f"A graph of {len(graph.nodes)} values. {' '.join(said)}"
     return Shown(picture(max(layout.width, 640), bottom + BUTTON + 6, parts, label, role="group"), tuple(said))
 

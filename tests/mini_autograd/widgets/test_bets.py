@@ -4,7 +4,9 @@ import numpy as np
 import pytest
 
 from mini_autograd.widgets import broadcast, nudge, step_size
+from mini_autograd.widgets.demos import accumulation as accumulating
 from mini_autograd.widgets.demos import broadcast as broadcasting
+from mini_autograd.widgets.demos import forward_or_reverse as modes
 from mini_autograd.widgets.demos import optimizer_paths as paths
 from mini_autograd.widgets.demos import step_size as stepping
 
@@ -49,3 +51,18 @@ def test_only_demos_with_a_question_can_ask_it():
     assert step_size().predict is False
     assert broadcast((3, 1), (4,), predict=True).predict is True
     assert nudge().predict is None
+
+
+def test_where_a_loss_ends_is_told_of_the_runs_themselves():
+    ends = {name: accumulating.demo().show(**state).bet.right for name, state in accumulating.demo().presets.items()}
+    assert (ends["The bug"], ends["Small batches"]) == ("lower", "higher")
+    assert set(ends.values()) <= set(accumulating.ENDS)
+
+
+def test_no_mode_wins_where_the_times_overlap(monkeypatch):
+    for taken, right in (((1.0, 2.0), "forward mode"), ((2.0, 1.0), "reverse mode"), ((1.0, 1.0), "no clear winner")):
+        seconds = iter(taken * modes.RUNS)
+        monkeypatch.setattr(modes, "timed", lambda compute, *given, left=seconds: (compute(*given), next(left)))
+        shown = modes.demo().show(inputs=4, outputs=2)
+        assert shown.bet.right == right
+        assert shown.steps[3] == "after 3 passes: forward mode has 3 of 4 columns, reverse mode 2 of 2 rows"

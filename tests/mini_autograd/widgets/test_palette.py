@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from mini_autograd.widgets.demo import COLORS
+from mini_autograd.widgets.sketch import TEXT_SHARE, words
 
 # What reaches a reader without one kind of cones, in linear RGB (Machado, Oliveira and Fernandes 2009, severity 1).
 SIMULATED = {
@@ -51,3 +52,23 @@ def test_every_color_stands_out_from_the_page(theme):
     for color in COLORS:
         low, high = sorted((brightness(color), page))
         assert high / low >= 3, color
+
+
+INK = {"light": "#1f1f1f", "dark": "#e0e0e0"}
+BOX = {"light": "#e9e9e9", "dark": "#343434"}
+
+
+@pytest.mark.parametrize("theme", INK)
+def test_texts_in_the_first_colors_can_be_read_on_a_box(theme):
+    """The colors that demos write in: mixed with ink, they have the contrast that small type needs."""
+    assert f"{COLORS[0]} {TEXT_SHARE}%, currentColor" in words(0, 0, "text", fill=COLORS[0])
+    for color in COLORS[:3]:
+        pairs = zip(shares_of(color), shares_of(INK[theme]), strict=True)
+        mixed = [TEXT_SHARE / 100 * one + (1 - TEXT_SHARE / 100) * ink for one, ink in pairs]
+        written = "#" + "".join(f"{round(255 * share):02x}" for share in mixed)
+        low, high = sorted((brightness(written), brightness(BOX[theme])))
+        assert high / low >= 4.5, color
+
+
+def shares_of(color):
+    return [int(color[at : at + 2], 16) / 255 for at in (1, 3, 5)]
