@@ -741,7 +741,7 @@ print(numerical_gradient(dead_neuron, np.array([0.5, 4.0, -3.0])))
 # *"A dead unit is dead forever."* **Predict:** in a network of two hidden layers with 16 units each, kill one unit by lowering its bias until it is off for every training example, then train. In which layer does it come back?
 
 # %% tags=["demo"] items="F29"
-predict("In which layer do dead units come back?", "neither", "only the first", "only the second", "both")
+predict("In which layer do dead units come back?", "none", "the first", "the second", "both")
 for layer, name in ((0, "first"), (2, "second")):
     revivals = [steps_until_revival(layer, unit) for unit in range(16)]
     back = [step for step in revivals if step is not None]

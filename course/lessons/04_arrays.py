@@ -368,7 +368,7 @@ MiniTensor.T = property(lambda a: a.transpose(0, 1))  # of a matrix
 # In lesson 02, `backward` began with the gradient 1. With arrays the output may have many entries. **Predict** what PyTorch says to the second call.
 
 # %% tags=["demo"] items="42"
-predict("What does PyTorch do in the second call?", "sum the entries", "return an array", "raise an error")
+predict("What does the second call do?", "sum the entries", "return an array", "raise an error")
 x = leaf([1.0, 2.0, 3.0])
 try_backward(x, (x * x).sum())
 try_backward(x, x * x)

@@ -223,7 +223,7 @@ for result in (y, z):
         "(if you have run start_lesson again, run your cell of exercise 1 again too)"
     )
     assert result.grad_fn is None, "recording was off, so the result must not have a grad_fn"
-assert (x * 3).grad_fn is not None, "recording is on again, and one input requires grad: this must be recorded"
+assert (x * 3).grad_fn is not None, "recording is on again, and x requires grad: record this"
 assert (MiniTensor([4.0]) * 2).grad_fn is None, "no input requires grad: nothing to record"
 assert x.requires_grad, "the switch must leave the input as it is"
 credit = check_gradients(
