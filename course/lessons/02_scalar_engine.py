@@ -1043,7 +1043,10 @@ assert c.grad == 3.0, f"the gradient of a node in between is added to its .grad 
 assert d.grad == 3.0, f"so is the gradient that `backward` was given: 3, not {d.grad}"
 d.backward(3.0)
 found = (a.grad, b.grad)
-assert found == (12.0, 6.0), f"a second call adds 6 and 3 once more: 12 and 6 in all, not {found}"
+assert found == (12.0, 6.0), (
+    f"a second call adds 6 and 3 once more: 12 and 6 in all, not {found}. A rule gets what has arrived "
+    "in its own call, not what .grad holds, and .grad is added to, not replaced"
+)
 print("all visible checks passed")
 ### BEGIN HIDDEN TESTS
 y.backward()

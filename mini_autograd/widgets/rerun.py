@@ -116,7 +116,7 @@ def _settable(graph: Graph, engine: Engine, gradient: Any) -> dict[str, float]:
     Empty where it does not: an operation is unknown here, or takes options that a graph does not tell.
     """
     found = [node for node in graph.nodes if node.kind == "leaf" and is_scalar(node.value)]
-    values = {node.name: float(node.value) for node in found if node.name != short(node.value)}  # type: ignore[arg-type]
+    values = {node.name: _as_written(float(node.value)) for node in found if node.name != short(node.value)}  # type: ignore[arg-type]
     if not values or len(graph.nodes) > EDITABLE:
         return {}
     try:
@@ -124,6 +124,13 @@ def _settable(graph: Graph, engine: Engine, gradient: Any) -> dict[str, float]:
             return values if _alike(graph, _with_values(graph, engine, values, gradient)) else {}
     except Exception:  # a student's engine may fail in any way; the picture then stays as it is
         return {}
+
+
+def _as_written(number: float) -> float:
+    """The shortest digits of a number that float32 holds: 0.9, where float64 reads 0.8999999761581421."""
+    with np.errstate(over="ignore"):
+        narrow = np.float32(number)
+    return float(str(narrow)) if float(narrow) == number else number
 
 
 def _with_values(graph: Graph, engine: Engine, values: Mapping[str, Value], gradient: Any) -> Graph:

@@ -52,6 +52,11 @@ def test_a_graph_with_another_number_is_what_the_engine_computes(engine):
     assert bench.numbers == {"a": 1.25, "b": -0.5}
 
 
+@pytest.mark.parametrize("engine", ENGINES)
+def test_a_number_of_float32_stands_there_as_it_was_written(engine):
+    assert bench_of(engine, a=0.9).numbers == {"a": 0.9, "b": -0.5}
+
+
 def test_a_student_s_mistake_stays_and_what_he_prints_is_not_repeated(capsys):
     inputs = {"a": Flipped(2.0), "b": Flipped(3.0)}
     output = inputs["a"] * inputs["b"] + inputs["a"]
