@@ -67,7 +67,13 @@ def asked_twice(at, **options):
 # **Predict** which of them get the second number.
 
 # %% tags=["demo"]
-predict("Who gets the second number?", "all", "both with an option", "retain_graph", "create_graph")
+predict(
+    "Which programs get the second number?",
+    "all three",
+    "the two with an option",
+    "only the one with retain_graph",
+    "only the one with create_graph",
+)
 for options in ({}, {"retain_graph": True}, {"create_graph": True}):
     print(f"{options!s:22s} {asked_twice(2.0, **options)}")
 
@@ -2165,9 +2171,11 @@ assert np.allclose(a.grad.data, [[0.6, 0.0]]) and np.allclose(b.grad.data, [-0.8
 assert none.grad is None and a.grad is held, "p.grad stays the same object: write into it"
 assert held._version == 1, f"one write is counted, as by mul_; you made {held._version}"
 assert abs(a.grad.data[0, 0] - 3 / (5 + 1e-6)) < 1e-12, "the factor is max_norm / (norm + 1e-6)"
-clip_grad_norm_((p for p in parameters), 10.0)
+clip_grad_norm_(parameters, 10.0)
 assert np.allclose(b.grad.data, [-0.8]), "a short gradient is not made longer"
-assert held._version == 2, "a short gradient is multiplied by 1. parameters may be a generator"
+assert held._version == 2, "a short gradient is multiplied by 1, in one counted write too"
+clip_grad_norm_((p for p in parameters), 10.0)
+assert held._version == 3, "parameters may be a generator, which can be gone through only once"
 assert clip_grad_norm_([none], 1.0).item() == 0.0, "no gradients: the norm is 0"
 single = with_gradients([3.0, -4.0, 12.0])[0]
 assert clip_grad_norm_(single, 100.0, norm_type=math.inf).item() == 12.0, "the largest size"
@@ -2465,8 +2473,8 @@ def try_curvature(array, dim, seed):
     raised = np.exp(array - np.max(array, axis=dim, keepdims=True))
     s = raised / raised.sum(axis=dim, keepdims=True)
     right = s * (v - (s * v).sum(axis=dim, keepdims=True)) * np.expand_dims(cotangent, dim)
-    value, top = a.logsumexp(dim=dim).data, array.max(axis=dim)
-    assert np.allclose(value, top + np.log(raised.sum(axis=dim))), f"the value is not {value}"
+    value, wanted = a.logsumexp(dim=dim).data, array.max(axis=dim) + np.log(raised.sum(axis=dim))
+    assert np.allclose(value, wanted), f"the value should be {wanted}, not {value}"
     found = hvp(lambda a: (a.logsumexp(dim=dim) * cotangent).sum(), a, v).data
     assert np.allclose(found, right), f"the second derivatives should give\n{right}\nnot\n{found}"
 

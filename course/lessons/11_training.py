@@ -927,7 +927,7 @@ def reason_for_result(found, rows, weight, bias, eps):
         if np.allclose(found, centered / deviation * weight + bias):
             return f" ({reason})"
     overall = (rows - rows.mean()) / np.sqrt(rows.var() + eps)
-    return " (each column has its own)" * np.allclose(found, overall * weight + bias)
+    return " (mean and variance are over all entries)" * np.allclose(found, overall * weight + bias)
 
 
 def reason_for_gradient(found, inner, normal, deviation):
@@ -1606,7 +1606,7 @@ def reason_for_step(found, x, error, size):
     """By what the loss of each part was multiplied, if that explains the gradient."""
     pieces = [slice(begin, begin + size) for begin in range(0, len(x), size)]
     gradients = [2 * x[piece].T @ error[piece] / len(x[piece]) for piece in pieces]
-    factors = {"nothing": 1, "1 / parts": 1 / len(pieces), "size / rows": size / len(x)}
+    factors = {"1": 1, "1 / parts": 1 / len(pieces), "size / rows": size / len(x)}
     for word, factor in factors.items():
         if np.allclose(found, factor * sum(gradients)):
             return f": each loss seems to be multiplied by {word}"

@@ -356,6 +356,7 @@ class TestLesson(LessonTests):
     planted = PLANTED
     test_cells = 5
     examples = 20
+    visible = True
 
 
 @pytest.fixture(params=["", *styles(LESSON)], ids=lambda style: style or "solution")

@@ -207,6 +207,13 @@ PLANTED = [
         "    if False:\n",
         ("test_repair_one",),
     ),
+    Planted(
+        "an infinite input is no alarm",
+        "",
+        "if not np.isfinite(as_tensor(x).data).all():",
+        "if np.isnan(as_tensor(x).data).any():",
+        ("test_outputs",),
+    ),
     Planted("the root sees the zero", "", "where(some, squares, 1.0)", "squares", ("test_repair_one",)),
     Planted("a small number under the root", "", "where(some, squares, 1.0)", "squares + 1e-6", ("test_repair_one",)),
     Planted("a tiny number under the root", "", "where(some, squares, 1.0)", "squares + 1e-12", ("test_repair_one",)),
@@ -222,6 +229,13 @@ PLANTED = [
         "",
         "        return last(x)\n",
         "        return last(x).tanh()\n",
+        ("test_repair_two",),
+    ),
+    Planted(
+        "validation looks at the training batches",
+        "",
+        "evaluate(model, validation, loss_function)",
+        "evaluate(model, loader, loss_function)",
         ("test_repair_two",),
     ),
     Planted(
