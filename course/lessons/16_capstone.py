@@ -855,8 +855,8 @@ def try_heads(width, heads, rows, length, seed):
         raised = np.exp(scores) * np.tril(np.ones((length, length)))
         weights = raised / raised.sum(axis=-1, keepdims=True)
         assert np.allclose(pattern[:, head], weights), (
-            f"{heads} heads: the pattern of head {head} is wrong. "
-            + ("Has it its own columns?" if heads > 1 else "Are the first columns the queries?")
+            f"heads={heads}: the pattern of head {head} is wrong. "
+            + ("Does each head get its columns?" if heads > 1 else "Do the queries come first?")
         )
         parts.append(weights @ v[..., own])
     joined = np.concatenate(parts, axis=-1)
