@@ -179,7 +179,7 @@ compare(overwriting, lambda a, b: (a * b).exp(), 0.6, -0.4)
 # %% [markdown]
 # ### Exercise 1: two small pieces of evidence
 #
-# Write the smallest expressions of one number `a` on which `overwriting` and `pushing_again` give a wrong gradient. One operation is enough for the first, two for the second. An expression that shows the bug with up to six operations earns half the points. (If your `subtract` uses a sum and a minus sign, a difference counts as two.)
+# Write the smallest expressions of one number `a` on which `overwriting` and `pushing_again` give a wrong gradient. One operation is enough for the first, two for the second. An expression that shows the bug with up to six operations earns half the points. (If your `subtract` or `divide` is made of two operations, such as a sum and a minus sign, it counts as two.)
 #
 # Try yours in a new cell, for example with `compare(overwriting, breaks_overwriting, 2.0)`.
 
