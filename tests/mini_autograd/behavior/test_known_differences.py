@@ -47,6 +47,17 @@ SCRIPTS: dict[str, tuple[str, Any, Any]] = {
         0.0,
         "RuntimeError",
     ),
+    "running means that are changed before the backward pass": (
+        "k = lib.ones(3); y = F.batch_norm(X, k * 0, k, training=False); k.zero_(); y.sum().backward(); "
+        "round(X.grad.sum().item(), 3)",
+        6.0,
+        "RuntimeError",
+    ),
+    "the target of an absolute difference that is changed": (
+        "k = lib.zeros(2, 3); y = F.l1_loss(X, k); k.add_(1); y.backward(); round(X.grad.abs().sum().item(), 3)",
+        "RuntimeError",
+        1.0,
+    ),
     "hooks for what is saved see no indices": (
         "n = []; c = lib.autograd.graph.saved_tensors_hooks(lambda t: n.append(t.dtype), lambda t: t); "
         "c.__enter__(); y = X[[0, 1]]; c.__exit__(None, None, None); len(n)",
