@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.widgets.demo import COLORS, Demo, Shown, Slider
-from mini_autograd.widgets.sketch import PAPER, SMALL, picture, segment, words
+from mini_autograd.widgets.sketch import PAPER, picture, segment, words
 
 UNITS = 6
 INPUTS = np.linspace(-3.0, 3.0, 61)
@@ -173,7 +173,7 @@ def circle(x: float, y: float, value: float, grad: float, dead: bool) -> str:
         f'<circle cx="{x}" cy="{y}" r="20" fill="{PAPER}"/>',
         f'<circle cx="{x}" cy="{y}" r="20" fill="{COLORS[1]}" fill-opacity="{0.28 if grad else 0}" '
         f'stroke="{stroke}" stroke-width="1.8"{dashes}>{title}</circle>',
-        words(x, y + 5, f"{value + 0.0:z.2f}", size=SMALL, anchor="middle"),
+        words(x, y + 5, f"{value + 0.0:z.2f}", size=15, anchor="middle"),
     ]
     if dead:
         parts.append(segment(x - 14, y - 14, x + 14, y + 14, width=2.2))
