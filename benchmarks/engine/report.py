@@ -22,6 +22,11 @@ COST_OF_A_SMALL_MATRIX = """a third is NumPy's arithmetic, as by hand; the rest 
 walking back, 2 microseconds an operation as with scalars"""
 COST_OF_A_LARGE_CHAIN = """both wait for memory: on an Intel machine a product of 1e6 numbers takes NumPy and PyTorch
 0.42 ms alike, and NumPy's exp and log take 1.7 times as long; only fewer ways through memory help, as `compile` does"""
+COST_OF_NEW_MEMORY = """the system gives new pages for each result of 4 MB, as freed memory goes back to it; the column
+"keeping memory" shows the same without"""
+COST_OF_GELU = """some 45 passes through a block in cache, where PyTorch makes two; three fifths of them are in the backward
+pass, which computes Phi again to keep no memory for it"""
+COST_OF_SILU = """13 passes, two of them exp, where PyTorch makes two"""
 COST_OF_A_PERCEPTRON = """of 1,770 microseconds on an AMD machine 1,490 are matrix products, 80 are other arithmetic,
 as in the step by hand, and 200 are Python frames, which take 120 without products between them; OpenBLAS takes 1.26
 times as long as PyTorch's MKL for the products on an Intel machine; on AMD the two vary"""
@@ -59,7 +64,7 @@ TARGETS = (
     Row("W3", "the same, compiled", 0.45, None, 1.0, competitor="fast way"),
     Row("W3", "memory", 0.7, 0.55, measure="memory"),
     Row("W3", "memory, compiled", 0.7, 0.55, measure="memory", competitor="fast way"),
-    Row("W3b", "10 multiplications and subtractions on 1e6", 1.0, 0.8, 1.6),
+    Row("W3b", "10 multiplications and subtractions on 1e6", 1.0, 0.8, 1.6, cost=COST_OF_NEW_MEMORY),
     Row("W3b", "the same, compiled", 1.0, 0.8, 1.6, competitor="fast way"),
     Row("W4 SGD", "a step of an MLP, SGD", 0.80, None, 1.0, cost=COST_OF_A_PERCEPTRON),
     Row("W4 Adam", "a step of an MLP, Adam", 0.80, None, 1.0, cost=COST_OF_A_PERCEPTRON),
@@ -75,8 +80,8 @@ TARGETS = (
     Row("W9", "time", None, None),
     Row("W9 1e6", "chain of 1e6, microseconds per operation", None, None, measure="microseconds"),
     Row("op sum", "x.sum().backward() on three numbers", 1.0, None),
-    Row("op gelu", "exact GELU, 256x512", 2.0, 1.0),
-    Row("op silu", "SiLU, 256x512", 2.0, 1.0),
+    Row("op gelu", "exact GELU, 256x512", 2.0, 1.0, cost=COST_OF_GELU),
+    Row("op silu", "SiLU, 256x512", 2.0, 1.0, cost=COST_OF_SILU),
     Row("op softmax", "softmax, 256x512", 2.0, 1.0),
     Row("op cumsum", "cumsum, 256x512", 2.0, 1.0),
     Row("op embedding", "8,192 rows of an embedding of 10,000x64", 2.0, 1.0),
