@@ -24,8 +24,8 @@ COST_OF_A_LARGE_CHAIN = """both wait for memory: on an Intel machine a product o
 0.42 ms alike, and NumPy's exp and log take 1.7 times as long; only fewer ways through memory help, as `compile` does"""
 COST_OF_NEW_MEMORY = """the system gives new pages for each result of 4 MB, as freed memory goes back to it; the column
 "keeping memory" shows the same without"""
-COST_OF_GELU = """some 45 passes through a block in cache, where PyTorch makes two; three fifths of them are in the backward
-pass, which computes Phi again to keep no memory for it"""
+COST_OF_GELU = """some 45 passes through a block in cache, where PyTorch makes two; three fifths of them are in the
+backward pass, which computes Phi again to keep no memory for it"""
 COST_OF_SILU = """13 passes, two of them exp, where PyTorch makes two"""
 COST_OF_A_PERCEPTRON = """of 1,770 microseconds on an AMD machine 1,490 are matrix products, 80 are other arithmetic,
 as in the step by hand, and 200 are Python frames, which take 120 without products between them; OpenBLAS takes 1.26
