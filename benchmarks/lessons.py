@@ -234,7 +234,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description="Count and run the lessons.")
     parser.add_argument("lessons", nargs="*", help="such as 02; all by default")
     parser.add_argument("--quick", action="store_true", help="only count, run nothing")
-    parser.add_argument("--mutants", action="store_true", help="also try the mutants of the solutions (five minutes more)")
+    parser.add_argument("--mutants", action="store_true", help="also try mutants of the solutions (five minutes more)")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, help="lessons at a time")
     parser.add_argument("--json", type=Path, help="write the figures to a file as well")
     arguments = parser.parse_args()
