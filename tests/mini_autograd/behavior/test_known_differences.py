@@ -145,6 +145,57 @@ def test_a_shape_of_the_base_is_lost_to_its_views() -> None:
         program(ma)
 
 
+def test_a_mask_of_attention_that_was_changed_raises_here() -> None:
+    def program(lib: Any) -> bool:
+        query = lib.ones(1, 2, 3, requires_grad=True)
+        mask = lib.zeros(2, 2)
+        result = lib.nn.functional.scaled_dot_product_attention(query, query, query, attn_mask=mask)
+        mask.add_(1)
+        result.sum().backward()
+        return query.grad is not None
+
+    assert program(torch)
+    with pytest.raises(RuntimeError, match="modified by an inplace operation"):
+        program(ma)
+
+
+def test_gradcheck_names_a_number_of_outputs_that_changes() -> None:
+    def check(lib: Any) -> bool:
+        calls: list[int] = []
+
+        def function(x: Any) -> Any:
+            calls.append(1)
+            return (x, x * 2) if len(calls) % 2 else (x,)
+
+        return lib.autograd.gradcheck(function, (lib.ones(2, dtype=lib.float64, requires_grad=True),))
+
+    with pytest.raises(IndexError):
+        check(torch)
+    with pytest.raises(AssertionError, match="as many outputs"):
+        check(ma)
+
+
+def test_a_jvp_that_returns_nothing_gives_no_tangent_here() -> None:
+    def tangent(lib: Any) -> Any:
+        class Double(lib.autograd.Function):
+            @staticmethod
+            def forward(ctx: Any, x: Any) -> Any:
+                return x * 2
+
+            @staticmethod
+            def jvp(ctx: Any, tangent: Any) -> Any:
+                return None
+
+        forward_ad = lib.autograd.forward_ad
+        with forward_ad.dual_level():
+            dual = forward_ad.make_dual(lib.ones(2), lib.ones(2))
+            return forward_ad.unpack_dual(Double.apply(dual)).tangent
+
+    with pytest.raises(RuntimeError, match="INTERNAL ASSERT FAILED"):
+        tangent(torch)
+    assert tangent(ma) is None
+
+
 def test_the_table_of_differences_names_tests_that_are_there() -> None:
     table = Path("docs/conformance.md").read_text()
     tests = {file.name: file.read_text() for file in Path(__file__).parent.glob("test_*.py")}
