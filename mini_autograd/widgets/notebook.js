@@ -22,6 +22,7 @@ function initialize({ model }) {
     if (phase === "started" && full) keep(full, context);
   };
   const showIfMissing = () => {
+    if (context.isDisposed) return; // the notebook was closed meanwhile
     const [outputs, at] = placeOf(model.get("own_id"), context);
     const failed = [...document.querySelectorAll(".jupyter-widgets")].some((node) => node.textContent.includes(GIVEN_UP));
     if (failed && at >= 0 && Object.keys(full?.views ?? {}).length === 0) outputs.set(at, outputs.get(at).toJSON());

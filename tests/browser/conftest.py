@@ -1,9 +1,9 @@
 """A real JupyterLab in a real Chromium, for every test in this folder.
 
-`lab` starts one server and one browser per session on a temporary folder and gives each test a fresh page; it notes
-console errors and requests to other hosts. All pages share the browser's profile, as a reader's do: what JupyterLab
-consists of is then fetched and compiled once, which takes more time than many tests. Without a Chromium the tests are
-skipped, naming the command to install one.
+One server on a temporary folder and one browser serve the whole session. `lab` opens one notebook after the other in
+one page, as a reader does, for to load JupyterLab takes more time than many tests; it notes console errors and requests
+to other hosts. All pages share the browser's profile. Without a Chromium the tests are skipped, naming the command to
+install one.
 """
 
 import json
@@ -39,6 +39,16 @@ window.setTimeout = (done, time, ...more) =>
     wait(done, time === 100 && new Error().stack.includes("get_model") ? 2100 : time, ...more);
 """
 
+# Close all that is open, without a question whether to save it, and open a notebook.
+INSTEAD = """async name => {
+    for (const widget of [...window.jupyterapp.shell.widgets('main')]) {
+        if (widget.context) widget.context.model.dirty = false;
+        widget.close();
+    }
+    await window.jupyterapp.commands.execute('docmanager:open', {path: name});
+}"""
+VIEWPORT = {"width": 1400, "height": 1000}
+
 
 class Lab:
     """The page of one test, and what it needs to drive JupyterLab through JupyterLab's own commands."""
@@ -48,9 +58,14 @@ class Lab:
         self.console_errors: list[str] = []
         self.external_requests: list[str] = []
         page.set_default_timeout(PATIENCE)
-        page.on("console", self._note_console)
-        page.on("pageerror", lambda error: self.console_errors.append(str(error)))
-        page.on("request", self._note_request)
+        page.set_viewport_size(VIEWPORT)
+        self._listeners = {
+            "console": self._note_console,
+            "pageerror": lambda error: self.console_errors.append(str(error)),
+            "request": self._note_request,
+        }
+        for event, listener in self._listeners.items():
+            page.on(event, listener)
 
     def write_notebook(self, name: str, cells: list[str | nbformat.NotebookNode]) -> Path:
         """A notebook in the served folder with the given cells; a text is the source of a code cell."""
@@ -68,8 +83,12 @@ class Lab:
         if path.is_absolute() and not path.is_relative_to(self.root):
             path = Path(shutil.copy(path, self.root / path.name))
         name = path.relative_to(self.root).as_posix() if path.is_absolute() else path.as_posix()
-        workspace = uuid.uuid4().hex
-        self.page.goto(f"{self.url}/lab/workspaces/{workspace}/tree/{name}?token={self.token}&reset")
+        if self.page.evaluate("() => window.jupyterapp && location.pathname.startsWith('/lab')"):
+            shut_down_kernels(self.url, self.token)
+            self.page.evaluate(INSTEAD, name)
+        else:
+            workspace = uuid.uuid4().hex
+            self.page.goto(f"{self.url}/lab/workspaces/{workspace}/tree/{name}?token={self.token}&reset")
         self.wait_open()
 
     def wait_open(self) -> None:
@@ -87,6 +106,12 @@ class Lab:
         self.save()
         self.page.reload()
         self.wait_open()
+
+    def end(self) -> None:
+        """Shut the kernels down, and listen no more to a page that another test may use."""
+        shut_down_kernels(self.url, self.token)
+        for event, listener in self._listeners.items():
+            self.page.remove_listener(event, listener)
 
     def leave(self) -> None:
         """Close the notebook and shut its kernel down."""
@@ -165,7 +190,7 @@ def browser(folder: Path) -> Iterator:
     playwright.expect.set_options(timeout=PATIENCE)
     with playwright.sync_playwright() as driver:
         profile = driver.chromium.launch_persistent_context(
-            folder, executable_path=path, args=ARGUMENTS, timeout=PATIENCE, viewport={"width": 1400, "height": 1000}
+            folder, executable_path=path, args=ARGUMENTS, timeout=PATIENCE, viewport=VIEWPORT
         )
         yield profile
         profile.close()
@@ -202,6 +227,7 @@ def serving(home: Path) -> Iterator[tuple[Path, str, str]]:
     environment = {
         **os.environ,
         "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+        "PYTHONPATH": str(Path(__file__).parents[2]),  # of forked_kernels.py
         "JUPYTER_CONFIG_DIR": str(home / "config"),
         "JUPYTER_DATA_DIR": str(home / "data"),
         "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
@@ -213,6 +239,7 @@ def serving(home: Path) -> Iterator[tuple[Path, str, str]]:
         "--LabApp.expose_app_in_browser=True", "--JupyterNotebookApp.expose_app_in_browser=True",
         "--LabApp.extension_manager=readonly", "--LabApp.news_url=None",
         f"--LabApp.user_settings_dir={settings}", f"--LabApp.workspaces_dir={home / 'workspaces'}",
+        "--AsyncMappingKernelManager.kernel_manager_class=tests.browser.forked_kernels.ForkedKernelManager",
     ]  # fmt: skip
     url = f"http://127.0.0.1:{port}"
     log = (home / "server.log").open("w")
@@ -229,16 +256,26 @@ def serving(home: Path) -> Iterator[tuple[Path, str, str]]:
         log.close()
 
 
+@pytest.fixture(scope="session")
+def reader_page(chromium) -> Iterator:
+    """The page of all tests that need none of their own."""
+    page = chromium.new_page()
+    yield page
+    page.close()
+
+
 @pytest.fixture
-def lab(chromium, lab_server) -> Iterator[Lab]:
-    """A fresh page on the session's JupyterLab."""
-    with fresh_page(chromium, lab_server) as page:
-        yield page
+def lab(reader_page, lab_server) -> Iterator[Lab]:
+    """The session's JupyterLab, in a page that other tests have used before."""
+    lab = Lab(reader_page, *lab_server)
+    yield lab
+    lab.end()
 
 
 @pytest.fixture(scope="module")
 def module_lab(chromium, lab_server) -> Iterator[Lab]:
-    """A page for all tests of a file, which open one notebook once and then each use what it needs in it."""
+    """A page for all tests of a file: they open one notebook once and then each use what they need in it, or they
+    change the page for good."""
     with fresh_page(chromium, lab_server) as page:
         yield page
 
@@ -248,8 +285,9 @@ def fresh_page(chromium, lab_server) -> Iterator[Lab]:
     """A page of its own; the kernels are shut down afterwards."""
     root, url, token = lab_server
     page = chromium.new_page()
-    yield Lab(page, root, url, token)
-    shut_down_kernels(url, token)
+    lab = Lab(page, root, url, token)
+    yield lab
+    lab.end()
     page.close()
 
 

@@ -141,9 +141,11 @@ def test_cards_are_readable_in_both_themes(lab, tmp_path):
             assert card["height"] > 40
 
 
-def test_what_is_not_accessible_would_be_found(lab):
-    lab.page.set_content('<main class="some"><button></button></main>')
-    assert [rule for rule, _ in violations(lab.page, ".some")] == ["button-name"]
+def test_what_is_not_accessible_would_be_found(chromium):
+    page = chromium.new_page()
+    page.set_content('<main class="some"><button></button></main>')
+    assert [rule for rule, _ in violations(page, ".some")] == ["button-name"]
+    page.close()
 
 
 def test_a_failing_card_opens_the_graph_at_the_wrong_edge(lab):

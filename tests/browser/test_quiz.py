@@ -69,7 +69,8 @@ SOURCE = "window.jupyterapp.shell.currentWidget.content.model.cells.get(at).shar
 
 
 @pytest.fixture
-def quiz(lab):
+def quiz(module_lab):
+    lab = module_lab
     released = release_notebook(assemble(TEXT))
     check = next(i for i, cell in enumerate(released.cells) if grade_id(cell) == "quiz_02")
     cells = [new_code_cell(SETUP), *released.cells[check - 2 : check + 1], new_markdown_cell("# After"), "progress()"]
