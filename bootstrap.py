@@ -29,6 +29,7 @@ LOCK = ROOT / "requirements.lock"
 EXPORT = ROOT / "mini_autograd" / "widgets" / "jupyter_nbconvert_config.json"
 
 # There is a test or a lesson for each processor; libraries that start threads beside them only make these wait.
+LESS_URGENT = 10  # niceness
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
 TEST_WORKERS = os.environ.get("TEST_WORKERS", "2")
 LINT = [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"], ["lint-imports", "--no-logo"]]
@@ -221,23 +222,30 @@ def start(command: list[str]) -> int:
 
 
 def steps(*lists: list[list[str]]) -> int:
-    """Run these lists of commands beside each other, each until one of it fails. Returns 1 if any has failed."""
+    """Run these lists of commands beside each other, each until one of it fails. Returns 1 if any has failed.
+
+    The last list, which is of the tests, goes first where processors are short: tests wait a lot, for a browser or for
+    a limit of time, and the others compute meanwhile.
+    """
     with ThreadPoolExecutor(len(lists)) as threads:
-        return int(not all(threads.map(_in_order, lists)))
+        return int(not all(threads.map(_in_order, lists, [LESS_URGENT] * (len(lists) - 1) + [0])))
 
 
-def _in_order(commands: list[list[str]]) -> bool:
+def _in_order(commands: list[list[str]], niceness: int) -> bool:
     variables = environment() | (ONE_THREAD if commands is not LINT else {})
     for command in commands:
-        if subprocess.run(program(command), cwd=ROOT, env=variables).returncode != 0:
+        process = subprocess.Popen(program(command), cwd=ROOT, env=variables)
+        if niceness and hasattr(os, "setpriority"):
+            os.setpriority(os.PRIO_PROCESS, process.pid, niceness)
+        if process.wait() != 0:
             print(f"Failed: {' '.join(command)}", flush=True)
             return False
     return True
 
 
 def test(arguments: list[str]) -> int:
-    """Everything that CI checks. The tests begin with those that mostly wait, for a browser or for a limit of time, and
-    so go beside the gates of the lessons: solutions pass, stubs and zeros earn nothing.
+    """Everything that CI checks: style, types, tests, and the gates of the lessons, such as that solutions pass, and
+    stubs and zeros earn nothing.
     """
     install_system_packages(["bubblewrap", "chromium"])
     return steps(LINT, [["autograder", "build"], ["autograder", "audit"]], [[*UNIT, *arguments]])

@@ -258,18 +258,23 @@ def optional_of(engine: SealedEngine) -> list[str]:
     return [part.cell for part in engine.cells if part.lesson == engine.after and part.checks]
 
 
-@pytest.mark.parametrize("lesson", [lesson for lesson in LESSONS if optional_of(engine_of(lesson))])
-def test_the_own_engine_goes_on_without_the_optional_exercises(
-    lesson: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_the_own_engine_goes_on_without_the_optional_exercises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What stands in *Further* may write something of the core anew; the core must not need it."""
+    lessons = [lesson for lesson in LESSONS if optional_of(engine_of(lesson))]
+    assert len(lessons) > 3
+    for lesson in lessons:
+        (tmp_path / lesson).mkdir()
+        goes_on_without_them(lesson, tmp_path / lesson, monkeypatch)
+
+
+def goes_on_without_them(lesson: str, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     text, engine = text_of(lesson), engine_of(lesson)
     notebook = variants.solved_release(assemble(text))
     stubs = {grade_id(cell): cell.source for cell in variants.stubbed(assemble(text)).cells}
     for cell in notebook.cells:
         cell.source = stubs[grade_id(cell)] if grade_id(cell) in optional_of(engine) else cell.source
         cell.source = "".join(line for line in cell.source.splitlines(True) if "SOLUTION" not in line)
-    path, here = tmp_path / text.stem / f"{text.stem}.ipynb", tmp_path / "next"
+    path, here = folder / text.stem / f"{text.stem}.ipynb", folder / "next"
     path.parent.mkdir()
     here.mkdir()
     path.write_text(notebook_text(notebook), encoding="utf-8")

@@ -85,16 +85,16 @@ def run(arguments: argparse.Namespace) -> int:
 def audits(
     texts: Sequence[Path], course: Path, workers: int, passed: PassedGates | None = None
 ) -> Iterator[list[Finding]]:
-    """The findings of each lesson, in order. The two parts of lessons are audited side by side, first those that take
-    longer, so that no worker is left alone with one of them at the end.
+    """The findings of each lesson, in order. What runs in a kernel comes first, for the website waits for these runs;
+    of each part the longest lessons, so that no worker is left alone with one of them at the end.
     """
     if workers < 2:
         yield from (audit(text, course, passed=passed) for text in texts)
         return
     with ProcessPoolExecutor(min(workers, 2 * len(texts)), mp_context=get_context("spawn")) as pool:
         longest_first = sorted(texts, key=lambda text: text.stat().st_size, reverse=True)
-        judged = {text: pool.submit(audit, text, course, "judged", passed) for text in longest_first}
         ran = {text: pool.submit(audit, text, course, "run", passed) for text in longest_first}
+        judged = {text: pool.submit(audit, text, course, "judged", passed) for text in longest_first}
         for text in texts:
             build, *others = ran[text].result()
             yield [build, *others, *judged[text].result()[1:]]
