@@ -66,7 +66,7 @@ def test_a_hostile_notebook_earns_what_its_answers_are_worth(name, tmp_path, mon
     judged = notebook(*cells)
     warm = warm_process()
     before = started()  # tests of other parts may have left a process of theirs
-    verdict = judge_notebook(judged, limits=replace(LIMITS, cell_seconds=1) if name in ENDLESS else LIMITS)
+    verdict = judge_notebook(judged, limits=replace(LIMITS, cell_seconds=0.5) if name in ENDLESS else LIMITS)
     assert [cell.points for cell in verdict.cells] == deserved, [cell.message for cell in verdict.cells]
     assert stock_points(judged) == deserved
     assert not lasting(before)

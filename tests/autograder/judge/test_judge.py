@@ -24,7 +24,7 @@ from tests.autograder.judge.notebooks import cell, notebook, stock_points
 
 pytestmark = pytest.mark.sandbox
 
-QUICK = Limits(cell_seconds=3, query_seconds=1, grace_seconds=1)
+QUICK = Limits(cell_seconds=1.5, query_seconds=1, grace_seconds=1)
 HIDDEN_TEST = """# test
 assert add(1, 2) == 3
 ### BEGIN HIDDEN TESTS
