@@ -903,7 +903,7 @@ for text, compute in {"x**2": lambda x: x**2, "x.exp()": lambda x: x.exp()}.item
 #
 # There are two fixes. **Compute out of place**: `x = x + 1` makes a new tensor, and what was saved stays. Or give the node a copy: `x.clone()**2`.
 
-# %% items="114"
+# %% tags=["demo"] items="114"
 x = MiniTensor([2.0, 5.0], requires_grad=True)
 repairs = {
     "h**2, then h.add_(1)": lambda h: (h**2, h.add_(1)),
