@@ -10,14 +10,17 @@ import fcntl
 import os
 import shutil
 import tempfile
+import time
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TextIO
 
 from autograder.grading.errors import CourseError
 from autograder.grading.submission.result import Result
 
 FOLDER = ".autograder"
+PATIENCE = 2.0  # seconds
 RESULT, FILES = "result.json", "files"
 
 
@@ -44,10 +47,8 @@ class Spool:
         """Only one run of an assignment at a time; what a killed one has left half done is removed."""
         self.root.mkdir(parents=True, exist_ok=True)
         with open(self.root / "lock", "w") as file:
-            try:
-                fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            except OSError as error:
-                raise CourseError(f"Another run is grading {self.root.name!r}; wait until it has ended.") from error
+            if not _locked(file):
+                raise CourseError(f"Another run is grading {self.root.name!r}; wait until it has ended.")
             shutil.rmtree(self.work, ignore_errors=True)
             self.work.mkdir(exist_ok=True)
             self.done.mkdir(exist_ok=True)
@@ -95,3 +96,17 @@ class Spool:
 
     def remove(self, student: str) -> None:
         shutil.rmtree(self.done / student, ignore_errors=True)
+
+
+def _locked(file: TextIO) -> bool:
+    """Whether the lock is ours. A process that a killed run was just starting holds its lock for a moment more, until
+    it has become another program; so it is tried for a while.
+    """
+    deadline = time.monotonic() + PATIENCE
+    while True:
+        with contextlib.suppress(BlockingIOError):
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            return True
+        if time.monotonic() > deadline:
+            return False
+        time.sleep(0.05)

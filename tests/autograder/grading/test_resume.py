@@ -7,6 +7,7 @@ import os
 import random
 import signal
 import sqlite3
+import threading
 import time
 from pathlib import Path
 from typing import Any
@@ -228,6 +229,17 @@ def test_a_second_run_of_the_same_lesson_is_refused(small_course: Any) -> None:
     small_course.submit("ann", small_course.answered())
     with Spool.of(small_course.root, ASSIGNMENT).held(), pytest.raises(CourseError, match="Another run"):
         grade_all(small_course)
+
+
+def test_a_lock_that_is_held_for_a_moment_more_is_waited_for(small_course: Any) -> None:
+    """By a process that a killed run was starting."""
+    small_course.submit("ann", small_course.answered())
+    held = Spool.of(small_course.root, ASSIGNMENT).held()
+    held.__enter__()
+    end = threading.Timer(0.5, held.__exit__, (None, None, None))
+    end.start()
+    assert grade_all(small_course)["ann"].points == 5
+    end.join()
 
 
 def test_a_failure_is_recorded_with_its_reason_and_replaced_later(small_course: Any) -> None:
