@@ -5,7 +5,8 @@ set -eu
 cd "$(dirname "$0")/.."
 export DEBIAN_FRONTEND=noninteractive
 packages="python3 python3-venv git make bubblewrap"
-if [ "${1:-}" = hub ]; then
+# A Node.js that is there may come from elsewhere, and Debian's npm conflicts with it.
+if [ "${1:-}" = hub ] && ! command -v npm > /dev/null; then
     packages="$packages nodejs npm"
 fi
 apt-get update -qq
