@@ -29,8 +29,8 @@ LOCK = ROOT / "requirements.lock"
 EXPORT = ROOT / "mini_autograd" / "widgets" / "jupyter_nbconvert_config.json"
 
 # There is a test or a lesson for each processor; libraries that start threads beside them only make these wait.
-LESS_URGENT = 10  # niceness
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+LESS_URGENT = 10  # niceness
 TEST_WORKERS = os.environ.get("TEST_WORKERS", "2")
 LINT = [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"], ["lint-imports", "--no-logo"]]
 # Tests of one file share a server or a sandbox, so they stay together. tests/conftest.py orders the files.

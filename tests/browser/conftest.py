@@ -1,9 +1,9 @@
 """A real JupyterLab in a real Chromium, for every test in this folder.
 
 One server on a temporary folder and one browser serve the whole session. `lab` opens one notebook after the other in
-one page, as a reader does, for to load JupyterLab takes more time than many tests; it notes console errors and requests
-to other hosts. All pages share the browser's profile. Without a Chromium the tests are skipped, naming the command to
-install one.
+one page, as a reader does, because loading JupyterLab takes longer than many tests. It notes console errors and
+requests to other hosts. All pages share the browser's profile. Without a Chromium the tests are skipped, naming the
+command to install one.
 """
 
 import json

@@ -20,7 +20,7 @@ from autograder.grading.errors import CourseError
 from autograder.grading.submission.result import Result
 
 FOLDER = ".autograder"
-PATIENCE = 2.0  # seconds
+PATIENCE = 2.0  # seconds, with a lock that another process holds
 RESULT, FILES = "result.json", "files"
 
 
@@ -100,13 +100,17 @@ class Spool:
 
 def _locked(file: TextIO) -> bool:
     """Whether the lock is ours. A process that a killed run was just starting holds its lock for a moment more, until
-    it has become another program; so it is tried for a while.
+    it has become another program; so it is tried for a while. Raises CourseError where files cannot be locked.
     """
     deadline = time.monotonic() + PATIENCE
     while True:
-        with contextlib.suppress(BlockingIOError):
+        try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
             return True
-        if time.monotonic() > deadline:
-            return False
+        except BlockingIOError:
+            if time.monotonic() > deadline:
+                return False
+        except OSError as error:
+            said = f"{file.name} cannot be locked ({error.strerror}). Put the course on a disk that has file locks."
+            raise CourseError(said) from error
         time.sleep(0.05)

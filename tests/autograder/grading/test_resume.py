@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import multiprocessing
 import os
 import random
@@ -228,6 +229,12 @@ def test_twenty_kills_at_random_moments_change_no_mark(small_course: Any, tmp_pa
 def test_a_second_run_of_the_same_lesson_is_refused(small_course: Any) -> None:
     small_course.submit("ann", small_course.answered())
     with Spool.of(small_course.root, ASSIGNMENT).held(), pytest.raises(CourseError, match="Another run"):
+        grade_all(small_course)
+
+
+def test_a_disk_without_locks_is_not_taken_for_another_run(small_course: Any) -> None:
+    no_locks = OSError(errno.ENOLCK, "No locks available")
+    with mock.patch("fcntl.flock", side_effect=no_locks), pytest.raises(CourseError, match="cannot be locked"):
         grade_all(small_course)
 
 

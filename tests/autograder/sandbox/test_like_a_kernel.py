@@ -349,6 +349,7 @@ def run_of(lesson: Path, folder: Path) -> NotebookNode:
     """A solved lesson with what a kernel puts out: the run of `autograder audit`, if nothing has changed since."""
     source = assemble(lesson)
     kept = PassedGates(PASSED).kept_run(lesson.stem, fingerprint_of(lesson, lesson.parents[1], source))
+    place_files(lesson, lesson.parents[1], folder)
     return kept or run_in_kernel(solved_release(source), folder)
 
 
@@ -362,15 +363,18 @@ def without_outputs(notebook: NotebookNode) -> NotebookNode:
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
 def test_a_lesson_shows_what_it_shows_in_a_kernel(lesson, tmp_path, monkeypatch):
     monkeypatch.delenv("PYTEST_CURRENT_TEST")
-    place_files(lesson, lesson.parents[1], tmp_path)
-    expected = run_of(lesson, tmp_path)
+    of_kernel, of_sandbox = tmp_path / "kernel", tmp_path / "sandbox"  # neither sees what the other one writes
+    of_kernel.mkdir()
+    of_sandbox.mkdir()
+    place_files(lesson, lesson.parents[1], of_sandbox)
+    expected = run_of(lesson, of_kernel)
     expected.cells = [
         cell
         for cell in expected.cells
         if cell.cell_type == "code" and not is_test(cell) and "demo" not in cell.metadata.get("tags", [])
     ]
     notebook = without_outputs(expected)
-    outputs = outputs_in_sandbox(notebook, tmp_path)
+    outputs = outputs_in_sandbox(notebook, of_sandbox)
     compared = [number for number, cell in enumerate(notebook.cells) if not NOT_COMPARED.search(cell.source)]
     for number in set(range(len(notebook.cells))) - set(compared):
         expected.cells[number].outputs, outputs[number] = [], []
