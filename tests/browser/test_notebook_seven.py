@@ -7,7 +7,7 @@ from typing import Any
 
 import nbformat
 import pytest
-from playwright.sync_api import expect
+from playwright.sync_api import Locator, expect
 
 from autograder.lessons.audit.variants import solved_release
 from autograder.lessons.build.lesson_files import place_files
@@ -30,10 +30,11 @@ def test_a_lesson_works_in_notebook_seven(lab: Any) -> None:
     lab.run_all()
     assert lab.errors() == []
     explorer, quiz = page.locator(".ma-explorer").first, page.locator(".aq-quiz")
-    explorer.scroll_into_view_if_needed()
+    go_to(lab, explorer)
     before = explorer.locator(".ma-counter").inner_text()
     explorer.press("End")
     expect(explorer.locator(".ma-counter")).not_to_have_text(before)
+    go_to(lab, quiz)
     question = quiz.locator("[data-question]").first
     wrong = question.locator("button[data-letter]:not([aria-checked='true'])").first
     key, letter = question.get_attribute("data-question"), wrong.get_attribute("data-letter")
@@ -46,3 +47,10 @@ def test_a_lesson_works_in_notebook_seven(lab: Any) -> None:
     )
     assert any(f'"{key}": "{letter}"' in source for source in page.evaluate(sources)), "the answer is kept"
     assert lab.external_requests == []
+
+
+def go_to(lab: Any, output: Locator) -> None:
+    """Scroll to the cell of an output and make it the active one, as a reader does. A click into another cell would
+    make that one active first, and the page could move between the button's way down and up.
+    """
+    lab.cell(int(output.evaluate("element => element.closest('.jp-Cell').dataset.windowedListIndex")))
