@@ -15,8 +15,10 @@ from typing import Any
 
 import pytest
 
+from autograder.garbage import collect_seldom
 from autograder.sandbox import isolation_available
 
+collect_seldom()
 HERE = Path(__file__).parent
 WITHOUT_TORCH = find_spec("torch") is None
 collect_ignore = ["course"] if WITHOUT_TORCH else []

@@ -21,6 +21,7 @@ from nbformat import NotebookNode
 from sphinx.cmd.build import build_main
 
 from autograder.files import write_file
+from autograder.garbage import collect_seldom
 from autograder.lessons.audit.kernel_run import failures, run_in_kernel
 from autograder.lessons.audit.passed_gates import PassedGates, fingerprint_of
 from autograder.lessons.audit.variants import solved_release
@@ -46,6 +47,7 @@ def main() -> int:
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / ".build" / "site", help="where the site goes")
     parser.add_argument("--runs", type=Path, default=ROOT / ".build" / "site-runs", help="where runs are kept")
     arguments = parser.parse_args()
+    collect_seldom()  # Sphinx makes millions of nodes
     if (
         arguments.folder.exists()
         and any(arguments.folder.iterdir())

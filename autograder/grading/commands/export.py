@@ -46,7 +46,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Write the files and say where they are. Returns 1 where somebody is left out, 2 for a bad request."""
-    from autograder.grading.quick_imports import quick_imports
+    from autograder.garbage import quick_imports
 
     with quick_imports():
         from autograder.grading.course import open_course

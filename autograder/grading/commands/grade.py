@@ -97,7 +97,7 @@ def _workers(arguments: argparse.Namespace) -> Iterator[Connection | None]:
 
 
 def _grade(arguments: argparse.Namespace, cluster: Connection | None) -> int:
-    from autograder.grading.quick_imports import quick_imports
+    from autograder.garbage import quick_imports
 
     with quick_imports():
         from rich.markup import escape

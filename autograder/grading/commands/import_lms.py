@@ -31,7 +31,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Import, and say what came of it. Returns 1 where somebody has to look at something, 2 for a bad request."""
-    from autograder.grading.quick_imports import quick_imports
+    from autograder.garbage import quick_imports
 
     with quick_imports():
         from autograder.grading.course import open_course

@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _watch(arguments: argparse.Namespace, stop: threading.Event) -> None:
-    from autograder.grading.quick_imports import quick_imports
+    from autograder.garbage import quick_imports
 
     with quick_imports():
         from autograder.grading.run import Request

@@ -37,11 +37,13 @@ def main() -> None:
     if sys.path[0] in ("", os.getcwd()):
         del sys.path[0]  # as ipykernel_launcher does; the kernel puts its own working directory there
     os.environ.setdefault("MPLBACKEND", INLINE)
+    gc.disable()  # what is imported stays
     for name in MODULES:
         with contextlib.suppress(ImportError):  # another PyTorch has something elsewhere
             importlib.import_module(name)
     gc.collect()
     gc.freeze()  # a collection in a fork would touch, and so copy, every page
+    gc.enable()
     request = next_birth()
     if request is not None:
         become_kernel(**request)

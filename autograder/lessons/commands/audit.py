@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograder.files import COURSE
+from autograder.garbage import collect_seldom
 from autograder.sandbox import Limits
 
 if TYPE_CHECKING:
@@ -91,7 +92,7 @@ def audits(
     if workers < 2:
         yield from (audit(text, course, passed=passed) for text in texts)
         return
-    with ProcessPoolExecutor(min(workers, 2 * len(texts)), mp_context=get_context("spawn")) as pool:
+    with ProcessPoolExecutor(min(workers, 2 * len(texts)), get_context("spawn"), collect_seldom) as pool:
         longest_first = sorted(texts, key=lambda text: text.stat().st_size, reverse=True)
         ran = {text: pool.submit(audit, text, course, "run", passed) for text in longest_first}
         judged = {text: pool.submit(audit, text, course, "judged", passed) for text in longest_first}
@@ -108,7 +109,7 @@ def run_mutants(texts: Sequence[Path], most: int, workers: int, report: Path | N
     if workers < 2:
         found = [try_mutants(text, most) for text in texts]
     else:
-        with ProcessPoolExecutor(workers, mp_context=get_context("spawn")) as pool:
+        with ProcessPoolExecutor(workers, get_context("spawn"), collect_seldom) as pool:
             found = list(pool.map(try_mutants, texts, repeat(most)))
     for lesson in found:
         survivors = len(lesson.unlisted) + len(lesson.listed)
