@@ -21,6 +21,5 @@ nbformat.validate(new_notebook())
 if libraries is not None:
     load(libraries)
     find_out_before_forking()
-gc.collect()
 gc.freeze()  # a collection in a worker would touch, and so copy, every page
 gc.enable()

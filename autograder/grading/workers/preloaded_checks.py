@@ -28,5 +28,4 @@ numbers = torch.ones(2, 2, dtype=torch.float64, requires_grad=True)
 torch.softmax(torch.relu(numbers @ numbers), -1).sum().backward()
 del numbers
 torch.set_num_threads(1)  # there is a worker for each processor; and no thread may live when workers are forked
-gc.collect()
 gc.freeze()

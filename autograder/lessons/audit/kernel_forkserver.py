@@ -41,7 +41,6 @@ def main() -> None:
     for name in MODULES:
         with contextlib.suppress(ImportError):  # another PyTorch has something elsewhere
             importlib.import_module(name)
-    gc.collect()
     gc.freeze()  # a collection in a fork would touch, and so copy, every page
     gc.enable()
     request = next_birth()

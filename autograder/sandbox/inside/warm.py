@@ -43,7 +43,6 @@ def serve_forks(control: socket.socket, rules: bytes, preload: list[str] | None)
         with contextlib.suppress(Exception):  # a notebook that needs it will say what is wrong
             importlib.import_module(name)
     warm_up(server.shell)
-    gc.collect()
     gc.freeze()  # a collection in a fork would touch, and so copy, every page
     gc.enable()
     while True:
