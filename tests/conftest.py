@@ -1,5 +1,5 @@
-"""For all tests: the files that take longest come first, and where student code cannot be isolated, the tests that need
-it are skipped and say what is missing.
+"""For all tests: the order of the files. Where student code cannot be isolated, the tests that need it are skipped and
+say what is missing.
 """
 
 from __future__ import annotations
@@ -22,21 +22,21 @@ collect_seldom()
 HERE = Path(__file__).parent
 WITHOUT_TORCH = find_spec("torch") is None
 collect_ignore = ["course"] if WITHOUT_TORCH else []
-LONGEST_FIRST = (
+ORDER = (
     "autograder/judge/test_hostile.py",
     "browser",
+    "course",
+    "autograder/bugs",
     "deploy",
     "autograder/grading",
     "autograder/judge",
     "autograder/sandbox",
     "autograder/lessons",
-    "mini_autograd/graph/test_graph_lifetime.py",
-    "mini_autograd/test_opinfo.py",
-    "course",
     "autograder",
 )
-"""Files and folders with long files, in the order in which workers take them; all others follow. A worker takes whole
-files, so a long one that came last would keep one worker busy while the other has nothing left to do."""
+"""Files and folders in the order in which workers take them; all others follow. A worker takes whole files, so a long
+one that came last would keep one worker busy while the other has nothing left to do. While one worker waits for the
+browser, the other computes; gates fill the rest, and last until files come in which both wait."""
 
 
 LAST_IN_ITS_FOLDER = HERE / "browser" / "test_site.py"
@@ -74,9 +74,9 @@ def pytest_make_collect_report(
 
 @cache  # files have many tests
 def place_in_order(path: Path) -> int:
-    """The position of the first entry of LONGEST_FIRST that a file is or lies in."""
-    inside = (number for number, name in enumerate(LONGEST_FIRST) if path.is_relative_to(HERE / name))
-    return next(inside, len(LONGEST_FIRST))
+    """The position of the first entry of ORDER that a file is or lies in."""
+    inside = (number for number, name in enumerate(ORDER) if path.is_relative_to(HERE / name))
+    return next(inside, len(ORDER))
 
 
 @pytest.hookimpl(trylast=True)

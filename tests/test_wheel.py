@@ -37,7 +37,8 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
         (folder / "checkout" / name).write_bytes((ROOT / name).read_bytes())
     source = run([sys.executable, "-c", BUILD, "build_sdist", str(folder)], folder / "checkout").split()[-1]
     with tarfile.open(folder / source) as archive:
-        archive.extractall(folder / "unpacked", filter="data")
+        archive.extraction_filter = getattr(tarfile, "data_filter", None)  # Python 3.11 has it from 3.11.4 on
+        archive.extractall(folder / "unpacked")
     (unpacked,) = (folder / "unpacked").iterdir()
     return folder / run([sys.executable, "-c", BUILD, "build_wheel", str(folder)], unpacked).split()[-1]
 
