@@ -1,5 +1,5 @@
-"""When Python looks for garbage that only it can find: cycles. It looks after every 700 new objects, which is far too
-often for a process that imports PyTorch or nbgrader, or compares thousands of gradients.
+"""When Python looks for cycles: objects that hold each other and that nothing else holds. By default it looks so often
+that a process which imports PyTorch or nbgrader, or compares thousands of gradients, spends much of its time on it.
 """
 
 from __future__ import annotations
@@ -13,17 +13,16 @@ SELDOM = 10_000, 20, 20  # new objects; then how many looks at the young ones be
 
 
 def collect_seldom() -> None:
-    """For a process that lives long: leave a twentieth of its processor time to its work. Cycles live a little longer;
-    all else is freed at once, as always.
+    """Look for cycles less often in this process, for as long as it lives. Cycles stay in memory a little longer; all
+    other objects are freed at once, as always.
     """
     gc.set_threshold(*SELDOM)
 
 
 @contextlib.contextmanager
 def quick_imports() -> Iterator[None]:
-    """Import nbgrader, and whatever comes with it, in half of the processor time: hundreds of thousands of objects come
-    that stay. Python would look through them again and again meanwhile, and once more when the command ends. Now it
-    never does. Does nothing where nbgrader is loaded.
+    """Do not look for cycles during the imports inside, nor later among what they brought: hundreds of thousands of
+    objects that stay. It halves the processor time of importing nbgrader. Does nothing where nbgrader is loaded.
     """
     if "nbgrader" in sys.modules:
         yield

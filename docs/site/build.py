@@ -47,7 +47,7 @@ def main() -> int:
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / ".build" / "site", help="where the site goes")
     parser.add_argument("--runs", type=Path, default=ROOT / ".build" / "site-runs", help="where runs are kept")
     arguments = parser.parse_args()
-    collect_seldom()  # Sphinx makes millions of nodes
+    collect_seldom()
     if (
         arguments.folder.exists()
         and any(arguments.folder.iterdir())
