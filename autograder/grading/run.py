@@ -17,7 +17,7 @@ from autograder.grading.course import Course, CourseError, hidden_submissions, o
 from autograder.grading.errors import in_words
 from autograder.grading.gradebook.assignment_reader import is_released_as_usual, read_assignment
 from autograder.grading.gradebook.mark_writer import Entry, Marks
-from autograder.grading.report.notices import notices
+from autograder.grading.report.notices import differences, notices
 from autograder.grading.submission.assignments import Assignment, Earlier, UnusableError, read_submission
 from autograder.grading.submission.class_records import NEEDS_A_LOOK, CellRecord, SubmissionRecord
 from autograder.grading.submission.result import Result
@@ -140,6 +140,11 @@ class OpenClass:
         finally:
             run.marks.close()
         return sorted(run.records, key=lambda record: record.student)
+
+    def differences(self) -> list[str]:
+        """What an instructor has changed in the source and not yet brought into the gradebook, in sentences."""
+        assignment = read_assignment(self.course, self.request.assignment, unsafe=self.request.unsafe)
+        return differences(assignment, as_written=is_released_as_usual(self.course.app.config))
 
     def write_feedback(self, students: Sequence[str]) -> list[str]:
         """Make the feedback pages of these students. Returns a sentence for each that could not be made."""
@@ -330,7 +335,9 @@ def _cell_records(result: Result, entry: Entry) -> Iterator[CellRecord]:
         row: dict[str, Any] = entry.grades[cell.notebook, cell.name]
         given = row["auto_score"] if row["manual_score"] is None else row["manual_score"]
         points = None if given is None else given + (row["extra_credit"] or 0.0)
-        yield CellRecord(cell.name, points, cell.max_points, cell.message, cell.notebook, cell.bugs, cell.inside)
+        by_hand = bool(row["needs_manual_grade"]) and result.status not in NEEDS_A_LOOK
+        about = (cell.message, cell.notebook, cell.bugs, cell.inside, by_hand)
+        yield CellRecord(cell.name, points, cell.max_points, *about)
 
 
 def read_records(course: Course, name: str) -> tuple[Assignment, list[SubmissionRecord]]:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import inspect
 import operator
+import os
 import time
 import traceback
 from collections.abc import Callable
@@ -18,6 +19,7 @@ import numpy as np
 
 LONGEST_TEXT = 400
 LARGEST_ARRAY = 1_000_000
+OUR_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 
 
 def run_programs(
@@ -320,13 +322,17 @@ def described(error: BaseException) -> dict[str, str]:
 
 
 def _line_of(error: BaseException) -> str:
-    """The text of the innermost line outside this file, the standard library and installed packages."""
-    ours = _line_of.__code__.co_filename
+    """The text of the innermost line outside this package, the standard library and installed packages. An error that
+    came from the sandbox brings the lines of the student's cells with it.
+    """
+    brought = getattr(error, "student_where", ())
+    if brought:
+        return str(brought[-1][1]).strip()[:LONGEST_TEXT]
     line = ""
     frames = traceback.walk_tb(error.__traceback__)
     for number, (frame, line_number) in enumerate(frames):
         filename = frame.f_code.co_filename
-        foreign = filename == ours or "site-packages" in filename or "/lib/python" in filename
+        foreign = filename.startswith(OUR_PACKAGE) or "site-packages" in filename or "/lib/python" in filename
         if not foreign and not filename.startswith("<frozen"):
             summary = traceback.FrameSummary(filename, line_number, frame.f_code.co_name)
             line = summary.line or line

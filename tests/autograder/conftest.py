@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
 from pathlib import Path
-from unittest import mock
 
 import nbformat
 import pytest
@@ -79,15 +76,6 @@ def nbgrader_cell(name: str, source: str, points: float | None = None) -> Notebo
     if test:
         metadata["points"] = points
     return new_code_cell(source, metadata={"nbgrader": metadata})
-
-
-@pytest.fixture(scope="session", autouse=True)
-def newest_gradebook() -> Iterator[None]:
-    """For each new gradebook nbgrader asks a process of `alembic` which version is the newest; once is enough."""
-    from nbgrader import api
-
-    with mock.patch.object(api, "get_alembic_version", cache(api.get_alembic_version)):
-        yield
 
 
 @pytest.fixture(scope="session")

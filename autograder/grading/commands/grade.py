@@ -78,10 +78,9 @@ def _workers(arguments: argparse.Namespace) -> Iterator[Connection | None]:
     """Have workers get ready, while this process imports what it needs itself; on a cluster, where there is one."""
     from autograder.grading.workers.early_forkserver import needs_of, warm_up
 
-    needed = not _all_graded_before(arguments)
     needs = needs_of(arguments.course, arguments.lesson)
     if not arguments.cluster:
-        if needed:
+        if not _all_graded_before(arguments):
             warm_up(needs, arguments.feedback, arguments.unsafe_no_sandbox)
         yield None
         return
@@ -89,8 +88,7 @@ def _workers(arguments: argparse.Namespace) -> Iterator[Connection | None]:
 
     cluster = Connection(arguments.cluster)
     try:
-        if needed:
-            cluster.open(needs.checks)
+        cluster.open(needs.checks)
         yield cluster
     finally:
         cluster.close()
@@ -147,7 +145,7 @@ def _summary(request: Request, records: Sequence[SubmissionRecord], seconds: flo
     where = f"on {request.cluster.address}" if request.cluster else workers
     count = f"{len(records)} submission" + "s" * (len(records) != 1)
     done = f"{count} in {seconds:.1f} s {where}"
-    by_hand = sum(any(cell.points is None for cell in record.cells) for record in records)
+    by_hand = sum(bool(record.by_hand) for record in records)
     return (
         done
         + (f", {unchanged} of them unchanged since they were graded" if unchanged else "")

@@ -148,7 +148,8 @@ class _Screen:
         points = f"{record.points:g} of {record.max_points:g}"
         reason = f": {record.reason}" if record.reason else ""
         late = f", {record.lateness}" if record.lateness else ""
-        self._line(f"{record.student}  {points}{late}  {record.status}{reason}  {where}")
+        by_hand = f"  {record.by_hand}" if record.by_hand else ""
+        self._line(f"{record.student}  {points}{late}  {record.status}{reason}{by_hand}  {where}")
 
     def notice(self, text: str) -> None:
         self._line(text)

@@ -93,8 +93,10 @@ class Marks:
 
     def kept(self) -> dict[str, tuple[str, str]]:
         """Student -> fingerprint and JSON of the result that was taken over last."""
-        query = select(RESULTS).where(RESULTS.c.assignment == self.assignment.name)
-        rows = self._patiently(lambda connection: connection.execute(query).all())
+        return self._patiently(self._kept)
+
+    def _kept(self, connection: Connection) -> dict[str, tuple[str, str]]:
+        rows = connection.execute(select(RESULTS).where(RESULTS.c.assignment == self.assignment.name))
         return {row.student: (row.fingerprint, row.result) for row in rows}
 
     def entries(self, students: Sequence[str]) -> dict[str, Entry]:
@@ -108,8 +110,10 @@ class Marks:
             students = [result.student for result in results]
             self._add_missing(connection, results)
             entries = self._entries(connection, students)
+            before = self._kept(connection)
             for result in results:
-                self._update(connection, entries[result.student], result)
+                same = _handed_in(before.get(result.student)) == result.handed_in != ""
+                self._update(connection, entries[result.student], result, same)
             for part in chunks(students):
                 about = (RESULTS.c.assignment == self.assignment.name) & RESULTS.c.student.in_(part)
                 connection.execute(delete(RESULTS).where(about))
@@ -161,14 +165,16 @@ class Marks:
         for table, missing in (("submitted_notebook", notebooks), ("grade", grades), ("comment", comments)):
             _insert(connection, table, missing)
 
-    def _update(self, connection: Connection, entry: Entry, result: Result) -> None:
-        """Scores, comments and penalties of one submission, where they are not as the result says."""
+    def _update(self, connection: Connection, entry: Entry, result: Result, same: bool) -> None:
+        """Scores, comments and penalties of one submission, where they are not as the result says. `same`: it is the
+        submission that was graded before.
+        """
         changes: dict[str, list[dict[str, Any]]] = {"grade": [], "comment": [], "submitted_notebook": []}
         for cell in result.cells:
             row = entry.grades.get((cell.notebook, cell.name))
             if row is not None:
-                look = row["manual_score"] is not None or cell.auto is None or result.status in ("failed", "died")
-                _note(changes["grade"], row, auto_score=cell.auto, needs_manual_grade=look)
+                by_hand = result.status in ("failed", "died") or _is_for_a_person(row, cell.auto, same)
+                _note(changes["grade"], row, auto_score=cell.auto, needs_manual_grade=by_hand)
         for notebook, name, text in result.comments:
             if (row := entry.comments.get((notebook, name))) is not None:
                 _note(changes["comment"], row, auto_comment=text)
@@ -240,6 +246,20 @@ def _may_pass(error: DBAPIError) -> bool:
         "InterfaceError",
         "IntegrityError",
     )
+
+
+def _is_for_a_person(row: dict[str, Any], auto: float | None, same: bool) -> bool:
+    """Whether a person has to grade a cell, or to look again at one that has a mark by hand. nbgrader asks for that each
+    time it grades; here it takes another submission or another automatic score.
+    """
+    if row["manual_score"] is None:
+        return auto is None
+    return bool(row["needs_manual_grade"]) if same and row["auto_score"] == auto else True
+
+
+def _handed_in(kept: tuple[str, str] | None) -> str:
+    """The digest of the submission that a kept result is of. One of an older release has none."""
+    return Result.from_json(kept[1]).handed_in if kept else ""
 
 
 def _note(changes: list[dict[str, Any]], row: dict[str, Any], **values: Any) -> None:

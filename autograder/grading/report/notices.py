@@ -14,7 +14,8 @@ from autograder.notebooks.lost_points import ADVICE, lost_points, tests_known
 
 CHANGED = (
     "Graded is what the gradebook has. If the source is right, run "
-    "`nbgrader generate_assignment {assignment} --force`, and grade again."
+    "`nbgrader generate_assignment {assignment} --force`, and then `autograder grade {assignment}`, which a running "
+    "`autograder watch` does by itself."
 )
 OTHER_CELLS = (
     "nbgrader adds no cells to an assignment with submissions, and takes none away: put such a test into a cell that "
@@ -29,17 +30,24 @@ def notices(assignment: Assignment, *, as_written: bool = True) -> list[str]:
     course's release leaves the text of test cells as it is.
     """
     lost: list[str] = []
-    changed: list[str] = []
     other: list[str] = []
     for row in sorted(assignment.rows["notebook"], key=lambda row: row["name"]):
         name, known = row["name"], cells_in_rows(assignment.rows, row["id"])
         lost += lost_points(name, tests_known(known))
         if source := _source(assignment, name):
-            in_source = {grade_id(cell): cell for cell in source.cells if _is_marked(cell)}
-            changed += _changed(name, in_source, known, as_written)
-            other += _other_cells(name, in_source, known)
-    kinds = ((lost, ADVICE), (changed, CHANGED), (other, OTHER_CELLS))
-    return [line for found, advice in kinds for line in _with_advice(found, advice, assignment.name)]
+            other += _other_cells(name, _marked(source), known)
+    changed = differences(assignment, as_written=as_written)
+    return [*_with_advice(lost, ADVICE, assignment.name), *changed, *_with_advice(other, OTHER_CELLS, assignment.name)]
+
+
+def differences(assignment: Assignment, *, as_written: bool = True) -> list[str]:
+    """Which marked cells are not the same in the source and in the gradebook, and what to do; none where they agree."""
+    found: list[str] = []
+    for row in sorted(assignment.rows["notebook"], key=lambda row: row["name"]):
+        if source := _source(assignment, row["name"]):
+            known = cells_in_rows(assignment.rows, row["id"])
+            found += _changed(row["name"], _marked(source), known, as_written)
+    return _with_advice(found, CHANGED, assignment.name)
 
 
 def _with_advice(found: list[str], advice: str, assignment: str) -> list[str]:
@@ -55,8 +63,8 @@ def _source(assignment: Assignment, name: str) -> NotebookNode | None:
         return None
 
 
-def _is_marked(cell: NotebookNode) -> bool:
-    return is_grade(cell) or is_task(cell)
+def _marked(source: NotebookNode) -> dict[str, NotebookNode]:
+    return {grade_id(cell): cell for cell in source.cells if is_grade(cell) or is_task(cell)}
 
 
 def _changed(notebook: str, in_source: dict[str, NotebookNode], known: Known, as_written: bool) -> Iterator[str]:

@@ -98,8 +98,11 @@ def shown_points(record: SubmissionRecord) -> str:
 
 
 def found_first(record: SubmissionRecord) -> str:
-    """Why the mark is lower than the full one: lateness, which is not in the points, and the first test that failed."""
-    return ". ".join(part for part in (record.lateness, record.first_message) if part)
+    """Why the mark is lower than the full one: lateness, which is not in the points, the first test that failed, and
+    what is left to a person.
+    """
+    found = ". ".join(part for part in (record.lateness, record.first_message) if part)
+    return f"{found} ({record.by_hand})".lstrip() if record.by_hand else found
 
 
 def results_table(records: Iterable[SubmissionRecord], assignment: str) -> Table:

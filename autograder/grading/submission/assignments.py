@@ -87,9 +87,13 @@ class Submission:
     links: tuple[str, ...] = ()
     earlier: Earlier = Earlier()
 
+    @cached_property
+    def digest(self) -> str:
+        """Of what was handed in, and of nothing else."""
+        return _with_files(hashlib.sha256(), self.files, self.links)
+
     def fingerprint(self, assignment: Assignment) -> str:
-        digest = hashlib.sha256(f"{assignment.fingerprint} {self.earlier.extension}".encode())
-        return _with_files(digest, self.files, self.links)
+        return hashlib.sha256(f"{assignment.fingerprint} {self.earlier.extension} {self.digest}".encode()).hexdigest()
 
 
 def files_below(folder: Path) -> dict[str, bytes]:

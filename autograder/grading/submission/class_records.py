@@ -15,7 +15,8 @@ NEEDS_A_LOOK: tuple[Status, ...] = ("failed", "died", "not graded")
 @dataclass(frozen=True)
 class CellRecord:
     """The mark of one graded cell. `points` is None where a person has to grade it. `inside`: its test ran in the
-    submission's process, which could change what the test saw.
+    submission's process, which could change what the test saw. `by_hand`: a person has to grade it, or to look again
+    at a mark that was given by hand before this submission.
     """
 
     grade_id: str
@@ -25,6 +26,7 @@ class CellRecord:
     notebook: str = ""
     bugs: tuple[str, ...] = ()
     inside: bool = False
+    by_hand: bool = False
 
 
 @dataclass(frozen=True)
@@ -58,6 +60,18 @@ class SubmissionRecord:
         lost = (cell for cell in self.cells if cell.message and (cell.points or 0.0) < cell.max_points)
         first = next(lost, None)
         return self.reason or (first.message.splitlines()[0] if first else "")
+
+    @property
+    def by_hand(self) -> str:
+        """What a person has to do, in words, or the empty string."""
+        waiting = [cell for cell in self.cells if cell.by_hand]
+        new = ", ".join(cell.grade_id for cell in waiting if cell.points is None)
+        again = ", ".join(cell.grade_id for cell in waiting if cell.points is not None)
+        found = (
+            f"to grade by hand: {new}" if new else "",
+            f"marked by hand before, look again: {again}" if again else "",
+        )
+        return "; ".join(filter(None, found))
 
     @property
     def lateness(self) -> str:

@@ -32,13 +32,15 @@ class GradedCell:
 class Result:
     """What grading a submission came to. `comments` and `penalties` hold nbgrader's, by notebook and cell.
 
-    `fingerprint` is that of the submission, the tests and the grader; one that is not to be kept has none.
+    `fingerprint` is that of the submission, the tests and the grader; one that is not to be kept has none. `handed_in`
+    is the digest of the submission alone.
     """
 
     student: str
     assignment: str
     status: Status
     fingerprint: str = ""
+    handed_in: str = ""
     seconds: float = 0.0
     reason: str = ""
     isolation: str = ""

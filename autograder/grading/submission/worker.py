@@ -93,7 +93,7 @@ class Workshop:
         seconds = round(time.perf_counter() - started, 3)
         fingerprint = submission.fingerprint(self.assignment) if result.status not in NEEDS_A_LOOK else ""
         kept = folder if folder.is_dir() and result.status not in NEEDS_A_LOOK else None
-        return replace(result, seconds=seconds, fingerprint=fingerprint), kept
+        return replace(result, seconds=seconds, fingerprint=fingerprint, handed_in=submission.digest), kept
 
     def _grade(self, submission: Submission) -> Result:
         student = submission.student

@@ -78,8 +78,7 @@ class Lessons:
                 changed = _changed(str(self.course.folder("submitted", student, lesson)))
                 found.setdefault(lesson, set()).add((student, changed))
         for lesson, arrivals in found.items():
-            for step in ("source", "release"):
-                arrivals.add((step, _changed(str(self.course.folder(step, ".", lesson)))))
+            arrivals.add(("release", _changed(str(self.course.folder("release", ".", lesson)))))
         return {lesson: frozenset(arrivals) for lesson, arrivals in found.items()}
 
     def _attempts(self) -> Iterator[tuple[str, int]]:

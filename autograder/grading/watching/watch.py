@@ -65,6 +65,7 @@ class Watch:
     moving: dict[str, Signature] = field(default_factory=dict)
     said: set[str] = field(default_factory=set)
     assignment: Signature | None = None
+    new_assignment: bool = False
 
     def __post_init__(self) -> None:
         self.journal = Journal.read(self.opened.spool.root / NAME)
@@ -154,7 +155,7 @@ class Watch:
 
         A folder that somebody is copying changes from look to look, so it has to stay the same for one.
         """
-        self._start_again_if_the_assignment_has_changed()
+        self._start_again_when_the_assignment_has_changed()
         found, course, name = [], self.opened.course, self.opened.request.assignment
         moving: dict[str, Signature] = {}
         for student in filter(has_a_name, self.opened.students()):
@@ -169,11 +170,20 @@ class Watch:
         self.moving, self.everybody = moving, False
         return found
 
-    def _start_again_if_the_assignment_has_changed(self) -> None:
+    def _start_again_when_the_assignment_has_changed(self) -> None:
+        """Grade everybody anew when source and release have come to rest, and the gradebook has the source's tests. A
+        corrected test stands in the source alone until `nbgrader generate_assignment`, which renews the release too.
+        """
         course, name = self.opened.course, self.opened.request.assignment
         signature = _signature(course.folder("source", ".", name)) + _signature(course.folder("release", ".", name))
         if self.assignment not in (None, signature):
-            self.everybody = True
+            self.new_assignment = True
+        elif self.new_assignment:
+            differences = self.opened.differences()
+            for sentence in differences:
+                self._say(sentence)
+            self.everybody = self.everybody or not differences
+            self.new_assignment = False
         self.assignment = signature
 
     def _grade(self, students: list[str]) -> None:

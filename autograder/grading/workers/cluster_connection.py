@@ -13,7 +13,6 @@ from typing import Any
 from autograder.grading.errors import CourseError
 from autograder.grading.workers.cluster_worker import close_servers, start_servers
 
-HINT = "It needs the extra `cluster`: pip install 'mini-autograd-course[cluster]'."
 WITHOUT_WORKERS, ANSWER = 60.0, 10.0  # seconds: for how long a cluster may have no worker, and take to answer
 KEPT = "What was graded is kept; run the same command again when this has been seen to."
 ALONE = "The Dask cluster has had no workers for {:g} seconds. " + KEPT
@@ -38,7 +37,7 @@ class Connection:
         try:
             from distributed import Client
         except ImportError as error:
-            raise CourseError(f"No Dask here. {HINT}") from error
+            raise CourseError("--cluster needs Dask: pip install distributed") from error
         try:
             self.client = Client(self.address, timeout=ANSWER, set_as_default=False)
         except (OSError, ValueError) as error:

@@ -21,6 +21,10 @@ from autograder.grading.submission.result import Result
 
 FOLDER = ".autograder"
 PATIENCE = 2.0  # seconds, with a lock that another process holds
+BUSY = (
+    "Another `autograder grade` or `autograder watch` is grading {!r}. Wait until it has ended; `watch` grades what "
+    "arrives by itself, and ends with Ctrl-C."
+)
 RESULT, FILES = "result.json", "files"
 
 
@@ -48,7 +52,7 @@ class Spool:
         self.root.mkdir(parents=True, exist_ok=True)
         with open(self.root / "lock", "w") as file:
             if not _locked(file):
-                raise CourseError(f"Another run is grading {self.root.name!r}; wait until it has ended.")
+                raise CourseError(BUSY.format(self.root.name))
             shutil.rmtree(self.work, ignore_errors=True)
             self.work.mkdir(exist_ok=True)
             self.done.mkdir(exist_ok=True)

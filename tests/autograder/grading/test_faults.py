@@ -74,8 +74,8 @@ def test_postgresql_keeps_the_marks_and_survives_a_lost_connection(small_course:
         generate_assignment(course, ASSIGNMENT)
     update, cut = run.Marks._update, []
 
-    def cut_once(marks: Any, connection: Any, entry: Any, result: Any) -> None:
-        update(marks, connection, entry, result)
+    def cut_once(marks: Any, connection: Any, entry: Any, result: Any, same: bool) -> None:
+        update(marks, connection, entry, result, same)
         if not cut:  # in the middle of a transaction
             cut.append(result.student)
             with create_engine(postgresql).connect() as other:

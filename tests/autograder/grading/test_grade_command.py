@@ -46,6 +46,7 @@ def test_a_class_is_graded_and_written_as_json(small_course: Any, tmp_path: Path
         "notebook": "strings",
         "bugs": [],
         "inside": False,
+        "by_hand": False,
     }
     assert all(name in printed for name in records)
 

@@ -100,13 +100,17 @@ def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def test_our_marks_are_those_of_nbgrader(course: Path, tmp_path: Path) -> None:
+def test_our_marks_are_those_of_nbgrader(course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     from autograder.cli import main
 
     theirs = Path(shutil.copytree(course, tmp_path / "theirs"))
     ours = Path(shutil.copytree(course, tmp_path / "ours"))
     nbgrader("autograde", "ps1", cwd=theirs)
     assert main(["grade", "ps1", "--course", str(ours)]) == 0
+    said = capsys.readouterr().out
+    assert "; 10 with answers that a person has to grade" in said, "a task, and two have written an essay"
+    lines = {line.split()[1]: line for line in said.splitlines() if " graded " in line}
+    assert [name for name, line in lines.items() if "part-a" in line] == ["student1"]
     expected, found = marks(theirs), marks(ours)
     names = dict(enumerate(ANSWERS))
     different = {

@@ -222,9 +222,13 @@ def test_a_corrected_test_grades_everybody_again_and_says_so_to_them(exchange: E
         for cell in source.cells:
             cell.source = cell.source.replace('length("hiddenword") == 10', 'length("hidden") == 6')
         nbformat.write(source, path)
+        assert (watch.look(), watch.look()) == ({}, {}), "the gradebook does not have it yet"
+        assert any("reads otherwise in the source than in the gradebook" in notice for notice in watch.notices)
         with open_course(exchange.course.root) as opened:
             generate_assignment(opened, ASSIGNMENT)
+        assert watch.look() == {}, "it may not be complete"
         assert watch.look() == {"ann": (5, True)}
+        assert (watch.look(), watch.look()) == ({}, {})
     assert "5 of 5 points" in exchange.answer(attempt)
 
 
@@ -415,7 +419,7 @@ def test_a_lesson_is_watched_from_the_moment_on_when_something_arrives_for_it(
     assert started(lessons) == [ASSIGNMENT]
     exchange.course.submit("bob", exchange.course.answered())
     assert started(lessons) == [ASSIGNMENT]
-    os.utime(exchange.course.root / "source" / ASSIGNMENT)
+    os.utime(exchange.course.root / "release" / ASSIGNMENT)
     assert started(lessons) == [ASSIGNMENT], "its tests may have changed"
     tomorrow = watching.now().replace(year=2100)
     with mock.patch("autograder.grading.watching.lessons.now", return_value=tomorrow):
@@ -479,7 +483,6 @@ def test_kills_at_random_moments_lose_double_and_release_nothing_twice(exchange:
     shouts = [WRONG if number < 15 else "return word.upper()" for number in range(30)]
     attempts = {f"s{number:02}": exchange.hand_in(f"s{number:02}", shout=shouts[number]) for number in range(10)}
     context = multiprocessing.get_context("forkserver")
-    context.set_forkserver_preload(["tests.autograder.grading.test_watch", "autograder.judge", "nbconvert.exporters"])
     moments = random.Random(7)
     for number in range(10, 30):
         attempts[f"s{number:02}"] = exchange.hand_in(f"s{number:02}", shout=shouts[number])

@@ -58,3 +58,11 @@ def test_an_answer_is_that_of_the_tests_that_follow_it_and_of_no_others():
     del submitted.cells[0]
     assert troubles(submitted, source) == {"t1": GONE, "t2": GONE}
     assert troubles(submitted, None) == {}
+
+
+@pytest.mark.sandbox
+def test_the_line_that_a_check_shows_is_the_students_and_never_one_of_ours():
+    test = "# test\nfrom autograder.student import check_function\ncheck_function(twice, lambda x: x, [()], points=1)"
+    stub = "def twice(x):\n    raise NotImplementedError()"
+    text = message(notebook(stub, test), notebook("def twice(x):\n    return x", test))
+    assert "not written yet (`raise NotImplementedError()`)" in text
