@@ -249,8 +249,8 @@ def _may_pass(error: DBAPIError) -> bool:
 
 
 def _is_for_a_person(row: dict[str, Any], auto: float | None, same: bool) -> bool:
-    """Whether a person has to grade a cell, or to look again at one that has a mark by hand. nbgrader asks for that each
-    time it grades; here it takes another submission or another automatic score.
+    """Whether a person has to grade a cell, or to look again at one that has a mark by hand. nbgrader asks for that
+    each time it grades; here it takes another submission or another automatic score.
     """
     if row["manual_score"] is None:
         return auto is None
