@@ -30,18 +30,21 @@ ORDER = (
     "browser",
     "course",
     "autograder/bugs",
-    "mini_autograd",
     "deploy",
     "autograder/grading",
     "autograder/judge",
     "autograder/sandbox",
     "autograder/lessons",
+    "test_platforms.py",
+    "test_wheel.py",
     "autograder",
 )
 """Files and folders in the order in which workers take them; all others follow. A worker takes whole files, so a long
 one that came last would keep one worker busy while the other has nothing left to do. While one worker waits for the
-browser, the other computes. Files that wait, for a limit of time or for other processes, come last: the gates, which
-have the lowest priority, then last until the end and use what is left of the processors."""
+browser, the other computes. What only computes comes last, where the patient worker begins."""
+PATIENT = "gw2"
+"""A third worker, which takes files from the end of that order and runs with the lowest priority: tests of a sandbox or
+of a limit of time leave processors idle, and a third worker like the two others would be in their way."""
 
 
 LAST_IN_ITS_FOLDER = HERE / "browser" / "test_site.py"
@@ -58,10 +61,20 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
     from xdist.scheduler import LoadFileScheduling
 
     class Together(LoadFileScheduling):
+        def _assign_work_unit(self, node: Any) -> None:
+            if node.gateway.id == PATIENT:
+                self.workqueue.move_to_end(next(reversed(self.workqueue)), last=False)
+            super()._assign_work_unit(node)
+
         def _split_scope(self, nodeid: str) -> str:
             return "browser" if "/browser/" in nodeid.partition("::")[0] else super()._split_scope(nodeid)
 
     return Together(config, log)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if os.environ.get("PYTEST_XDIST_WORKER") == PATIENT and hasattr(os, "nice"):
+        os.nice(19)
 
 
 @pytest.hookimpl(wrapper=True)

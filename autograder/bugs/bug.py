@@ -61,6 +61,7 @@ class Bug:
     `behavior`: what shows a bug that values and gradients do not show (see `checks.behavior`).
     `drops_gradients`: its rules leave out the gradient of an input, and so may return fewer gradients than inputs.
 
+    `by_hand`: what an engine's bug is in gradients that somebody worked out without an engine; empty where it is none.
     `said_in` begins the sentence that names its rules, `{rules}` (with `{s}` for several of them and `{verb_s}` for a
     single one). `look_at` says what a student should read again: `{where}` is what is said of most bugs.
     """
@@ -78,6 +79,7 @@ class Bug:
     shapes: tuple[bool, ...] = ()
     behavior: str = ""
     drops_gradients: bool = False
+    by_hand: str = ""
     said_in: str = "in the rule{s} of {rules}"
     look_at: str = "{where}"
 

@@ -44,7 +44,13 @@ def cause(engine: Any, outcomes: Sequence[Outcome], hidden: bool) -> dict[str, A
 def named(evidence: Evidence) -> dict[str, Any]:
     """The bug, or the few, that explain gradients of an expression without an engine, as fields of `Report`."""
     found = diagnose_all([evidence])
-    if found.pairs or not found.candidates:
+    if found.pairs:
+        return {}
+    for bug in found.candidates:
+        if bug.by_hand:
+            return {"diagnosis": f"{bug.by_hand}.", "bugs": (bug.name,)}
+    found = replace(found, candidates=tuple(bug for bug in found.candidates if bug.rules))
+    if not found.candidates:
         return {}
     bugs = tuple(bug.name for bug in found.candidates)
     return {"diagnosis": found.sentence(), "hints": _hints(found)[:2], "bugs": bugs}

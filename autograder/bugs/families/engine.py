@@ -103,6 +103,8 @@ assigned_not_accumulated = Bug(
     explanation="a gradient is put down (`=`) where it must be added (`+=`): of several contributions one survives",
     hint="Use a tensor twice, as in a + a, and write down `a.grad` after each rule that touches it.",
     misconception="A value has one gradient, and a rule knows it.",
+    by_hand="a value is used more than once in the expression, and the gradient through one of its uses is missing: "
+    "add the gradients through all of them",
     said_in="in what {rules} hand{verb_s} on,",  # not the rule's fault where `backward` does the adding
     look_at="the line that adds what {rules} gives: in the rule, or in `backward`",
     engine=_assignments,

@@ -175,6 +175,21 @@ def test_a_known_mistake_in_a_gradient_by_hand_is_named():
     assert not unknown.bugs
 
 
+@pytest.mark.parametrize(
+    ("by_hand", "expression"),
+    [
+        (lambda x, y: (1 / (x + y), -x / (x + y) ** 2), lambda x, y: x / (x + y)),
+        (lambda x, y: (y, x), lambda x, y: x * y + x),
+        (lambda x, y: (y, x + y), lambda x, y: (x + y) * y),
+    ],
+)
+def test_a_use_that_was_forgotten_is_said_without_words_of_an_engine(by_hand, expression):
+    with check_context(1):
+        (report,) = check_handwritten_gradient(by_hand, expression, [(), ()], points=2).reports
+    assert "used more than once" in report.diagnosis
+    assert not any(word in report.diagnosis for word in ("+=", "node", "topological", "treated as a constant"))
+
+
 def test_a_function_that_changes_its_inputs_earns_nothing():
     def careless(x, y):
         gradients = (2 * x, 2 * y)
