@@ -181,6 +181,7 @@ def test_a_known_mistake_in_a_gradient_by_hand_is_named():
         (lambda x, y: (1 / (x + y), -x / (x + y) ** 2), lambda x, y: x / (x + y)),
         (lambda x, y: (y, x), lambda x, y: x * y + x),
         (lambda x, y: (y, x + y), lambda x, y: (x + y) * y),
+        (lambda x, y: (2 * (x * y + x) * y, 2 * (x * y + x) * x), lambda x, y: (x * y + x) ** 2),
     ],
 )
 def test_a_use_that_was_forgotten_is_said_without_words_of_an_engine(by_hand, expression):
