@@ -30,7 +30,7 @@ EXPORT = ROOT / "mini_autograd" / "widgets" / "jupyter_nbconvert_config.json"
 
 # There is a test or a lesson for each processor; libraries that start threads beside them only make these wait.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-LESS_URGENT = 19  # niceness; the lowest priority, so that it runs while tests wait
+LESS_URGENT = 5  # niceness: it runs while tests wait, and gets its turn also where other programs are busy
 TEST_WORKERS = os.environ.get("TEST_WORKERS", "3")
 LINT = [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"], ["lint-imports", "--no-logo"]]
 # Tests of one file share a server or a sandbox, so they stay together. tests/conftest.py orders the files.

@@ -43,7 +43,7 @@ ORDER = (
 one that came last would keep one worker busy while the other has nothing left to do. While one worker waits for the
 browser, the other computes. What only computes comes last, where the patient worker begins."""
 PATIENT = "gw2"
-"""A third worker, which takes files from the end of that order and runs with the lowest priority: tests of a sandbox or
+"""A third worker, which takes files from the end of that order and runs with a lower priority: tests of a sandbox or
 of a limit of time leave processors idle, and a third worker like the two others would be in their way."""
 
 
@@ -74,7 +74,7 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 def pytest_configure(config: pytest.Config) -> None:
     if os.environ.get("PYTEST_XDIST_WORKER") == PATIENT and hasattr(os, "nice"):
-        os.nice(19)
+        os.nice(5)
 
 
 @pytest.hookimpl(wrapper=True)
