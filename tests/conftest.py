@@ -114,7 +114,7 @@ def pytest_collection_finish() -> None:
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish() -> None:
-    """At its end pytest collects five times, which took 7 s of a worker that had run thousands of tests."""
+    """At its end pytest looks for cycles, which took 7 s of a worker that had run thousands of tests."""
     gc.freeze()
 
 

@@ -46,9 +46,12 @@ def named(evidence: Evidence) -> dict[str, Any]:
     found = diagnose_all([evidence])
     if found.pairs:
         return {}
-    for bug in found.candidates:
-        if bug.by_hand:
-            return {"diagnosis": f"{bug.by_hand}.", "bugs": (bug.name,)}
+    lost = next((bug for bug in found.candidates if bug.by_hand), None)
+    others = [bug for bug in found.candidates if bug.rules and not bug.drops_gradients]
+    if lost is not None:
+        texts = "; or ".join([lost.by_hand, *(bug.explanation for bug in others)])  # which give the same numbers
+        beginning = "one of these: " if others else ""
+        return {"diagnosis": f"{beginning}{texts}.", "bugs": (lost.name, *(bug.name for bug in others))}
     found = replace(found, candidates=tuple(bug for bug in found.candidates if bug.rules))
     if not found.candidates:
         return {}

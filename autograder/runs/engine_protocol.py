@@ -19,7 +19,7 @@ import numpy as np
 
 LONGEST_TEXT = 400
 LARGEST_ARRAY = 1_000_000
-OUR_PACKAGE = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
+OUR_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
 
 def run_programs(
