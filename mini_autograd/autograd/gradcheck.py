@@ -179,7 +179,7 @@ def numerical_jacobian(func: Callable, arguments: Sequence[Any], which: int, eps
             above.append(_values(func, arguments))
             elements[position] = value - eps
             below.append(_values(func, arguments))
-            if list(map(np.shape, below[-1])) != list(map(np.shape, above[-1])):
+            if [y.shape for y in below[-1]] != [y.shape for y in above[-1]]:
                 raise AssertionError(changed_shapes(below[-1], above[-1], np.unravel_index(position, x.shape), eps))
         finally:
             elements[position] = value

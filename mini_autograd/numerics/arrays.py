@@ -126,6 +126,8 @@ def on_device(array: Any, device: Any) -> Any:
 
 def on_host(array: Any) -> np.ndarray:
     """The numbers of an array as NumPy's, wherever it is; a NumPy scalar becomes an array without axes."""
+    if isinstance(array, (np.ndarray, np.generic)):  # nearly always, and sooner known than the module
+        return np.asarray(array)
     return np.asarray(array if array_module(array) is np else array.get())
 
 
