@@ -41,7 +41,7 @@ def gives_no_tensor(trial: Trial) -> Place:
     symbol = trial.part.steps[0].symbol
     sentence = f"`{symbol}` does not give a tensor, so no gradient can come back through it."
     hints = (
-        f"What does your function for `{symbol}` give back, whichever way through it is taken?",
+        f"What does your function for `{symbol}` give back, in each of its branches?",
         "The result of an operation is a tensor that knows its inputs and its rule. A plain number knows neither, and "
         "a function that ends without `return` gives None.",
         f"Look at the end of the function for `{symbol}`, and of the functions that it calls.",

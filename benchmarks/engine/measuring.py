@@ -37,7 +37,9 @@ COMPETITORS = (
     Competitor("mini_autograd", "ours"),
     Competitor("fast way", "ours, fast way", workloads=("W3", "W3b", "W8 one")),
     Competitor("by hand", "by hand", workloads=("W1", "W2", "W3", "W3b", "W4 SGD", "W9")),
-    Competitor("keeping memory", "ours, keeping memory", workloads=("W3", "W3b", "W5", "W5 tanh", "op gelu")),
+    Competitor(
+        "keeping memory", "ours, keeping memory", workloads=("W3", "W3b", "W5", "W5 tanh", "W6", "op gelu", "op conv")
+    ),
     Competitor("autograd", "autograd"),
     Competitor("tinygrad", "tinygrad", {"DEV": "CPU"}),
     Competitor("micrograd", "micrograd", workloads=("W1", "W9")),

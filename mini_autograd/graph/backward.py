@@ -66,7 +66,7 @@ def visit_all(
     """Visit the nodes in this order, each with the gradients that wait for it, and send on what its rule gives.
 
     Most nodes have one output and no hooks, and get an array: they need nothing but their rule, so it is called right
-    here, without the way through `visit`. The goal is the edges where gradients are wanted, each of which gets the one
+    here, without a call of `visit`. The goal is the edges where gradients are wanted, each of which gets the one
     that arrives there, and the nodes to run for it.
     """
     ends, needed = goal

@@ -32,5 +32,6 @@ def run(arguments: argparse.Namespace) -> int:
     except OSError as error:
         print(f"autograder course: {folder} cannot be written: {error.strerror}.", file=sys.stderr)
         return 2
-    print(f"The course is in {folder}. Next: cd {arguments.folder}, and autograder build")
+    enter = "" if folder == Path.cwd() else f"cd {arguments.folder}, and "
+    print(f"The course is in {folder}. Next: {enter}autograder build")
     return 0
