@@ -180,7 +180,7 @@ def show(lines: list[Figures]) -> None:
     print("Styles: other right solutions of an exercise, which get full marks; of the exercise with the fewest.")
     print("Bugs: mistakes that tests/course plants in the solutions as text, caught by the lesson's own test cells.")
     print("Mutants: changes that a machine makes in the solutions. A listed one keeps full marks for a reason that")
-    print("stands in lessons/survivors; one that survives without a reason has met no test.")
+    print("stands in lessons/survivors; a survivor does so without a reason: no test has met it.")
     print("Seconds: the solved notebook in a new kernel, demonstrations included.")
 
 
@@ -209,17 +209,25 @@ def marked(count: float, limit: float) -> str:
 def run_table(lines: list[Figures]) -> Table:
     """What lessons hold, and what happened when they were run."""
     names = ("exercises", "points", "questions", "statements", "styles")
-    table = table_of((*names, "bugs caught", "mutants", "seconds"))
+    mutants = ("mutants", "listed", "survivors")
+    table = table_of((*names, "bugs caught", *mutants, "seconds"))
     for line in lines:
-        caught = f"{'-' if line.caught is None else line.caught} of {line.bugs}"
+        caught = f"{shown(line.caught)} of {line.bugs}"
         seconds = "-" if line.seconds is None else f"{line.seconds:.1f}"
         seconds += f" ({line.failed_cells} cells failed)" if line.failed_cells else ""
-        tried = "-" if line.mutants is None else f"{line.mutants} ({line.listed} listed, {line.survivors} survive)"
-        table.add_row(line.lesson, *(f"{getattr(line, name):g}" for name in names), caught, tried, seconds)
+        tried = (shown(getattr(line, name)) for name in mutants)
+        table.add_row(line.lesson, *(f"{getattr(line, name):g}" for name in names), caught, *tried, seconds)
     sums = (f"{sum(getattr(line, name) for line in lines):g}" for name in names[:-1])
     caught = f"{sum(line.caught or 0 for line in lines)} of {sum(line.bugs for line in lines)}"
-    table.add_row("all", *sums, f"{min(line.styles for line in lines)}", caught, "", "")
+    run = [line for line in lines if line.mutants is not None]
+    tried = (shown(sum(getattr(line, name) for line in run) if run else None) for name in mutants)
+    table.add_row("all", *sums, f"{min(line.styles for line in lines)}", caught, *tried, "")
     return table
+
+
+def shown(count: int | None) -> str:
+    """A count, or a dash for what was not run."""
+    return "-" if count is None else str(count)
 
 
 def table_of(names: tuple[str, ...]) -> Table:
