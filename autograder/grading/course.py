@@ -12,6 +12,7 @@ import logging
 import os
 import re
 import sys
+import tempfile
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -75,10 +76,17 @@ def open_course(directory: Path, *, unsafe: bool = False) -> Iterator[Course]:
 
 def _refuse_empty(coursedir: CourseDirectory) -> None:
     """SQLite takes a file without content for a new gradebook, and nobody would learn that the old one is lost."""
+    path = _gradebook_file(coursedir)
+    if path is not None and path.is_file() and path.stat().st_size == 0:
+        raise CourseError(
+            f"The gradebook {path.name} has no content. Put a copy of it back, or delete it to begin anew."
+        )
+
+
+def _gradebook_file(coursedir: CourseDirectory) -> Path | None:
+    """Where the gradebook lies, or should; None where it is in a database server."""
     name = coursedir.db_url.partition("?")[0].removeprefix("sqlite:///")
-    path = Path(coursedir.root, name)
-    if name != coursedir.db_url and path.is_file() and path.stat().st_size == 0:
-        raise CourseError(f"The gradebook {name} has no content. Put a copy of it back, or delete it to begin anew.")
+    return None if name == coursedir.db_url.partition("?")[0] else Path(coursedir.root, name)
 
 
 def _initialize(app: NbGrader, root: Path) -> None:
@@ -115,16 +123,48 @@ def put_environment_on_path() -> None:
 
 def prepare(course: Course, assignment: str) -> None:
     """Make sure that the assignment is in the gradebook, releasing it first where that has not been done."""
+    if is_in_gradebook(course, assignment):
+        return
+    _require_source(course, assignment)
+    generate_assignment(course, assignment)
+
+
+def _require_source(course: Course, assignment: str) -> None:
+    if not course.folder("source", ".", assignment).is_dir():
+        raise CourseError(f"The course has no assignment {assignment!r}. {what_there_is(course)}")
+
+
+def is_in_gradebook(course: Course, assignment: str) -> bool:
+    """Whether the assignment has been released, as the gradebook knows. Makes no gradebook where there is none."""
+    file = _gradebook_file(course.coursedir)
+    if file is not None and not file.exists():
+        return False
     with course.gradebook() as gradebook:
         try:
-            if gradebook.find_assignment(assignment).notebooks:
-                return
+            return bool(gradebook.find_assignment(assignment).notebooks)
         except MissingEntry:
-            pass
-    source = course.folder("source", ".", assignment)
-    if not source.is_dir():
-        raise CourseError(f"The course has no assignment {assignment!r}.{_suggestion(course)}")
-    generate_assignment(course, assignment)
+            return False
+
+
+@contextlib.contextmanager
+def released_for_now(course: Course, assignment: str) -> Iterator[None]:
+    """The course with the assignment in its gradebook. One that has not been released is released in a copy, which is
+    gone afterwards: an instructor releases when it is time, with the settings of that day.
+    """
+    if is_in_gradebook(course, assignment):
+        yield
+        return
+    _require_source(course, assignment)
+    coursedir = course.coursedir
+    release, gradebook = Path(coursedir.root, coursedir.release_directory), _gradebook_file(coursedir)
+    with tempfile.TemporaryDirectory(prefix="autograder-") as folder:
+        for path in Path(coursedir.root).iterdir():
+            if path not in (release, gradebook):
+                Path(folder, path.name).symlink_to(path)
+        copy = {"root": folder, "release_directory": "release", "db_url": f"sqlite:///{folder}/gradebook.db"}
+        with temp_attrs(coursedir, **copy):
+            prepare(course, assignment)
+            yield
 
 
 def generate_assignment(course: Course, assignment: str) -> None:
@@ -177,6 +217,11 @@ def assignments_of(course: Course) -> list[str]:
     return sorted(path.name for path in course.folder("source", ".", "x").parent.glob("*") if path.is_dir())
 
 
-def _suggestion(course: Course) -> str:
-    names = assignments_of(course)
-    return f" It has: {', '.join(names)}." if names else " Its source folder is empty."
+def what_there_is(course: Course) -> str:
+    """The assignments of the course, in a sentence; what to do where it has none."""
+    if names := assignments_of(course):
+        return f"It has: {', '.join(names)}."
+    return (
+        f"{course.folder('source', '.', 'x').parent} holds none: run `autograder build` in {course.root} if that is "
+        "your course, or name your course with --course."
+    )

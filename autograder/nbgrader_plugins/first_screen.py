@@ -19,6 +19,7 @@ from autograder.cards.style import escaped
 from autograder.nbgrader_plugins.auto_comments import NO_RESPONSE
 from autograder.notebooks.cells import grade_id, is_grade, is_solution, is_task, marks
 from autograder.notebooks.headings import headings, titles
+from autograder.notebooks.reading import note_of
 from autograder.notebooks.verdicts import messages_by_answer, verdict, without_repeats
 
 FOLD = "autograder_fold"
@@ -56,7 +57,8 @@ class FirstScreen(NbGraderPreprocessor):
         drop_repeated_comments(nb)
         first = next((found[0] for cell in nb.cells if (found := _headings(cell))), "")
         title = first or resources["nbgrader"]["notebook"]
-        resources["autograder"] = {"title": title, "exercises": exercises(nb)}
+        problem = note_of(nb, "problem")
+        resources["autograder"] = {"title": title, "exercises": exercises(nb), "problem": problem}
         fold(nb)
         return nb, resources
 

@@ -55,13 +55,18 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _examine(course: Course, name: str, compare: bool) -> bool:
-    """Print what there is to say of an assignment. Whether all is well."""
-    from autograder.grading.course import prepare
+    """Print what there is to say of an assignment. Whether all is well. Leaves nothing in the course."""
+    from autograder.grading.course import released_for_now
+
+    with released_for_now(course, name):
+        return _say(course, name, compare)
+
+
+def _say(course: Course, name: str, compare: bool) -> bool:
     from autograder.grading.gradebook.assignment_reader import is_released_as_usual, read_assignment
     from autograder.grading.report.notices import notices
     from autograder.grading.submission.trials import trials_of
 
-    prepare(course, name)
     assignment = read_assignment(course, name)
     trials = trials_of(assignment)
     rows = list(_rows(assignment, trials))

@@ -112,8 +112,8 @@ class Marks:
             entries = self._entries(connection, students)
             before = self._kept(connection)
             for result in results:
-                same = _handed_in(before.get(result.student)) == result.handed_in != ""
-                self._update(connection, entries[result.student], result, same)
+                earlier = Result.from_json(kept[1]) if (kept := before.get(result.student)) else None
+                self._update(connection, entries[result.student], result, earlier)
             for part in chunks(students):
                 about = (RESULTS.c.assignment == self.assignment.name) & RESULTS.c.student.in_(part)
                 connection.execute(delete(RESULTS).where(about))
@@ -165,14 +165,16 @@ class Marks:
         for table, missing in (("submitted_notebook", notebooks), ("grade", grades), ("comment", comments)):
             _insert(connection, table, missing)
 
-    def _update(self, connection: Connection, entry: Entry, result: Result, same: bool) -> None:
-        """Scores, comments and penalties of one submission, where they are not as the result says. `same`: it is the
-        submission that was graded before.
+    def _update(self, connection: Connection, entry: Entry, result: Result, earlier: Result | None) -> None:
+        """Scores, comments and penalties of one submission, where they are not as the result says. `earlier` is the
+        result before this one.
         """
+        unchanged = _unchanged_maxima(result, earlier)
         changes: dict[str, list[dict[str, Any]]] = {"grade": [], "comment": [], "submitted_notebook": []}
         for cell in result.cells:
             row = entry.grades.get((cell.notebook, cell.name))
             if row is not None:
+                same = (cell.notebook, cell.name) in unchanged
                 by_hand = result.status in ("failed", "died") or _is_for_a_person(row, cell.auto, same)
                 _note(changes["grade"], row, auto_score=cell.auto, needs_manual_grade=by_hand)
         for notebook, name, text in result.comments:
@@ -250,16 +252,24 @@ def _may_pass(error: DBAPIError) -> bool:
 
 def _is_for_a_person(row: dict[str, Any], auto: float | None, same: bool) -> bool:
     """Whether a person has to grade a cell, or to look again at one that has a mark by hand. nbgrader asks for that
-    each time it grades; here it takes another submission or another automatic score.
+    each time it grades; here it takes another submission, other points to be had, or another automatic score. `same`:
+    neither the submission nor the points to be had have changed.
     """
     if row["manual_score"] is None:
         return auto is None
     return bool(row["needs_manual_grade"]) if same and row["auto_score"] == auto else True
 
 
-def _handed_in(kept: tuple[str, str] | None) -> str:
-    """The digest of the submission that a kept result is of. One of an older release has none."""
-    return Result.from_json(kept[1]).handed_in if kept else ""
+def _unchanged_maxima(result: Result, earlier: Result | None) -> set[tuple[str, str]]:
+    """The cells that had the same points to be had when this very submission was graded before. The result of an older
+    release does not say of which submission it is.
+    """
+    if earlier is None or earlier.handed_in != result.handed_in or not result.handed_in:
+        return set()
+    before = {(cell.notebook, cell.name): cell.max_points for cell in earlier.cells}
+    return {
+        (cell.notebook, cell.name) for cell in result.cells if before.get((cell.notebook, cell.name)) == cell.max_points
+    }
 
 
 def _note(changes: list[dict[str, Any]], row: dict[str, Any], **values: Any) -> None:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from autograder.files import swap_folders
-from autograder.grading.course import Course
+from autograder.grading.course import Course, what_there_is
 from autograder.grading.errors import CourseError
 from autograder.grading.lms.archives import Archive, reason_against
 from autograder.grading.lms.names import MOODLE_TEXT, Upload, platform_of, upload_of, without_copy
@@ -60,7 +60,7 @@ def notebooks_of(course: Course, assignment: str) -> set[str]:
     folders = [course.folder(step, ".", assignment) for step in ("source", "release")]
     found = {path.stem for folder in folders for path in folder.glob(f"*{NOTEBOOK}")}
     if not found:
-        raise CourseError(f"The course has no assignment {assignment} with a notebook.")
+        raise CourseError(f"The course has no assignment {assignment!r} with a notebook. {what_there_is(course)}")
     return found
 
 

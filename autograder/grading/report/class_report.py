@@ -11,7 +11,7 @@ from datetime import datetime
 from autograder.bugs.bank import BUGS
 from autograder.grading.journal import Answered
 from autograder.grading.report.similarity import AsReference, Group
-from autograder.grading.submission.class_records import NEEDS_A_LOOK, CellRecord, SubmissionRecord
+from autograder.grading.submission.class_records import CellRecord, SubmissionRecord
 
 BARS = 10
 SLOWEST = 5
@@ -90,7 +90,8 @@ class ClassReport:
 
     @property
     def graded(self) -> list[SubmissionRecord]:
-        return [record for record in self.records if record.status not in NEEDS_A_LOOK]
+        """What was judged. Nothing can be learned about the lesson from a notebook that could not be read."""
+        return [record for record in self.records if record.status == "graded"]
 
     @property
     def troubled(self) -> list[SubmissionRecord]:
@@ -133,7 +134,7 @@ class ClassReport:
     def exercises(self) -> list[Exercise]:
         """In the order of the lesson."""
         cells: dict[tuple[str, str], list[CellRecord]] = {}
-        for record in sorted(self.graded, key=lambda record: record.status != "graded"):
+        for record in self.graded:
             for cell in record.cells:
                 cells.setdefault((cell.notebook, cell.grade_id), []).append(cell)
         return [_exercise(name, met) for (_, name), met in cells.items()]

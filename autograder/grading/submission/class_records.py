@@ -75,5 +75,8 @@ class SubmissionRecord:
 
     @property
     def lateness(self) -> str:
-        """What was taken off for a late submission, in words, or the empty string."""
-        return f"{self.late_penalty:g} points taken off for a late submission" if self.late_penalty else ""
+        """What lateness takes from the points, and what it leaves, in words, or the empty string."""
+        if not self.late_penalty:
+            return ""
+        left = max(0.0, (self.points or 0.0) - self.late_penalty)
+        return f"late: {self.late_penalty:g} taken off, {left:g} left"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import zipfile
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -25,6 +27,14 @@ def test_it_says_where_each_test_is_judged(small_course: Any, capsys: Any) -> No
     assert "outside" in lines["test_shout"]
     assert "2 of 5 points are judged inside" in said
     assert not (small_course.root / "autograded").exists()
+
+
+def test_it_releases_nothing(small_course: Any, capsys: Any) -> None:
+    before = {path.relative_to(small_course.root) for path in small_course.root.rglob("*")}
+    assert main(["doctor", "--course", str(small_course.root)]) == 0
+    assert "test_length" in capsys.readouterr().out
+    after = {path.relative_to(small_course.root) for path in small_course.root.rglob("*")}
+    assert {path.name for path in after - before} <= {".autograder_secret"}
 
 
 def test_a_solution_that_fails_is_named(small_course: Any, capsys: Any) -> None:
@@ -58,3 +68,15 @@ def test_what_differs_is_said_cell_by_cell(small_course: Any, capsys: Any) -> No
 def test_an_assignment_that_is_not_there(small_course: Any, capsys: Any) -> None:
     assert main(["doctor", "numbers", "--course", str(small_course.root)]) == 2
     assert "The course has no assignment 'numbers'. It has: words." in capsys.readouterr().err
+
+
+def test_a_course_without_notebooks_says_how_they_are_made(tmp_path: Path, capsys: Any) -> None:
+    (tmp_path / "nbgrader_config.py").write_text("c = get_config()\n")
+    download = tmp_path / "submissions.zip"
+    with zipfile.ZipFile(download, "w") as archive:
+        archive.writestr("doejane_101_11_words.ipynb", "{}")
+    for command in (["doctor", "words"], ["import", "words", str(download)]):
+        assert main([*command, "--course", str(tmp_path)]) == 2
+        said = capsys.readouterr().err
+        assert "The course has no assignment 'words'" in said
+        assert f"run `autograder build` in {tmp_path}" in said

@@ -231,7 +231,7 @@ def test_what_is_no_archive_or_of_no_platform_is_refused(course, capsys, monkeyp
     assert imported(course, [("photo.jpg", b"")])[0] == 2
     assert "as Canvas or Moodle gives it" in capsys.readouterr().err
     assert main(["import", "99_none", str(packed(course, [GOOD])), "--course", str(course)]) == 2
-    assert "no assignment 99_none" in capsys.readouterr().err
+    assert "no assignment '99_none'" in capsys.readouterr().err
     monkeypatch.setattr(archives, "MOST_MEMBERS", 1)
     assert imported(course, [GOOD, (f"{PERSON}/b.txt", b"")])[0] == 2
     assert "more than 1 files" in capsys.readouterr().err

@@ -41,6 +41,8 @@ def test_what_is_counted() -> None:
         record("fay", 1, "took too long", reason="No second.ipynb was handed in."),
         record("gus", 0, status="died", reason="killed"),
         record("hal", None),
+        record("ida", 0, "The cell is missing.", status="unreadable", reason="The file is empty."),
+        record("jan", 0, "The cell is missing.", status="missing", reason="No lesson.ipynb was handed in."),
     ]
     report = ClassReport("lesson", "course", "today", records, {})
     assert [(mistake.title, mistake.students) for mistake in report.mistakes] == [
@@ -51,7 +53,7 @@ def test_what_is_counted() -> None:
     assert (exercise.full, exercise.partial, exercise.none, exercise.ungraded) == (1, 2, 3, 1)
     assert [len(bar.students) for bar in report.bars] == [4, 0, 1, 0, 0, 1, 0, 0, 0, 1]
     assert report.other_messages == [("test_a", "took too long", 2)]
-    assert [entry.student for entry in report.troubled] == ["fay", "gus"]
+    assert [entry.student for entry in report.troubled] == ["fay", "gus", "ida", "jan"]
     assert report.slowest[0].student == "dan"
     assert (report.mean, report.median, report.full_marks) == (1, 0, 1)
     (stuck,) = report.stuck
@@ -202,10 +204,10 @@ def test_a_long_name_leaves_room_for_the_points() -> None:
 def test_the_table_says_what_lateness_takes_from_the_points() -> None:
     late = record("ann", 3, "a * b: wrong", late_penalty=2)
     assert "3 / 4" in summary(late)
-    assert summary(late).endswith("  2 points taken off for a late submission. a * b: wrong")
+    assert summary(late).endswith("  late: 2 taken off, 1 left. a * b: wrong")
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(results_table([late, record("bob", 4)], "lesson"))
-    assert console.export_text().count("2 points taken off for a late submission. a * b: wrong") == 1
+    assert console.export_text().count("late: 2 taken off, 1 left. a * b: wrong") == 1
 
 
 @pytest.mark.parametrize(

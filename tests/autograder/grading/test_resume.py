@@ -22,6 +22,7 @@ from autograder.grading.course import CourseError, generate_assignment, open_cou
 from autograder.grading.submission import worker
 from autograder.grading.workers.spool import Spool
 from tests.autograder.grading.here import ASSIGNMENT, grade_all
+from tests.autograder.grading.test_notices import change_source, release
 
 pytestmark = pytest.mark.sandbox
 
@@ -285,6 +286,15 @@ def test_what_people_have_entered_stays(small_course: Any) -> None:
     ], "as in nbgrader, a mark that was given by hand to an earlier submission is to be looked at again"
     with sqlite3.connect(small_course.root / "gradebook.db") as connection:
         assert connection.execute("select distinct manual_comment from comment").fetchall() == [("nearly",)]
+
+
+def test_a_mark_by_hand_is_looked_at_again_where_other_points_are_to_be_had(small_course: Any) -> None:
+    small_course.submit("ann", small_course.answered(shout="return word"))
+    grade_all(small_course)
+    change(small_course, "update grade set manual_score = 2, needs_manual_grade = 0 where auto_score = 0")
+    change_source(small_course, "test_shout", points=5)
+    release(small_course)
+    assert grade_all(small_course)["ann"].by_hand == "marked by hand before, look again: test_shout"
 
 
 def test_late_penalties_are_those_of_nbgrader(small_course: Any) -> None:

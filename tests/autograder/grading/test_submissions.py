@@ -209,7 +209,9 @@ def test_feedback_gives_the_reason_and_the_mark_but_no_hidden_test(small_course:
     assert "HIDDEN TESTS" not in page
     assert "<script" not in page
     assert "cdnjs" not in page
-    assert "could not be read" in small_course.feedback("bob")
+    unread = small_course.feedback("bob")
+    assert "This submission was not judged.</strong> The file is not valid JSON" in unread
+    assert "What cost points" not in unread
 
 
 def test_the_message_becomes_the_comment_of_the_answer(small_course: Any) -> None:
