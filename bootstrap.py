@@ -73,7 +73,8 @@ def create_environment(directory: Path) -> None:
     run([*pip, "install", "-qq", "--no-compile", "--requirement", str(LOCK)])
     run([*pip, "uninstall", "-qq", "--yes", *UNUSED])
     compile_modules(python, directory / ("Lib" if WINDOWS else "lib"))
-    run([*pip, "install", "-qq", "--no-deps", "--editable", str(ROOT)])
+    # setuptools is locked too, so nothing is downloaded to build with
+    run([*pip, "install", "-qq", "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
     settings = directory / "etc" / "jupyter"
     settings.mkdir(parents=True, exist_ok=True)
     shutil.copy(EXPORT, settings)  # an editable install leaves data files out
