@@ -178,9 +178,12 @@ def number(value: float | None) -> str:
 
 
 def points_in(text: str | None) -> float | None:
-    """The points that a cell of an LMS's table gives, with a point or a comma; None where it gives none."""
+    """The points that a cell of an LMS's table gives; None where it gives none. The last point or comma is the decimal
+    one: both platforms write numbers as the user's language does, such as 1,000.00 or 1.000,00.
+    """
+    whole, mark, decimals = "".join((text or "").split()).replace(",", ".").rpartition(".")
     try:
-        points = float((text or "").replace(",", "."))
+        points = float(whole.replace(".", "") + mark + decimals)
     except ValueError:
         return None
     return points if 0 < points < math.inf else None

@@ -17,7 +17,7 @@ from rich.console import Console
 from autograder.cli import main
 from autograder.files import atomic_write
 from autograder.grading.errors import in_words
-from autograder.grading.gradebook.exporters import harmless
+from autograder.grading.gradebook.exporters import harmless, points_in
 from autograder.grading.report.class_report import ClassReport
 from autograder.grading.report.progress_display import results_table, summary
 from autograder.grading.report.similarity import as_reference, groups, own_part, plain
@@ -248,6 +248,11 @@ def test_marks_are_on_the_scale_that_canvas_has(
     assert [row[-1] for row in table[1:]] == column
     said = f"words: marks are scaled from the lesson's 5 points to the {column[0]} points possible in Canvas.\n"
     assert (said in capsys.readouterr().err) == (column[0] != "5")
+
+
+@pytest.mark.parametrize("text", ["1000", "1000.0", "1000,0", "1,000.00", "1.000,00", "1\u202f000,00"])
+def test_points_are_read_in_the_users_language(text: str) -> None:
+    assert points_in(text) == 1000
 
 
 @pytest.mark.sandbox
