@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 from autograder.files import COURSE
 
 if TYPE_CHECKING:
-    from nbgrader.api import Gradebook
+    from nbgrader.api import Assignment, Gradebook
 
     from autograder.grading.course import Course
 
@@ -45,7 +45,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the files and say where they are. Returns 1 where somebody is left out, 2 for a bad request."""
+    """Write the files and say where they are. Returns 1 where somebody is left out or has a 0 for a notebook that could
+    not be read, 2 for a bad request.
+    """
     from autograder.garbage import quick_imports
 
     with quick_imports():
@@ -59,11 +61,13 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         with faults_said(), open_course(arguments.course) as course, course.gradebook() as gradebook:
             _check(arguments, gradebook)
-            notes = list(_write_marks(arguments, course, gradebook, target))
+            remarks: list[str] = []
+            notes = list(_write_marks(arguments, course, gradebook, target, remarks))
             print(target)
             if arguments.feedback:
                 notes += _write_feedback(arguments, course, target.with_name(f"{arguments.lessons[0]}-feedback.zip"))
-            complaints = [*notes, *unfinished(course, gradebook, arguments.lessons)]
+            notes += _without_notebook(course, gradebook, arguments.lessons)
+            complaints = [*remarks, *notes, *unfinished(course, gradebook, arguments.lessons)]
     except CourseError as error:
         print(f"autograder export: {error}", file=sys.stderr)
         return 2
@@ -88,8 +92,10 @@ def _check(arguments: argparse.Namespace, gradebook: Gradebook) -> None:
         raise CourseError(f"The gradebook has no assignment {', '.join(sorted(unknown))}.")
 
 
-def _write_marks(arguments: argparse.Namespace, course: Course, gradebook: Gradebook, target: Path) -> Iterator[str]:
-    """Write the table of marks, and name who is missing in it."""
+def _write_marks(
+    arguments: argparse.Namespace, course: Course, gradebook: Gradebook, target: Path, remarks: list[str]
+) -> Iterator[str]:
+    """Write the table of marks, and name who is missing in it. What was done to marks goes to `remarks`."""
     from autograder.files import atomic_write
     from autograder.grading.gradebook.exporters import CanvasExportPlugin, HarmlessCsvExportPlugin, MoodleExportPlugin
     from autograder.grading.lms.answering import fill_worksheet
@@ -111,12 +117,21 @@ def _write_marks(arguments: argparse.Namespace, course: Course, gradebook: Grade
     with atomic_write(target) as draft:
         plugin.to = str(draft)
         plugin.export(gradebook)
+    if arguments.platform == "canvas":
+        remarks += plugin.remarks
+        if plugin.without_row:
+            yield (
+                f"no row of the gradebook is theirs, so their marks are not in the file: "
+                f"{_named(plugin.without_row, 'student')}. Export the gradebook again, with all students: a row is "
+                "found by the SIS Login ID, the SIS User ID or the ID."
+            )
 
 
 def _write_feedback(arguments: argparse.Namespace, course: Course, target: Path) -> Iterator[str]:
     """Write the feedback pages, and name who has none."""
     from autograder.grading.lms.answering import write_feedback_archive
     from autograder.grading.lms.archives import open_archive
+    from autograder.grading.lms.roster import roster_advice
 
     lesson, table = arguments.lessons[0], arguments.canvas_gradebook or arguments.moodle_worksheet
     with open_archive(arguments.feedback) as download:
@@ -125,8 +140,29 @@ def _write_feedback(arguments: argparse.Namespace, course: Course, target: Path)
     if done.without:
         again = f"Run autograder grade {lesson} --feedback, and export again."
         yield f"no feedback page: {_named(set(done.without))}. {again}"
+    if done.no_notebook:
+        yield f"no notebook of {lesson} handed in, so there is no feedback page: {_named(set(done.no_notebook))}."
     if done.unknown:
-        yield f"nobody is known for: {', '.join(done.unknown[:MOST_NAMED])}."
+        option = "--canvas-gradebook" if arguments.platform == "canvas" else "--moodle-worksheet"
+        more = f" {roster_advice(arguments.platform, option, table is not None)}" if done.unlisted else ""
+        yield f"nobody is known for: {', '.join(done.unknown[:MOST_NAMED])}.{more}"
+
+
+def _without_notebook(course: Course, gradebook: Gradebook, lessons: Sequence[str]) -> Iterator[str]:
+    """Who has a 0 because there was no notebook to read, lesson by lesson."""
+    from autograder.grading.gradebook.zeros import without_notebook
+
+    for assignment in _chosen(gradebook, lessons):
+        if students := without_notebook(course, gradebook, assignment.name):
+            yield (
+                f"{assignment.name}: a notebook could not be read or was not handed in under its name, so it counts 0: "
+                f"{_named(students)}. autograder grade {assignment.name} says why."
+            )
+
+
+def _chosen(gradebook: Gradebook, lessons: Sequence[str]) -> list[Assignment]:
+    """The assignments with these names; all of them where none is named."""
+    return [assignment for assignment in gradebook.assignments if not lessons or assignment.name in lessons]
 
 
 def unfinished(course: Course, gradebook: Gradebook, lessons: Sequence[str]) -> Iterator[str]:
@@ -135,10 +171,8 @@ def unfinished(course: Course, gradebook: Gradebook, lessons: Sequence[str]) -> 
 
     from autograder.grading.course import submitted_students
 
-    for assignment in gradebook.assignments:
+    for assignment in _chosen(gradebook, lessons):
         name = assignment.name
-        if lessons and name not in lessons:
-            continue
         own = SubmittedAssignment.assignment_id == assignment.id
         graded = gradebook.db.query(SubmittedAssignment.student_id).filter(own)
         joined = graded.join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
@@ -149,8 +183,8 @@ def unfinished(course: Course, gradebook: Gradebook, lessons: Sequence[str]) -> 
             yield f"{name}: cells that a person has to look at, in Formgrader: {_named(waiting)}."
 
 
-def _named(students: set[str]) -> str:
-    """The number of students, and the names of the first few."""
-    count = f"{len(students)} submission" + "s" * (len(students) != 1)
+def _named(students: set[str], what: str = "submission") -> str:
+    """The number of students or of what they handed in, and the names of the first few."""
+    count = f"{len(students)} {what}" + "s" * (len(students) != 1)
     more = ", ..." if len(students) > MOST_NAMED else ""
     return f"{count} ({', '.join(sorted(students)[:MOST_NAMED])}{more})"

@@ -46,17 +46,20 @@ def run(arguments: argparse.Namespace) -> int:
     except CourseError as error:
         print(f"autograder import: {error}", file=sys.stderr)
         return 2
-    for line in said(done):
+    for line in said(done, table):
         print(line)
     return 1 if done.unknown or done.kept else 0
 
 
-def said(done: Imported) -> list[str]:
+def said(done: Imported, roster: Path | None) -> list[str]:
     """What came of an archive, in lines for a terminal."""
+    from autograder.grading.lms.roster import roster_advice
     from autograder.grading.report.progress_display import shown_name
 
-    counts = f"{len(done.taken)} submissions taken, {len(done.unchanged)} the same as before"
+    taken = f"{len(done.taken)} submission" + "s" * (len(done.taken) != 1)
+    counts = f"{taken} taken, {len(done.unchanged)} the same as before"
     lines = [f"{done.platform.capitalize()}: {counts}", *done.remarks]
     lines += [f"kept what is there, the archive has another: {student} (--replace takes it)" for student in done.kept]
     lines += [f"not imported: {text}" for text in done.unknown]
+    lines += [roster_advice(done.platform, "--roster", roster is not None)] * done.unlisted
     return [shown_name(line) for line in lines]

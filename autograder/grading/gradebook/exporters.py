@@ -7,14 +7,26 @@ who handed nothing in has an empty field, which both platforms read as "no mark 
 from __future__ import annotations
 
 import csv
+import math
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import Any
 
 from nbgrader.api import Gradebook, Student, SubmittedAssignment
 from nbgrader.plugins import CsvExportPlugin, ExportPlugin
 from traitlets import Unicode
 
+from autograder.grading.lms.roster import read_table, require_columns
+
 FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")  # the last four are the first four as wide as Chinese letters
+IDENTITIES = (
+    "Student",
+    "ID",
+    "SIS User ID",
+    "SIS Login ID",
+    "Section",
+)  # the columns of Canvas's gradebook before marks
+KEYS = ("ID", "SIS User ID", "SIS Login ID")  # those that tell whose a row is
 
 
 class _Table(ExportPlugin):
@@ -27,8 +39,9 @@ class _Table(ExportPlugin):
         wanted = set(map(str, self.student))
         students = [student for student in gradebook.students if not wanted or student.id in wanted]
         maxima = {assignment: self._maximum(gradebook, assignment) for assignment in marks}
+        rows = list(self.rows(students, marks, maxima))  # what is refused leaves the file as it was
         with open(self.to or self.file_name, "w", newline="", encoding="utf-8") as file:
-            csv.writer(file).writerows(self.rows(students, marks, maxima))
+            csv.writer(file).writerows(rows)
 
     @staticmethod
     def _maximum(gradebook: Gradebook, assignment: str) -> float:
@@ -44,11 +57,24 @@ class CanvasExportPlugin(_Table):
     """The CSV that Canvas imports. With `gradebook`, the file that Canvas exported, its rows and columns are kept.
 
     Canvas finds students by its own ID, which only its export has, or by SIS Login ID, for which nbgrader's student
-    names are taken here.
+    names are taken here. After an export, `without_row` holds the students whose marks are not in the file because no
+    row of `gradebook` is theirs, and `remarks` what was done to marks.
     """
 
     file_name = "canvas.csv"
     gradebook = Unicode("", help="a gradebook exported from Canvas, whose rows are filled in").tag(config=True)
+
+    def __init__(self, **kwargs: Any) -> None:
+        super().__init__(**kwargs)
+        self.without_row: set[str] = set()
+        self.remarks: list[str] = []
+
+    def export(self, gradebook: Gradebook) -> None:
+        super().export(gradebook)
+        for remark in self.remarks:
+            self.log.warning(remark)
+        if self.without_row:
+            self.log.warning("No row of the gradebook is theirs: %s", ", ".join(sorted(self.without_row)))
 
     def rows(
         self, students: Sequence[Student], marks: dict[str, dict[str, float]], maxima: dict[str, float]
@@ -56,7 +82,7 @@ class CanvasExportPlugin(_Table):
         if self.gradebook:
             yield from self._filled(students, marks, maxima)
             return
-        yield ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", *marks]
+        yield [*IDENTITIES, *marks]
         yield ["Points Possible", "", "", "", "", *(number(maxima[name]) for name in marks)]
         for student in students:
             own = [number(scores.get(student.id)) for scores in marks.values()]
@@ -67,27 +93,43 @@ class CanvasExportPlugin(_Table):
         self, students: Sequence[Student], marks: dict[str, dict[str, float]], maxima: dict[str, float]
     ) -> Iterable[list[str]]:
         """Canvas names a column "lesson (12345)"; where it has none yet, a new one makes an assignment of it."""
-        with open(self.gradebook, newline="", encoding="utf-8-sig") as file:
-            table = [row for row in csv.reader(file) if row]
-        head = table[0]
-        identities = [name for name in ("Student", "ID", "SIS User ID", "SIS Login ID", "Section") if name in head]
-        kept = [head.index(name) for name in identities]
+        head, table = read_table(Path(self.gradebook))
+        require_columns(Path(self.gradebook), head, ("Student", "ID"), "gradebook of Canvas")
+        identities = [name for name in IDENTITIES if name in head]
         columns = {name: next((title for title in head if _is_column(title, name)), name) for name in marks}
+        scales = self._scales(table, columns, maxima)
+        known = _known(students)
+        found: set[str] = set()
         yield [*identities, *columns.values()]
-        known = {
-            key: student.id for student in students for key in (student.id, student.lms_user_id, student.email) if key
-        }
-        for row in table[1:]:
-            row = row + [""] * (len(head) - len(row))
-            identity = [row[index] for index in kept]
-            if identity and identity[0].strip() == "Points Possible":
-                yield [*identity, *(number(maxima[name]) for name in marks)]
+        for row in table:
+            about = [row[name] or "" for name in identities]
+            if _has_points_possible(row):
+                yield [*about, *(number(scales[name]) for name in marks)]
                 continue
-            found = next((known[cell.strip()] for cell in identity[1:] if cell.strip() in known), None)
+            keys = ((row.get(name) or "").strip() for name in KEYS)
+            student = next((known[key] for key in keys if key in known), "")
+            found.add(student)
             about = [
-                harmless(text) if name == "Student" else text for name, text in zip(identities, identity, strict=True)
+                harmless(text) if name == "Student" else text for name, text in zip(identities, about, strict=True)
             ]
-            yield [*about, *(number(scores.get(found or "")) for scores in marks.values())]
+            own = (scaled(scores.get(student), maxima[name], scales[name]) for name, scores in marks.items())
+            yield [*about, *map(number, own)]
+        self.without_row = {student.id for student in students if any(student.id in own for own in marks.values())}
+        self.without_row -= found
+
+    def _scales(
+        self, table: Sequence[dict[str, str]], columns: dict[str, str], maxima: dict[str, float]
+    ) -> dict[str, float]:
+        """The points of each lesson in Canvas, where it has them, and else in the course."""
+        possible = next(filter(_has_points_possible, table), {})
+        scales = {name: points_in(possible.get(title)) or maxima[name] for name, title in columns.items()}
+        self.remarks = [
+            f"{name}: marks are scaled from the lesson's {number(maxima[name])} points to the {number(scale)} points "
+            "possible in Canvas."
+            for name, scale in scales.items()
+            if maxima[name] and scale != maxima[name]
+        ]
+        return scales
 
 
 class HarmlessCsvExportPlugin(CsvExportPlugin):
@@ -135,6 +177,23 @@ def number(value: float | None) -> str:
     return "" if value is None else f"{value:.10g}"
 
 
+def points_in(text: str | None) -> float | None:
+    """The points that a cell of an LMS's table gives; None where it gives none. The last point or comma is the decimal
+    one: both platforms write numbers as the user's language does, such as 1,000.00 or 1.000,00.
+    """
+    whole, mark, decimals = "".join((text or "").split()).replace(",", ".").rpartition(".")
+    try:
+        points = float(whole.replace(".", "") + mark + decimals)
+    except ValueError:
+        return None
+    return points if 0 < points < math.inf else None
+
+
+def scaled(mark: float | None, maximum: float, scale: float) -> float | None:
+    """A mark out of `maximum` points as one out of `scale`. Where there is nothing to scale by, it stays."""
+    return mark if mark is None or not maximum or scale == maximum else mark / maximum * scale
+
+
 def harmless(text: str) -> str:
     """A name that a spreadsheet would take for a formula is text."""
     return f"'{text}" if text.lstrip().startswith(FORMULA) or text[:1] in ("\t", "\r", "\n") else text
@@ -151,6 +210,15 @@ def _is_number(text: str) -> bool:
 def _name(student: Student) -> str:
     names = [name for name in (student.last_name, student.first_name) if name]
     return ", ".join(names) or str(student.id)
+
+
+def _known(students: Iterable[Student]) -> dict[str, str]:
+    """Student by what Canvas may call them."""
+    return {key: student.id for student in students for key in (student.id, student.lms_user_id, student.email) if key}
+
+
+def _has_points_possible(row: dict[str, str]) -> bool:
+    return (row["Student"] or "").strip() == "Points Possible"
 
 
 def _is_column(title: str, assignment: str) -> bool:

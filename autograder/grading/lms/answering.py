@@ -15,12 +15,11 @@ from nbgrader.api import Gradebook, SubmittedAssignment
 
 from autograder.files import atomic_write
 from autograder.grading.course import Course
-from autograder.grading.errors import CourseError
-from autograder.grading.gradebook.exporters import harmless, marks_by_student, number
+from autograder.grading.gradebook.exporters import harmless, marks_by_student, number, points_in, scaled
 from autograder.grading.lms.archives import Archive
 from autograder.grading.lms.importing import NOTEBOOK, HandedIn, Imported, notebooks_of, roster_for, uploads_by_student
 from autograder.grading.lms.names import MOODLE, Upload
-from autograder.grading.lms.roster import NUMBER, read_table, roster_of
+from autograder.grading.lms.roster import NUMBER, read_table, require_columns, roster_of
 
 # Columns of Moodle's grading worksheet.
 IDENTIFIER, NAME, GRADE, MAXIMUM = "Identifier", "Full name", "Grade", "Maximum Grade"
@@ -29,11 +28,13 @@ COMMENTS = "Feedback comments"
 
 @dataclass
 class PagesWritten:
-    """Whose pages are in the archive, who has none, and whom nobody knows."""
+    """Whose pages are in the archive, who has none, who handed in no notebook for one, and whom nobody knows."""
 
     pages: list[str] = field(default_factory=list)
     without: list[str] = field(default_factory=list)
+    no_notebook: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
+    unlisted: bool = False
 
 
 def write_feedback_archive(
@@ -51,8 +52,9 @@ def write_feedback_archive(
                     file.write(page, _name_of(upload, page.name))
                     answered.pages.append(student)
             if student not in answered.pages:
-                answered.without.append(student)
-    answered.unknown = done.unknown
+                handed_in = any(f"{name}{NOTEBOOK}" in chosen for name in notebooks)
+                (answered.without if handed_in else answered.no_notebook).append(student)
+    answered.unknown, answered.unlisted = done.unknown, done.unlisted
     return answered
 
 
@@ -68,8 +70,7 @@ def fill_worksheet(gradebook: Gradebook, assignment: str, worksheet: Path, targe
     where the file is no such worksheet.
     """
     head, rows = read_table(worksheet)
-    if missing := [name for name in (IDENTIFIER, NAME, GRADE) if name not in head]:
-        raise CourseError(f"{worksheet} is no grading worksheet of Moodle: it has no column {missing[0]}.")
+    require_columns(worksheet, head, (IDENTIFIER, NAME, GRADE), "grading worksheet of Moodle")
     roster, marks = roster_of(gradebook, MOODLE, worksheet), marks_by_student(gradebook, [assignment])[assignment]
     maximum, left = float(gradebook.find_assignment(assignment).max_score or 0.0), set(marks)
     for row in rows:
@@ -78,8 +79,7 @@ def fill_worksheet(gradebook: Gradebook, assignment: str, worksheet: Path, targe
         if student not in marks:
             continue
         left.discard(student)
-        scale = _number(row.get(MAXIMUM)) or maximum
-        row[GRADE] = number(marks[student] / maximum * scale if maximum else 0.0)
+        row[GRADE] = number(scaled(marks[student], maximum, points_in(row.get(MAXIMUM)) or maximum))
         if COMMENTS in head:
             row[COMMENTS] = harmless(comment(gradebook, assignment, student))
     with atomic_write(target) as draft, open(draft, "w", newline="", encoding="utf-8") as file:
@@ -100,10 +100,3 @@ def comment(gradebook: Gradebook, assignment: str, student: str) -> str:
         parts += [f"{grade.name}: {number(grade.score)} of {number(grade.max_score)}." for grade in lost]
         parts += [written.manual_comment for written in notebook.comments if written.manual_comment]
     return " ".join(parts)
-
-
-def _number(text: str | None) -> float | None:
-    try:
-        return float((text or "").replace(",", "."))
-    except ValueError:
-        return None

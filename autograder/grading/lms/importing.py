@@ -19,17 +19,21 @@ from autograder.grading.watching.copying import RefusedError, WhatCounts
 
 REPLACED = "replaced"  # beside `submitted`: what another import has put aside
 NOTEBOOK = ".ipynb"
+TIMESTAMP = "timestamp.txt"  # nbgrader's: when it was handed in
 
 
 @dataclass
 class Imported:
-    """What came of an archive. `kept` and `unknown` need somebody to look at them."""
+    """What came of an archive. `kept` and `unknown` need somebody to look at them. `unlisted`: the roster lacks some of
+    the unknown.
+    """
 
     platform: str
     taken: list[str] = field(default_factory=list)
     unchanged: list[str] = field(default_factory=list)
     kept: list[str] = field(default_factory=list)
     unknown: list[str] = field(default_factory=list)
+    unlisted: bool = False
     remarks: list[str] = field(default_factory=list)
 
 
@@ -86,6 +90,7 @@ def uploads_by_student(names: Sequence[str], roster: Roster, done: Imported) -> 
             done.unknown.append(f"{student}: the numbers {', '.join(sorted(numbers))} are all taken for this student")
             del found[student]
     done.unknown += unknown.values()
+    done.unlisted = bool(unknown)
     yield from sorted(found.items())
 
 
@@ -153,7 +158,9 @@ def _import_student(
 
 
 def _same(folder: Path, contents: Mapping[str, bytes]) -> bool:
+    """Whether a folder has these files. The time that an instructor wrote beside them makes no difference."""
     there = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    there -= {TIMESTAMP} - set(contents)
     return there == set(contents) and all((folder / name).read_bytes() == data for name, data in contents.items())
 
 

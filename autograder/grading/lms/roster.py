@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import csv
+import io
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from nbgrader.api import Gradebook
 
 from autograder.grading.errors import CourseError
-from autograder.grading.lms.names import MOODLE, Upload
+from autograder.grading.lms.names import CANVAS, MOODLE, Upload
 
 NUMBER = re.compile(r"\d+")
 KEYS = ("ID", "Identifier")  # of Canvas's gradebook and of Moodle's grading worksheet
+SOURCES = {CANVAS: "the gradebook that Canvas exports", MOODLE: "the assignment's grading worksheet from Moodle"}
 IDENTITIES = ("SIS Login ID", "SIS User ID", "Username", "ID number", "Email address", "Email")
 
 
@@ -31,6 +33,14 @@ class Roster:
             return self.by_key[upload.key]
         found = self.by_name.get(folded(upload.name), set())
         return next(iter(found)) if len(found) == 1 else None
+
+
+def roster_advice(platform: str, option: str, given: bool) -> str:
+    """What to do about uploads of nobody who is known, where a roster was or was not given with an option."""
+    source = SOURCES[platform]
+    if given:
+        return f"The file after {option} names no student for them: take {source} as it is now, with all students."
+    return f"Add {option} FILE.csv, {source}: it says whose number is whose."
 
 
 def folded(name: str) -> str:
@@ -75,10 +85,22 @@ def _keys_in(table: Path, known: Mapping[str, str]) -> Iterable[tuple[str, str]]
 
 
 def read_table(table: Path) -> tuple[list[str], list[dict[str, str]]]:
-    """The columns and the rows of a CSV file, however Excel or the LMS has marked its encoding. Raises CourseError."""
+    """The columns and the rows of a CSV file, however Excel or the LMS has marked its encoding, with commas or, as
+    Canvas writes it in some languages, semicolons. Raises CourseError.
+    """
     try:
         with open(table, newline="", encoding="utf-8-sig") as file:
-            reader = csv.DictReader(file)
-            return list(reader.fieldnames or ()), list(reader)
+            text = file.read().lstrip("\r\n")
+        head = text.partition("\n")[0]
+        delimiter = ";" if head.count(";") > head.count(",") else ","
+        reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
+        return list(reader.fieldnames or ()), list(reader)
     except (OSError, ValueError, csv.Error) as error:
         raise CourseError(f"{table} cannot be read as CSV: {error}.") from error
+
+
+def require_columns(table: Path, head: Sequence[str], columns: Sequence[str], kind: str) -> None:
+    """Raises CourseError where a column is missing that every table of this kind has."""
+    if missing := [name for name in columns if name not in head]:
+        advice = "Export it from the LMS, and leave its columns as they are."
+        raise CourseError(f"{table} is no {kind}: it has no column {missing[0]}. {advice}")

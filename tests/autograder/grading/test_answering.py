@@ -87,6 +87,27 @@ def test_each_page_has_the_name_of_the_notebook_it_is_about(
     assert "no feedback page: 1 submission (bob)" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("taken_over", NAMES, indirect=True)
+def test_a_student_without_a_notebook_is_not_to_be_graded_again_for_a_page(
+    taken_over: tuple[Path, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture, request: pytest.FixtureRequest
+) -> None:
+    platform = request.node.callspec.params["taken_over"]
+    _, export = taken_over
+    with zipfile.ZipFile(tmp_path / "download.zip", "w") as file:
+        file.writestr(NAMES[platform][0].replace("strings.ipynb", "strings.pdf"), b"no notebook")
+        file.writestr(NAMES[platform][1].replace("raybob", "nobody").replace("102", "999").replace("557", "999"), b"")
+    assert main(export) == 1
+    said = capsys.readouterr().err
+    assert "no notebook of words handed in, so there is no feedback page: 1 submission (ann)." in said
+    assert "--feedback, and export again" not in said
+    option = TABLES[platform][0]
+    if platform == "canvas":
+        assert f"The file after {option} names no student for them" in said
+        at = export.index(option)
+        assert main([*export[:at], *export[at + 2 :]]) == 1
+        assert f"Add {option} FILE.csv, the gradebook that Canvas exports" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("taken_over", ["moodle"], indirect=True)
 def test_moodles_worksheet_is_filled_with_marks_and_comments(
     taken_over: tuple[Path, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture

@@ -99,10 +99,38 @@ def test_a_participant_of_moodle_is_not_the_user_of_the_same_number(course):
     assert imported(course, [("Nobody Here_101_assignsubmission_file/02_scalar.ipynb", BEE)]) == (1, {})
 
 
+@pytest.mark.parametrize("platform", ["canvas", "moodle"])
+def test_what_to_do_about_unknown_numbers_is_said(platform, course, capsys):
+    table, _, _ = ROSTERS[platform]
+    name = {"canvas": "x_999_1_02_scalar.ipynb", "moodle": "X Y_999_assignsubmission_file/02_scalar.ipynb"}[platform]
+    roster = course.parent / "roster.csv"
+    roster.write_text(table)
+    source = {"canvas": "the gradebook that Canvas exports", "moodle": "the assignment's grading worksheet from Moodle"}
+    imported(course, [(name, BEE)])
+    assert f"Add --roster FILE.csv, {source[platform]}: it says whose number is whose." in capsys.readouterr().out
+    imported(course, [(name, BEE)], "--roster", roster)
+    assert f"names no student for them: take {source[platform]} as it is now" in capsys.readouterr().out
+
+
+def test_no_roster_is_asked_for_where_all_are_known(course, capsys):
+    imported(course, [("a_101_1_notes.txt", b"no notebook")])
+    assert "roster" not in capsys.readouterr().out
+
+
+def test_a_time_written_beside_a_submission_makes_no_other_one_of_it(course):
+    first = [("a_101_1_02_scalar.ipynb", BEE)]
+    assert imported(course, first)[0] == 0
+    time = course / "submitted" / "bee" / LESSON / "timestamp.txt"
+    time.write_text("2026-03-01 12:00:00 UTC\n")
+    assert imported(course, first)[0] == 0
+    assert time.is_file()
+
+
 def test_importing_again_changes_nothing_and_another_file_is_kept_beside(course, capsys):
     first = [("a_101_1_02_scalar.ipynb", BEE)]
     other = [("a_101_2_02_scalar.ipynb", COD)]
     assert imported(course, first)[0] == 0
+    assert "Canvas: 1 submission taken, 0 the same" in capsys.readouterr().out
     assert imported(course, first) == (0, {of("bee"): BEE})
     assert "0 submissions taken, 1 the same" in capsys.readouterr().out
     assert imported(course, other) == (1, {of("bee"): BEE})

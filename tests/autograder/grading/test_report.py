@@ -7,6 +7,7 @@ import errno
 import io
 import re
 import sqlite3
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,13 +17,14 @@ from rich.console import Console
 from autograder.cli import main
 from autograder.files import atomic_write
 from autograder.grading.errors import in_words
-from autograder.grading.gradebook.exporters import harmless
+from autograder.grading.gradebook.exporters import harmless, points_in
 from autograder.grading.report.class_report import ClassReport
 from autograder.grading.report.progress_display import results_table, summary
 from autograder.grading.report.similarity import as_reference, groups, own_part, plain
 from autograder.grading.submission.class_records import CellRecord, SubmissionRecord
 from tests.autograder.grading.here import grade_all
 
+AGAIN = "autograder grade words says why."
 LONG = "\n".join(f"value_{number} = {number} * other_{number}" for number in range(12))
 
 
@@ -134,7 +136,9 @@ def test_the_page_needs_nothing_and_runs_nothing(graded: Any, capsys: pytest.Cap
 
 
 @pytest.mark.sandbox
-def test_canvas_moodle_and_nbgrader_get_the_same_marks(graded: Any, tmp_path: Path) -> None:
+def test_canvas_moodle_and_nbgrader_get_the_same_marks(
+    graded: Any, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
     with sqlite3.connect(graded.root / "gradebook.db") as connection:
         connection.execute("insert into student (id, last_name) values ('zoe', '=1+1')")
         connection.execute("update submitted_notebook set late_submission_penalty = 0.5")
@@ -145,7 +149,8 @@ def test_canvas_moodle_and_nbgrader_get_the_same_marks(graded: Any, tmp_path: Pa
 
     def table(*arguments: str) -> list[list[str]]:
         target = tmp_path / "out.csv"
-        assert main(["export", "--course", str(graded.root), "--to", str(target), *arguments]) == 0
+        assert main(["export", "--course", str(graded.root), "--to", str(target), *arguments]) == 1
+        assert f"it counts 0: 1 submission (eve). {AGAIN}" in capsys.readouterr().err
         with target.open(newline="") as file:
             return list(csv.reader(file))
 
@@ -172,6 +177,98 @@ def test_canvas_moodle_and_nbgrader_get_the_same_marks(graded: Any, tmp_path: Pa
     assert filled[0] == ["Student", "ID", "SIS Login ID", "Section", "words (881)"]
     assert [row[0] for row in filled[2:]] == ["A, Ann", "'=B, Bob", "N, Nobody"]
     assert [row[-1] for row in filled[1:]] == ["5", "4.5", "1.5", ""]
+
+
+def test_a_mark_of_a_person_is_not_named_as_a_zero(graded: Any, tmp_path: Path) -> None:
+    export = ["export", "words", "--course", str(graded.root), "--to", str(tmp_path / "out.csv")]
+    with sqlite3.connect(graded.root / "gradebook.db") as connection:
+        connection.execute("update grade set manual_score = 1 where auto_score = 0")
+    assert main(export) == 0
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("by", ["autograder", "nbgrader"])
+def test_students_who_have_a_zero_without_a_notebook_are_named(
+    by: str, small_course: Any, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    small_course.submit("ann", small_course.answered("return 0", "return 0"))
+    small_course.submit("bob", b"no notebook")
+    small_course.submit("cleo", small_course.answered(), "other.ipynb")
+    grade_all(small_course)
+    if by == "nbgrader":  # which keeps no results of ours, and makes a folder for all that is there
+        with sqlite3.connect(small_course.root / "gradebook.db") as connection:
+            connection.execute("drop table autograder_result")
+        (small_course.root / "autograded" / "cleo" / "words").mkdir(parents=True)
+    capsys.readouterr()
+    for platform in ("canvas", "moodle", "nbgrader"):
+        export = ["--for", platform, "--course", str(small_course.root), "--to", str(tmp_path / "out.csv")]
+        assert main(["export", *export]) == 1
+        assert f"it counts 0: 2 submissions (bob, cleo). {AGAIN}" in capsys.readouterr().err
+
+
+GRADEBOOK = 'Student,ID,SIS Login ID,Section,words (881)\nPoints Possible,,,,{}\n"A, Ann",71,ann,bob,\n'
+
+
+@pytest.fixture
+def exported(small_course: Any, tmp_path: Path) -> Callable[[str], tuple[int, list[list[str]]]]:
+    """Exports to Canvas, into a gradebook with this text: the exit status and the table. Ann and bob are graded."""
+    small_course.submit("ann", small_course.answered(shout="return word"))
+    small_course.submit("bob", small_course.answered())
+    grade_all(small_course)
+    target, gradebook = tmp_path / "canvas.csv", tmp_path / "gradebook.csv"
+
+    def export(text: str) -> tuple[int, list[list[str]]]:
+        gradebook.write_text(text)
+        options = ["--for", "canvas", "--canvas-gradebook", str(gradebook), "--to", str(target)]
+        status = main(["export", "words", *options, "--course", str(small_course.root)])
+        with target.open(newline="") as file:
+            return status, list(csv.reader(file))
+
+    return export
+
+
+@pytest.mark.sandbox
+def test_a_mark_without_a_row_in_canvas_is_named(exported: Any, capsys: pytest.CaptureFixture) -> None:
+    assert exported(GRADEBOOK.format(5))[0] == 1
+    assert "no row of the gradebook is theirs, so their marks are not in the file: 1 student (bob)." in (
+        capsys.readouterr().err
+    )
+    status, table = exported(GRADEBOOK.format(5) + '"R, Bob",72,bob,,\n')
+    assert (status, [row[-1] for row in table]) == (0, ["words (881)", "5", "2", "5"])
+    assert capsys.readouterr().err == ""
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize(
+    ("possible", "column"),
+    [("100", ["100", "40"]), ('"2,5"', ["2.5", "1"]), ("", ["5", "2"]), ("0", ["5", "2"]), ("(read only)", ["5", "2"])],
+)
+def test_marks_are_on_the_scale_that_canvas_has(
+    possible: str, column: list[str], exported: Any, capsys: pytest.CaptureFixture
+) -> None:
+    _, table = exported(GRADEBOOK.format(possible))
+    assert [row[-1] for row in table[1:]] == column
+    said = f"words: marks are scaled from the lesson's 5 points to the {column[0]} points possible in Canvas.\n"
+    assert (said in capsys.readouterr().err) == (column[0] != "5")
+
+
+@pytest.mark.parametrize("text", ["1000", "1000.0", "1000,0", "1,000.00", "1.000,00", "1\u202f000,00"])
+def test_points_are_read_in_the_users_language(text: str) -> None:
+    assert points_in(text) == 1000
+
+
+@pytest.mark.sandbox
+def test_a_gradebook_of_canvas_may_have_semicolons_and_no_other_table_is_taken(
+    exported: Any, capsys: pytest.CaptureFixture
+) -> None:
+    wanted = exported(GRADEBOOK.format(5))[1]
+    assert exported('Student;ID;SIS Login ID;Section;words (881)\nPoints Possible;;;;5,0\n"A, Ann";71;ann;bob;\n')[
+        1
+    ] == (wanted)
+    for text in ("a,b\n1,2\n", "Identifier,Full name,Grade\nParticipant 1,Ann,\n", "Student,words\nAnn,\n", ""):
+        capsys.readouterr()
+        assert exported(text) == (2, wanted)
+        assert "gradebook.csv is no gradebook of Canvas: it has no column " in capsys.readouterr().err
 
 
 @pytest.mark.sandbox

@@ -1,0 +1,57 @@
+"""Who has a 0 because there was no notebook to read: a mark that looks like any other in the gradebook."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import nbformat
+from nbgrader.api import Gradebook, SubmittedAssignment, SubmittedNotebook
+from sqlalchemy import inspect, select
+
+from autograder.grading.course import Course
+from autograder.grading.gradebook.mark_writer import RESULTS
+from autograder.grading.submission.class_records import NEEDS_A_LOOK
+from autograder.grading.submission.result import Result
+from autograder.notebooks.reading import note_of
+
+
+def without_notebook(course: Course, gradebook: Gradebook, assignment: str) -> set[str]:
+    """The students with no points for a notebook that could not be read or was not handed in.
+
+    `autograder grade` keeps the reason with its result. Of what nbgrader graded by itself, the graded notebook tells.
+    """
+    zeros = _zeros(gradebook, assignment)
+    reasons = _reasons(gradebook, assignment)
+    folders = {student: course.folder("autograded", student, assignment) for student in zeros.keys() - reasons.keys()}
+    by_nbgrader = {
+        student for student, folder in folders.items() if any(_has_none(folder, name) for name in zeros[student])
+    }
+    return by_nbgrader | {student for student in zeros if reasons.get(student)}
+
+
+def _zeros(gradebook: Gradebook, assignment: str) -> dict[str, list[str]]:
+    """Student -> the notebooks that have no points of those that they could have."""
+    found: dict[str, list[str]] = {}
+    own = SubmittedAssignment.assignment_id == gradebook.find_assignment(assignment).id
+    rows = gradebook.db.query(SubmittedNotebook).join(SubmittedAssignment).filter(own, SubmittedNotebook.score == 0)
+    for row in rows:
+        if row.max_score > 0:
+            found.setdefault(row.student.id, []).append(row.name)
+    return found
+
+
+def _reasons(gradebook: Gradebook, assignment: str) -> dict[str, str]:
+    """Student -> why a notebook was not read, or nothing, as `autograder grade` kept it. Submissions that a person has
+    to look at are named elsewhere.
+    """
+    if not inspect(gradebook.engine).has_table(RESULTS.name):
+        return {}
+    rows = gradebook.db.execute(select(RESULTS.c.student, RESULTS.c.result).where(RESULTS.c.assignment == assignment))
+    results = {student: Result.from_json(text) for student, text in rows}
+    return {student: "" if result.status in NEEDS_A_LOOK else result.reason for student, result in results.items()}
+
+
+def _has_none(folder: Path, notebook: str) -> bool:
+    """Whether a graded notebook is missing in a folder of them, or stands in for one that could not be read."""
+    path = folder / f"{notebook}.ipynb"
+    return folder.is_dir() and (not path.is_file() or bool(note_of(nbformat.read(path, as_version=4), "problem")))
