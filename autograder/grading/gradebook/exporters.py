@@ -16,7 +16,7 @@ from nbgrader.api import Gradebook, Student, SubmittedAssignment
 from nbgrader.plugins import CsvExportPlugin, ExportPlugin
 from traitlets import Unicode
 
-from autograder.grading.lms.roster import read_table, require_columns
+from autograder.grading.gradebook.tables import read_table, require_columns
 
 FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")  # the last four are the first four as wide as Chinese letters
 IDENTITIES = (

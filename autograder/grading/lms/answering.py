@@ -16,10 +16,11 @@ from nbgrader.api import Gradebook, SubmittedAssignment
 from autograder.files import atomic_write
 from autograder.grading.course import Course
 from autograder.grading.gradebook.exporters import harmless, marks_by_student, number, points_in, scaled
+from autograder.grading.gradebook.tables import read_table, require_columns
 from autograder.grading.lms.archives import Archive
 from autograder.grading.lms.importing import NOTEBOOK, HandedIn, Imported, notebooks_of, roster_for, uploads_by_student
 from autograder.grading.lms.names import MOODLE, Upload
-from autograder.grading.lms.roster import NUMBER, read_table, require_columns, roster_of
+from autograder.grading.lms.roster import NUMBER, roster_of
 
 # Columns of Moodle's grading worksheet.
 IDENTIFIER, NAME, GRADE, MAXIMUM = "Identifier", "Full name", "Grade", "Maximum Grade"

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 
 from nbgrader.api import Gradebook
 
 from autograder.grading.errors import CourseError
+from autograder.grading.gradebook.tables import read_table
 from autograder.grading.lms.names import CANVAS, MOODLE, Upload
 
 NUMBER = re.compile(r"\d+")
@@ -82,25 +81,3 @@ def _keys_in(table: Path, known: Mapping[str, str]) -> Iterable[tuple[str, str]]
         student = next((known[text] for text in texts if text in known), next(filter(None, texts), ""))
         if number and student:
             yield number[0], student
-
-
-def read_table(table: Path) -> tuple[list[str], list[dict[str, str]]]:
-    """The columns and the rows of a CSV file, however Excel or the LMS has marked its encoding, with commas or, as
-    Canvas writes it in some languages, semicolons. Raises CourseError.
-    """
-    try:
-        with open(table, newline="", encoding="utf-8-sig") as file:
-            text = file.read().lstrip("\r\n")
-        head = text.partition("\n")[0]
-        delimiter = ";" if head.count(";") > head.count(",") else ","
-        reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
-        return list(reader.fieldnames or ()), list(reader)
-    except (OSError, ValueError, csv.Error) as error:
-        raise CourseError(f"{table} cannot be read as CSV: {error}.") from error
-
-
-def require_columns(table: Path, head: Sequence[str], columns: Sequence[str], kind: str) -> None:
-    """Raises CourseError where a column is missing that every table of this kind has."""
-    if missing := [name for name in columns if name not in head]:
-        advice = "Export it from the LMS, and leave its columns as they are."
-        raise CourseError(f"{table} is no {kind}: it has no column {missing[0]}. {advice}")
