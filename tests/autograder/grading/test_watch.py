@@ -540,7 +540,7 @@ def test_the_watches_of_lessons_end_with_the_one_that_started_them(exchange: Exc
     with (tmp_path / "log").open("w") as log:
         process = subprocess.Popen([*command, "--workers", "1"], stdout=log, stderr=subprocess.STDOUT)
     end = time.monotonic() + 120
-    while "watching words" not in (tmp_path / "log").read_text() and time.monotonic() < end:
+    while "ann  5 of 5" not in (tmp_path / "log").read_text() and time.monotonic() < end:
         time.sleep(0.1)
     process.kill()
     process.wait()
