@@ -32,7 +32,10 @@ from autograder.grading.workers.pool import KeptPools
 EVERY, AFTER_A_FAULT = 1.0, 30.0  # seconds between two looks
 TOGETHER = 8  # submissions that are graded and then answered, so that the first need not wait for the last
 MOST_PAGES = 20  # for notebooks under other names
-UNCHANGED = "{} submission{} unchanged since they were graded"
+ONE_UNCHANGED, UNCHANGED = (
+    "1 submission unchanged since it was graded",
+    "{} submissions unchanged since they were graded",
+)
 RENAME = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{lesson}</title></head><body>
 <h1>{lesson}</h1>
@@ -117,7 +120,7 @@ class Watch:
         for start in range(0, len(changed), TOGETHER):
             self._grade(changed[start : start + TOGETHER])
         if again and self.unchanged:
-            self._say(UNCHANGED.format(self.unchanged, "s" * (self.unchanged != 1)))
+            self._say(ONE_UNCHANGED if self.unchanged == 1 else UNCHANGED.format(self.unchanged))
         self.events.looking(len(self.seen), len(self.moving))
         return bool(changed or self.moving)
 
