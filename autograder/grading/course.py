@@ -7,6 +7,7 @@ course's root; so opening a course changes the directory of this process for as 
 from __future__ import annotations
 
 import contextlib
+import functools
 import glob
 import logging
 import os
@@ -194,6 +195,34 @@ def hidden_submissions(course: Course, assignment: str) -> list[str]:
     found = {Path(os.path.relpath(folder, course.root)).parts for folder in folders}
     names = {next((part for part in parts if part.startswith(".")), "") for parts in found}
     return sorted(names - {"", *course.coursedir.student_id_exclude.split(","), *course.coursedir.ignore})
+
+
+def notebooks_of(course: Course, assignment: str) -> list[str]:
+    """The notebooks of an assignment, by the names that stand in `source/`."""
+    return sorted(path.stem for path in course.folder("source", ".", assignment).glob("*.ipynb"))
+
+
+def misplaced_notebooks(course: Course, assignment: str, pattern: str = "*") -> list[tuple[str, str, bool]]:
+    """Notebooks of the assignment that nobody looks at, the folders where they belong, and whether one is there. They
+    lie directly in a student's folder, or in a folder there that belongs to no assignment.
+    """
+    step, names = course.coursedir.submitted_directory, [f"{name}.ipynb" for name in notebooks_of(course, assignment)]
+    if Path(course.coursedir.format_path(step, "x", assignment)).name != assignment:
+        return []  # this course does not keep the assignments of a student in one folder
+    students = Path(course.coursedir.format_path(step, pattern, assignment)).parent
+    known, found = {assignment, *assignments_of(course)}, []
+    for student in sorted(set(map(Path, glob.glob(str(students)))) - _excluded(course, assignment)):
+        folders = [student, *(Path(it) for it in sorted(glob.glob(f"{glob.escape(str(student))}/*/")))]
+        lie = [folder / name for folder in folders if folder.name not in known for name in names]
+        found += [(path, student / assignment) for path in lie if path.is_file()]
+    short = functools.partial(os.path.relpath, start=course.root)
+    return [(short(path), short(target), (target / path.name).exists()) for path, target in found]
+
+
+def _excluded(course: Course, assignment: str) -> set[Path]:
+    """The folders of students whom the course excludes."""
+    names = filter(None, course.coursedir.student_id_exclude.split(","))
+    return {course.folder("submitted", name, assignment).parent for name in names}
 
 
 def complaint(outcome: dict[str, str]) -> str:

@@ -13,7 +13,15 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from autograder.grading.course import Course, CourseError, hidden_submissions, open_course, prepare, submitted_students
+from autograder.grading.course import (
+    Course,
+    CourseError,
+    hidden_submissions,
+    misplaced_notebooks,
+    open_course,
+    prepare,
+    submitted_students,
+)
 from autograder.grading.errors import in_words
 from autograder.grading.gradebook.assignment_reader import is_released_as_usual, read_assignment
 from autograder.grading.gradebook.mark_writer import Entry, Marks
@@ -40,6 +48,8 @@ CANNOT_GO_ON = (
 )
 HIDDEN = "the folder {} is left out, because its name begins with a dot. Rename it, and run the same command again."
 NO_NAME = "the folder {} is left out, because its name is not UTF-8. Rename it, and run the same command again."
+MISPLACED = "not looked at: {} belongs in {}/. Move it there, and run the same command again."
+SECOND = "not looked at: {}, because what lies in {}/ is graded. If it is the right one, move it there; else delete it."
 NO_TRIALS = "The solution could not be judged: its process was killed, twice. All tests are judged outside."
 NOT_GRADED = (
     "So nothing was graded. Correct the test or the solution in the source, run `nbgrader generate_assignment "
@@ -80,7 +90,8 @@ def grade_class(
         students = opened.students()
         if not students:
             where = opened.course.folder("submitted", request.student, request.assignment)
-            raise CourseError(f"There are no submissions of {request.assignment!r}: nothing matches {where}.")
+            nothing = f"There are no submissions of {request.assignment!r}: nothing matches {where}."
+            raise CourseError("\n".join([nothing, *opened.left_out()]))
         records = opened.grade(students, on_start, on_record, on_notice, on_remark)
         if request.feedback:
             for notice in opened.write_feedback([record.student for record in records]):
@@ -125,10 +136,8 @@ class OpenClass:
         on_remark: Callable[[str], None] = lambda remark: None,
     ) -> list[SubmissionRecord]:
         """Grade the submissions of these students, in the order of their names."""
-        for name in hidden_submissions(self.course, self.request.assignment):
-            on_notice(HIDDEN.format(name))
-        for student in [student for student in students if not has_a_name(student)]:
-            on_notice(NO_NAME.format(os.fsencode(student)))
+        for sentence in self.left_out():
+            on_notice(sentence)
         named = [student for student in students if has_a_name(student)]
         run = _Run(self.request, self.course, self.spool, named, on_record, on_notice, on_remark)
         for notice in notices(run.assignment, as_written=is_released_as_usual(self.course.app.config)):
@@ -140,6 +149,18 @@ class OpenClass:
         finally:
             run.marks.close()
         return sorted(run.records, key=lambda record: record.student)
+
+    def left_out(self) -> list[str]:
+        """What lies among the submissions and is not graded, in sentences that a terminal may print."""
+        hidden = hidden_submissions(self.course, self.request.assignment)
+        nameless = [student for student in self.students() if not has_a_name(student)]
+        misplaced = misplaced_notebooks(self.course, self.request.assignment, self.request.student)
+        sentences = [
+            *(HIDDEN.format(name) for name in hidden),
+            *(NO_NAME.format(os.fsencode(student)) for student in nameless),
+            *((SECOND if taken else MISPLACED).format(path, folder) for path, folder, taken in misplaced),
+        ]
+        return ["".join(c if c.isprintable() else "?" for c in sentence) for sentence in sentences]
 
     def differences(self) -> list[str]:
         """What an instructor has changed in the source and not yet brought into the gradebook, in sentences."""

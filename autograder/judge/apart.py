@@ -6,7 +6,6 @@ notebook was judged before. A notebook that ends its process costs itself its ma
 
 from __future__ import annotations
 
-import ctypes
 import os
 import pickle
 import signal
@@ -16,8 +15,8 @@ from typing import Any, NoReturn
 from autograder.judge.judge import Verdict, judge_notebook
 from autograder.sandbox import isolation_in_force
 from autograder.sandbox.process.forkserver import end_warm_process, share_warm_process
+from autograder.sandbox.process.parent import end_with
 
-PR_SET_PDEATHSIG = 1
 FAILED = 1
 
 
@@ -61,7 +60,7 @@ def _judge_and_leave(parent: int, writing: int, notebook: Any, options: dict[str
     """What the fork does. It ends here, whatever happens: what it inherited belongs to the process that forked it."""
     status = FAILED
     try:
-        _end_with(parent)
+        end_with(parent)
         share_warm_process()
         try:
             answer = pickle.dumps((notebook, judge_notebook(notebook, **options)))
@@ -79,14 +78,6 @@ def _pickled(error: Exception) -> bytes:
         return pickle.dumps((None, error))
     except Exception:
         return pickle.dumps((None, RuntimeError(f"{type(error).__name__}: {error}")))
-
-
-def _end_with(parent: int) -> None:
-    """Have the kernel end this process when its parent has gone, however that ended."""
-    if sys.platform == "linux":
-        ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:
-            os._exit(FAILED)
 
 
 def _how_it_ended(status: int) -> str:

@@ -33,6 +33,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--until-quiet", type=float, default=math.inf, metavar="S", help="end when nothing has come for S seconds"
     )
+    parser.add_argument("--end-with", type=int, metavar="PID", help=argparse.SUPPRESS)  # the watch of the whole course
     parser.add_argument(
         "--ignore-failing-solution",
         action="store_true",
@@ -49,7 +50,10 @@ def run(arguments: argparse.Namespace) -> int:
     """Watch until SIGINT or SIGTERM. Returns 0 after one of these, and 2 for a request that cannot be met."""
     from autograder.grading.errors import CourseError, faults_said
     from autograder.grading.workers.early_forkserver import needs_of, warm_up
+    from autograder.sandbox.process.parent import end_with
 
+    if arguments.end_with:
+        end_with(arguments.end_with)
     stop = threading.Event()
     try:
         _check(arguments)
@@ -97,6 +101,7 @@ def _watch_all(arguments: argparse.Namespace, stop: threading.Event) -> None:
 
     def command(lesson: str) -> list[str]:
         options = ["--course", str(root), "--workers", str(arguments.workers), "--until-quiet", str(QUIET)]
+        options += ["--end-with", str(os.getpid())]
         if arguments.attempts_per_day is not None:
             options += ["--attempts-per-day", str(arguments.attempts_per_day)]
         if arguments.ignore_failing_solution:
@@ -144,12 +149,12 @@ class _Screen:
         self._line(f"watching {self.lesson}. Ctrl-C stops it.")
 
     def answered(self, record: SubmissionRecord, released: bool) -> None:
-        where = "feedback released" if released else "feedback in feedback/"
+        where = "feedback released" if released else "feedback in feedback/" if record.status != "missing" else ""
         points = f"{record.points:g} of {record.max_points:g}"
         reason = f": {record.reason}" if record.reason else ""
         late = f", {record.lateness}" if record.lateness else ""
         by_hand = f"  {record.by_hand}" if record.by_hand else ""
-        self._line(f"{record.student}  {points}{late}  {record.status}{reason}{by_hand}  {where}")
+        self._line(f"{record.student}  {points}{late}  {record.status}{reason}{by_hand}  {where}".rstrip())
 
     def notice(self, text: str) -> None:
         self._line(text)

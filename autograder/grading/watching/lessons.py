@@ -20,6 +20,7 @@ AT_ONCE = 3  # processes; each holds workers with the libraries of its course
 EVERY = 1.0  # seconds between two looks
 QUIET = 120.0  # seconds without a submission after which a lesson's process ends
 AFTER_A_FAULT = 300.0  # seconds until a lesson whose process failed is tried again
+AGAIN = f"it is tried again when something arrives for it, or in {AFTER_A_FAULT / 60:.0f} minutes"
 Arrivals = frozenset[tuple[str, int]]
 
 
@@ -33,6 +34,7 @@ class Lessons:
     seen: dict[str, tuple[str, Arrivals]] = field(default_factory=dict)
     running: dict[str, subprocess.Popen[str]] = field(default_factory=dict)
     again: dict[str, float] = field(default_factory=dict)
+    readers: dict[str, Thread] = field(default_factory=dict)
 
     def until(self, stop: Event) -> None:
         """Look again and again. At the end every process finishes what it grades."""
@@ -51,6 +53,8 @@ class Lessons:
         for lesson in [lesson for lesson, process in self.running.items() if process.poll() is not None]:
             if self.running.pop(lesson).returncode != 0:
                 self.again[lesson] = time.monotonic() + AFTER_A_FAULT
+                self.readers[lesson].join(timeout=1.0)  # what it said last comes first
+                self.say(f"{lesson}  {AGAIN}")
         today, arrivals = day(now()), self._arrivals()
         waiting = [lesson for lesson, found in arrivals.items() if self._has_news(lesson, (today, found))]
         for lesson in sorted(waiting, key=lambda it: max(when for _, when in arrivals[it]), reverse=True):
@@ -94,7 +98,8 @@ class Lessons:
             self.command(lesson), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
         )
         self.running[lesson] = process
-        Thread(target=self._pass_on, args=(lesson, process), daemon=True).start()
+        self.readers[lesson] = Thread(target=self._pass_on, args=(lesson, process), daemon=True)
+        self.readers[lesson].start()
 
     def _pass_on(self, lesson: str, process: subprocess.Popen[str]) -> None:
         assert process.stdout is not None

@@ -7,8 +7,10 @@ which says what was answered. So a run that is killed loses nothing, and the nex
 from __future__ import annotations
 
 import dataclasses
+import html
 import math
 import os
+import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -18,6 +20,7 @@ from threading import Event
 
 from nbgrader.exchange import ExchangeError
 
+from autograder.grading.course import notebooks_of
 from autograder.grading.errors import CourseError, faults_said
 from autograder.grading.journal import NAME, Journal, day, now
 from autograder.grading.run import OpenClass, Request, has_a_name, opened_class
@@ -28,6 +31,18 @@ from autograder.grading.workers.pool import KeptPools
 
 EVERY, AFTER_A_FAULT = 1.0, 30.0  # seconds between two looks
 TOGETHER = 8  # submissions that are graded and then answered, so that the first need not wait for the last
+MOST_PAGES = 20  # for notebooks under other names
+ONE_UNCHANGED, UNCHANGED = (
+    "1 submission unchanged since it was graded",
+    "{} submissions unchanged since they were graded",
+)
+RENAME = """<!DOCTYPE html>
+<html lang="en"><head><meta charset="utf-8"><title>{lesson}</title></head><body>
+<h1>{lesson}</h1>
+<p>{found} was not graded, because it has another name than the notebook of this assignment.</p>
+<p>Rename it to {wanted} and submit again.</p>
+</body></html>
+"""
 Signature = tuple[tuple[str, int, int], ...]
 
 
@@ -66,6 +81,7 @@ class Watch:
     said: set[str] = field(default_factory=set)
     assignment: Signature | None = None
     new_assignment: bool = False
+    unchanged: int = 0  # submissions of this look about which there is nothing to say
 
     def __post_init__(self) -> None:
         self.journal = Journal.read(self.opened.spool.root / NAME)
@@ -96,10 +112,15 @@ class Watch:
 
     def look(self) -> bool:
         """Collect, grade and answer what has arrived since the last look. Returns whether there was anything."""
-        taken = self._collect()
+        taken, again = self._collect(), self.everybody
+        for sentence in self.opened.left_out() if again else ():
+            self._say(sentence)
+        self.unchanged = 0
         changed = self._changed(taken)
         for start in range(0, len(changed), TOGETHER):
             self._grade(changed[start : start + TOGETHER])
+        if again and self.unchanged:
+            self._say(ONE_UNCHANGED if self.unchanged == 1 else UNCHANGED.format(self.unchanged))
         self.events.looking(len(self.seen), len(self.moving))
         return bool(changed or self.moving)
 
@@ -188,55 +209,82 @@ class Watch:
 
     def _grade(self, students: list[str]) -> None:
         records = self.opened.grade(students, on_notice=self._say, on_remark=self._say)
-        unanswered = [record for record in records if self._unanswered(record.student)]
-        for problem in self.opened.write_feedback([record.student for record in unanswered]):
+        unanswered = [record for record in records if self._unanswered(record)]
+        for problem in self.opened.write_feedback([it.student for it in unanswered if it.status != "missing"]):
             self._say(problem)
         for record in unanswered:
             self._answer(record)
+        self.unchanged += sum(record.unchanged and record not in unanswered for record in records)
         if waiting := [record for record in records if record.status == "not graded"]:
             raise CourseError(f"{len(waiting)} submissions could not be graded now: {waiting[0].reason}")
 
-    def _unanswered(self, student: str) -> bool:
-        return bool(self._graded(student)) and self.journal.released.get(student) != self._graded(student)
+    def _unanswered(self, record: SubmissionRecord) -> bool:
+        return bool(self._graded(record)) and self.journal.released.get(record.student) != self._graded(record)
 
-    def _graded(self, student: str) -> str:
-        """Names the graded notebooks as they lie there."""
-        folder = self.opened.course.folder("autograded", student, self.opened.request.assignment)
-        signature = [entry for entry in _signature(folder) if entry[0].endswith(".ipynb")]
-        return "; ".join(f"{name} {time} {size}" for name, time, size in signature)
+    def _graded(self, record: SubmissionRecord) -> str:
+        """Names the graded notebooks as they lie there; where there were none to grade, what was handed in."""
+        missing = record.status == "missing"
+        step = "submitted" if missing else "autograded"
+        signature = _signature(self.opened.course.folder(step, record.student, self.opened.request.assignment))
+        counting = [entry for entry in signature if missing or entry[0].endswith(".ipynb")]
+        return "; ".join([record.status] * missing + [f"{name} {time} {size}" for name, time, size in counting])
 
     def _answer(self, record: SubmissionRecord) -> None:
         """Release the feedback, and write down that this was done."""
-        released = self._release(record.student)
+        released = self._release(record)
         points = {"points": record.points, "of_points": record.max_points, "status": record.status}
         self.journal.add(
             "released",
             record.student,
-            of=self._graded(record.student),
+            of=self._graded(record),
             **points,
             in_exchange=released,
             failing=record.first_lost,
         )
-        self.events.answered(record, released)
+        if record.unchanged and not (released or record.reason or record.by_hand):
+            self.unchanged += 1
+        else:
+            self.events.answered(record, released)
 
-    def _release(self, student: str) -> bool:
+    def _release(self, record: SubmissionRecord) -> bool:
         """Put the student's pages where *Fetch feedback* finds them. Returns whether they are there."""
-        folder = self.opened.course.folder("feedback", student, self.opened.request.assignment)
-        pages = sorted(folder.glob("*.html"))
-        if self.inbound is None or not pages or not (folder / SECRET).is_file():
+        if self.inbound is None:
             return False
         try:
-            self.inbound.release(pages, (folder / SECRET).read_text("ascii"))
+            if record.status == "missing":
+                return self._release_advice(self.inbound, record.student)
+            folder = self.opened.course.folder("feedback", record.student, self.opened.request.assignment)
+            return _release_pages(self.inbound, folder, folder)
         except (ExchangeError, ValueError) as error:
-            self._say(f"{student}: the feedback is not released: {error}")
+            self._say(f"{record.student}: the feedback is not released: {error}")
             return False
-        return True
+
+    def _release_advice(self, inbound: Inbound, student: str) -> bool:
+        """Tell a student whose notebooks have other names to rename them. *Fetch feedback* asks for pages by those."""
+        course, name = self.opened.course, self.opened.request.assignment
+        folder = course.folder("submitted", student, name)
+        wanted = " or ".join(f"{notebook}.ipynb" for notebook in notebooks_of(course, name))
+        with tempfile.TemporaryDirectory(dir=self.opened.spool.work) as drafts:
+            for notebook in sorted(folder.glob("*.ipynb"))[:MOST_PAGES]:
+                found = html.escape(notebook.name.encode("utf-8", "replace").decode())
+                page = RENAME.format(lesson=html.escape(name), found=found, wanted=html.escape(wanted))
+                Path(drafts, f"{notebook.stem}.html").write_text(page, "utf-8")
+            return _release_pages(inbound, Path(drafts), folder)
 
     def _say(self, notice: str) -> None:
         """Say something once."""
         if notice not in self.said:
             self.said.add(notice)
             self.events.notice(notice)
+
+
+def _release_pages(inbound: Inbound, folder: Path, secret: Path) -> bool:
+    """Release the pages of a folder. `secret`: the folder with the attempt's secret. Returns whether there are both."""
+    pages = sorted(folder.glob("*.html"))
+    if not pages or not (secret / SECRET).is_file():
+        return False
+    inbound.release(pages, (secret / SECRET).read_text("ascii"))
+    return True
 
 
 def _signature(folder: Path) -> Signature:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import nbformat
 import pytest
 
 from autograder.cli import main
@@ -127,6 +128,38 @@ def test_a_folder_that_begins_with_a_dot_is_left_out_and_named(small_course: Any
     printed = capfd.readouterr().out
     assert "words: the folder .bob is left out, because its name begins with a dot." in printed
     assert "checkpoints" not in printed
+
+
+def put(course: Any, path: str) -> None:
+    """A notebook at this path of `submitted/`."""
+    (course.root / "submitted" / path).parent.mkdir(parents=True, exist_ok=True)
+    nbformat.write(course.answered(), course.root / "submitted" / path)
+
+
+def test_a_notebook_that_lies_where_nobody_looks_is_named(small_course: Any, capfd: pytest.CaptureFixture) -> None:
+    small_course.submit("ann", small_course.answered())
+    (small_course.root / "source" / "other").mkdir()
+    for path in ("ann/other/strings.ipynb", "ann/notes.ipynb", "words/strings.ipynb", "ann/strings.ipynb"):
+        put(small_course, path)
+    for path in ("gina/strings.ipynb", "hal/wrods/strings.ipynb"):
+        put(small_course, path)
+    with in_this_process():
+        assert main(["grade", "words", "--course", str(small_course.root)]) == 1
+    said = [line for line in capfd.readouterr().out.splitlines() if "not looked at" in line]
+    move = ". Move it there, and run the same command again."
+    assert said == [
+        "words: not looked at: submitted/ann/strings.ipynb, because what lies in submitted/ann/words/ is graded. If "
+        "it is the right one, move it there; else delete it.",
+        f"words: not looked at: submitted/gina/strings.ipynb belongs in submitted/gina/words/{move}",
+        f"words: not looked at: submitted/hal/wrods/strings.ipynb belongs in submitted/hal/words/{move}",
+    ]
+
+
+def test_where_all_notebooks_lie_elsewhere_the_refusal_says_so(small_course: Any, capfd: pytest.CaptureFixture) -> None:
+    put(small_course, "gina/strings.ipynb")
+    with in_this_process():
+        assert main(["grade", "words", "--course", str(small_course.root)]) == 2
+    assert "submitted/gina/strings.ipynb belongs in submitted/gina/words/" in capfd.readouterr().err
 
 
 def test_a_name_cannot_steer_the_terminal(small_course: Any, capfd: pytest.CaptureFixture) -> None:

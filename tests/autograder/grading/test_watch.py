@@ -27,14 +27,16 @@ import pytest
 from nbgrader.utils import notebook_hash
 
 from autograder.cli import main
+from autograder.grading.commands.watch import _Screen
 from autograder.grading.course import CourseError, generate_assignment, open_course
 from autograder.grading.journal import NAME, Journal
 from autograder.grading.run import Request
+from autograder.grading.submission.class_records import SubmissionRecord
 from autograder.grading.watching import watch as watching
 from autograder.grading.watching.copying import RefusedError, WhatCounts, copy_submission
 from autograder.grading.watching.lessons import Lessons
 from autograder.grading.watching.watch import Events, Watch, watched
-from tests.autograder.grading.here import ASSIGNMENT, in_this_process
+from tests.autograder.grading.here import ASSIGNMENT, grade_all, in_this_process
 
 pytestmark = pytest.mark.sandbox
 
@@ -149,6 +151,81 @@ def test_the_report_says_where_the_class_is_stuck_and_how_attempts_went(
     assert any(row.startswith("ann 2 / 5 0, 2 ") for row in rows)
 
 
+def misnamed(exchange: Exchange, student: str, when: str = "2026-11-01 10:00:00.000000 UTC") -> tuple[Path, str]:
+    """An attempt whose notebook has another name, and the name of the page that `nbgrader fetch_feedback` looks for."""
+    attempt = exchange.hand_in(student, when)
+    (attempt / "strings.ipynb").rename(attempt / "my <1>.ipynb")
+    secret = (attempt / "submission_secret.txt").read_text()
+    page = exchange.root / "small" / "feedback" / f"{notebook_hash(secret=secret, notebook_id='my <1>')}.html"
+    return attempt, str(page)
+
+
+def test_a_notebook_with_another_name_gets_a_line_and_a_page_that_says_what_to_do(exchange: Exchange) -> None:
+    _, page = misnamed(exchange, "ann")
+    exchange.course.submit("bob", exchange.course.answered(), "sol.ipynb")
+    with watcher(exchange.course) as watch:
+        assert watch.look() == {"ann": (0, True), "bob": (0, False)}
+        assert watch.look() == {}
+        said = Path(page).read_text()
+        assert "my &lt;1&gt;.ipynb was not graded" in said
+        assert "Rename it to strings.ipynb and submit again." in said
+        attempt = exchange.hand_in("ann", "2026-11-01 10:05:00.000000 UTC")
+        assert watch.look() == {"ann": (5, True)}
+    assert "5 of 5 points" in exchange.answer(attempt)
+    with watcher(exchange.course) as again:
+        assert again.look() == {}
+    assert exchange.events("released") == ["ann", "bob", "ann"]
+
+
+def test_a_misnamed_attempt_after_a_good_one_is_answered_with_its_own_page(exchange: Exchange) -> None:
+    with watcher(exchange.course) as watch:
+        first = exchange.hand_in("ann")
+        assert watch.look() == {"ann": (5, True)}
+        _, page = misnamed(exchange, "ann", "2026-11-01 10:05:00.000000 UTC")
+        assert watch.look() == {"ann": (0, True)}
+    assert Path(page).is_file()
+    assert "5 of 5 points" in exchange.answer(first)
+
+
+def test_the_line_of_a_misnamed_notebook_is_that_of_grade(capsys: pytest.CaptureFixture) -> None:
+    reason = "No C.ipynb was handed in, only sol.ipynb."
+    record = SubmissionRecord("hugo", "C", "missing", 0, 35, reason=reason)
+    screen = _Screen("C")
+    screen.answered(record, False)
+    screen.answered(record, True)
+    said = [line[10:] for line in capsys.readouterr().out.splitlines()]
+    line = f"hugo  0 of 35  missing: {reason}"
+    assert said == [line, f"{line}  feedback released"]
+
+
+def test_what_lies_in_no_folder_of_the_lesson_is_named_once(exchange: Exchange) -> None:
+    exchange.course.submit("ann", exchange.course.answered())
+    (exchange.course.root / "submitted" / "gina").mkdir()
+    nbformat.write(exchange.course.answered(), exchange.course.root / "submitted" / "gina" / "strings.ipynb")
+    with watcher(exchange.course) as watch:
+        assert watch.look() == {"ann": (5, False)}
+        exchange.hand_in("bob")
+        watch.look()
+    assert [notice for notice in watch.notices if "not looked at" in notice] == [
+        "not looked at: submitted/gina/strings.ipynb belongs in submitted/gina/words/. Move it there, and run the same "
+        "command again."
+    ]
+
+
+def test_what_has_not_changed_is_one_line_after_a_restart(exchange: Exchange) -> None:
+    for student in ("ann", "bob", "eve"):
+        exchange.course.submit(student, exchange.course.answered())
+    grade_all(exchange.course, "[ab]*")
+    with watcher(exchange.course) as watch:
+        assert watch.look() == {"eve": (5, False)}
+    assert watch.notices == ["2 submissions unchanged since they were graded"]
+    assert "5 of 5 points" in exchange.course.feedback("ann")
+    with watcher(exchange.course) as again:
+        assert (again.look(), again.look()) == ({}, {})
+    assert again.notices == ["3 submissions unchanged since they were graded"]
+    assert sorted(exchange.events("released")) == ["ann", "bob", "eve"]
+
+
 def test_an_older_attempt_does_not_take_the_place_of_a_newer_one(exchange: Exchange) -> None:
     with watcher(exchange.course) as watch:
         exchange.hand_in("ann", "2026-11-01 10:05:00.000000 UTC")
@@ -182,7 +259,7 @@ def test_attempts_of_a_day_are_counted_over_runs(exchange: Exchange) -> None:
         with watcher(exchange.course, attempts_per_day=2) as watch:
             exchange.hand_in("ann", f"2026-11-01 10:0{number}:00.000000 UTC", shout=shout)
             assert watch.look() == ({"ann": (2, True)} if number < 2 else {})
-    assert watch.notices == [mock.ANY]
+    assert watch.notices == [mock.ANY, "1 submission unchanged since it was graded"]
     assert watch.notices[0].startswith("ann: 2 attempts were graded on")
     tomorrow = watching.now().replace(year=2100)
     with (
@@ -428,10 +505,13 @@ def test_a_lesson_is_watched_from_the_moment_on_when_something_arrives_for_it(
 
 
 def test_a_lesson_whose_watch_failed_is_tried_again_later(lessons: Lessons, exchange: Exchange) -> None:
+    lessons.say = (said := []).append
     exchange.course.submit("ann", exchange.course.answered())
     shutil.copytree(*(exchange.course.root / "submitted" / "ann" / name for name in (ASSIGNMENT, "more")))
     assert sorted(started(lessons)) == ["more", ASSIGNMENT]
     assert started(lessons) == []
+    assert said[-1] == "more  it is tried again when something arrives for it, or in 5 minutes"
+    assert said.count(said[-1]) == 1
     with mock.patch("autograder.grading.watching.lessons.time.monotonic", return_value=time.monotonic() + 1000):
         assert started(lessons) == ["more"]
 
@@ -451,6 +531,19 @@ def test_a_whole_course_is_watched_by_one_command(exchange: Exchange, tmp_path: 
     assert process.wait(timeout=60) == 0
     said = (tmp_path / "log").read_text()
     assert re.search(rf"{ASSIGNMENT}  \d\d:\d\d:\d\d  ann  2 of 5", said), said
+    assert main(["grade", ASSIGNMENT, "--course", str(exchange.course.root)]) == 0, "its watch still holds the lesson"
+
+
+def test_the_watches_of_lessons_end_with_the_one_that_started_them(exchange: Exchange, tmp_path: Path) -> None:
+    exchange.hand_in("ann")
+    command = [sys.executable, "-m", "autograder.cli", "watch", "--course", str(exchange.course.root)]
+    with (tmp_path / "log").open("w") as log:
+        process = subprocess.Popen([*command, "--workers", "1"], stdout=log, stderr=subprocess.STDOUT)
+    end = time.monotonic() + 120
+    while "ann  5 of 5" not in (tmp_path / "log").read_text() and time.monotonic() < end:
+        time.sleep(0.1)
+    process.kill()
+    process.wait()
     assert main(["grade", ASSIGNMENT, "--course", str(exchange.course.root)]) == 0, "its watch still holds the lesson"
 
 
