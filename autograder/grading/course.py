@@ -198,8 +198,9 @@ def hidden_submissions(course: Course, assignment: str) -> list[str]:
 
 
 def notebooks_of(course: Course, assignment: str) -> list[str]:
-    """The notebooks of an assignment, by the names that stand in `source/`."""
-    return sorted(path.stem for path in course.folder("source", ".", assignment).glob("*.ipynb"))
+    """The names of an assignment's notebooks, without their ending: of those in `source/` and in `release/`."""
+    folders = (course.folder(step, ".", assignment) for step in ("source", "release"))
+    return sorted({path.stem for folder in folders for path in folder.glob("*.ipynb")})
 
 
 def misplaced_notebooks(course: Course, assignment: str, pattern: str = "*") -> list[tuple[str, str, bool]]:

@@ -18,7 +18,14 @@ from autograder.grading.course import Course
 from autograder.grading.gradebook.exporters import harmless, marks_by_student, number, points_in, scaled
 from autograder.grading.gradebook.tables import read_table, require_columns
 from autograder.grading.lms.archives import Archive
-from autograder.grading.lms.importing import NOTEBOOK, HandedIn, Imported, notebooks_of, roster_for, uploads_by_student
+from autograder.grading.lms.importing import (
+    NOTEBOOK,
+    HandedIn,
+    Imported,
+    required_notebooks,
+    roster_for,
+    uploads_by_student,
+)
 from autograder.grading.lms.names import MOODLE, Upload
 from autograder.grading.lms.roster import NUMBER, roster_of
 
@@ -43,7 +50,7 @@ def write_feedback_archive(
 ) -> PagesWritten:
     """Write the feedback pages of everybody in a download. Raises CourseError where it is no download."""
     done, answered = Imported(platform), PagesWritten()
-    notebooks, roster = notebooks_of(course, assignment), roster_for(course, platform, table)
+    notebooks, roster = required_notebooks(course, assignment), roster_for(course, platform, table)
     with atomic_write(target) as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as file:
         for student, uploads in uploads_by_student(download.names, roster, done):
             chosen = HandedIn(download, notebooks, uploads).chosen(student, [])

@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
 from autograder.files import swap_folders
-from autograder.grading.course import Course, what_there_is
+from autograder.grading.course import Course, notebooks_of, what_there_is
 from autograder.grading.errors import CourseError
 from autograder.grading.lms.archives import Archive, reason_against
 from autograder.grading.lms.names import MOODLE_TEXT, Upload, platform_of, upload_of, without_copy
@@ -47,7 +47,7 @@ def import_archive(
     roster = roster_for(course, platform, table)
     done = Imported(platform)
     done.remarks += [f"left out {name}: {reason}" for name, reason in archive.refused.items()]
-    notebooks = notebooks_of(course, assignment)
+    notebooks = required_notebooks(course, assignment)
     for student, uploads in uploads_by_student(archive.names, roster, done):
         _import_student(course, assignment, student, HandedIn(archive, notebooks, uploads), replace, done)
     return done
@@ -59,10 +59,9 @@ def roster_for(course: Course, platform: str, table: Path | None) -> Roster:
         return roster_of(gradebook, platform, table)
 
 
-def notebooks_of(course: Course, assignment: str) -> set[str]:
-    """The names of the assignment's notebooks, without their ending. Raises CourseError where it has none."""
-    folders = [course.folder(step, ".", assignment) for step in ("source", "release")]
-    found = {path.stem for folder in folders for path in folder.glob(f"*{NOTEBOOK}")}
+def required_notebooks(course: Course, assignment: str) -> set[str]:
+    """`notebooks_of` the assignment. Raises CourseError where it has none."""
+    found = set(notebooks_of(course, assignment))
     if not found:
         raise CourseError(f"The course has no assignment {assignment!r} with a notebook. {what_there_is(course)}")
     return found
