@@ -15,7 +15,7 @@
 # %% [markdown] items="124"
 # # Compute it again
 #
-# *Core: about 85 minutes; before exercise 2 is a good place for a break. Further: about 55 minutes, optional. You build a count of saved bytes and a checkpoint; in the optional part, a planner for where to cut. You need lessons 06, 08 and 10.*
+# *Core: about 80 minutes; before exercise 2 is a good place for a break. Further: about 60 minutes, optional. You build a count of saved bytes and a checkpoint; in the optional part, a planner for where to cut. You need lessons 06, 08 and 10.*
 #
 # Take a Transformer with 12 blocks of width 512 and a vocabulary of 50,000 words. One training step gets 32 texts of 512 words each, in float32. The forward pass keeps values for the backward pass. **Predict** how many times the memory of the weights these need. And with only one text?
 #

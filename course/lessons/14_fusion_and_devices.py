@@ -15,7 +15,7 @@
 # %% [markdown]
 # # Fewer trips to memory, and other places to compute
 #
-# *Core: about 85 minutes; after exercise 2 is a good place for a break. Further: about 85 minutes, optional. You build a tracer that records a chain of operations, and a compiler that runs it in blocks; in the optional part, devices. You need lessons 08 and 11.*
+# *Core: about 80 minutes; after exercise 2 is a good place for a break. Further: about 90 minutes, optional. You build a tracer that records a chain of operations, and a compiler that runs it in blocks; in the optional part, devices. You need lessons 08 and 11.*
 #
 # Take a polynomial of degree six at four million points: eleven NumPy operations. The first program does them one by one, each for all points. The second takes a piece of 16,384 points through all eleven operations, then the next 16,384. Both do the same 44 million multiplications and additions, in the same order for every point.
 #

@@ -15,7 +15,7 @@
 # %% [markdown]
 # # The other direction
 #
-# *Core: about 75 minutes; before section 3 is a good place for a break. Further: about 60 minutes, optional. You build dual numbers, products with the Jacobian, and Jacobians from both sides. You need lessons 08 and 10.*
+# *Core: about 70 minutes; before section 3 is a good place for a break. Further: about 60 minutes, optional. You build dual numbers, products with the Jacobian, and Jacobians from both sides. You need lessons 08 and 10.*
 #
 # Since lesson 01 one count has decided everything: a loss with a million weights needs one pass backward, or a million passes forward. Here are two functions. One has 200 inputs and a single output, like a loss. The other has a single input and 200 outputs: a curve, and one knob that bends it.
 #

@@ -5,9 +5,9 @@ file, and says which operations it is made of.
 
 pointwise.elementwise: add, subtract, multiply, divide, pow, exp, log, tanh, relu, where, lerp, clone, cast
 pointwise.mathematical: sqrt, rsqrt, reciprocal, square, log1p, sin, cos, erf
-pointwise.rounding: abs, sign, floor, round, remainder, floor_divide
+pointwise.rounding: abs, sign, floor, ceil, round, trunc, remainder, floor_divide
 pointwise.comparison: eq, lt, isnan, logical_and, isclose, any, all, nonzero: none has a gradient
-shapes.shape: reshape, view, transpose, permute, expand, squeeze, flip, roll
+shapes.shape: reshape, view, transpose, permute, expand, squeeze, unsqueeze, flip, roll
 shapes.joining: cat, stack, split, chunk, unbind, narrow, select, repeat, pad
 shapes.indexing: getitem (x[...]), put, assign
 shapes.gathering: gather, scatter, scatter_add, index_select, masked_fill, embedding
@@ -25,7 +25,7 @@ neural.pooling: max_pool2d, avg_pool2d
 neural.normalization: layer_norm, batch_norm
 neural.dropout: dropout
 neural.attention: scaled_dot_product_attention
-neural.losses: mse_loss, l1_loss, nll_loss, cross_entropy, binary_cross_entropy
+neural.losses: mse_loss, l1_loss, smooth_l1_loss, nll_loss, cross_entropy, binary_cross_entropy
 
 Four files hold no operation: fused and targets, what several of them share; windows, the geometry of kernels; and
 outputs, which writes results into tensors that are there.

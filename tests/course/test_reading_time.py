@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from pathlib import Path
+
 import pytest
 
 from autograder.lessons.build.text import read_lesson
@@ -83,3 +86,24 @@ def test_short_words_read_easily_and_long_ones_do_not(tmp_path):
     long = "Differentiability notwithstanding, computation."
     assert ease("The cat sat on the mat. It was wet.") > 90 > 30 > ease(long)
     assert [syllables(word) for word in ("tape", "gradient", "computation")] == [1, 3, 4]
+
+
+LESSONS = sorted((Path(__file__).parents[2] / "course" / "lessons").glob("*.py"))
+TOP = re.compile(r"^\*(?:Core: a|A)bout (\d+) minutes\b(?:.* Further: about (\d+) minutes, optional\.)?", re.MULTILINE)
+NOT_WORTH_SAYING = 5  # minutes of a further part
+
+
+def told(minutes):
+    """Minutes as the top of a lesson gives them: to the nearest five."""
+    return 5 * round(minutes / 5)
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
+def test_the_top_of_a_lesson_tells_its_minutes(lesson):
+    cells = read_lesson(lesson)
+    counted = reading(cells)
+    top = TOP.search(cells[0].source)
+    assert top, "the first cell says about how many minutes the lesson takes"
+    assert int(top[1]) == told(counted.core.minutes)
+    if top[2] or counted.further.minutes >= NOT_WORTH_SAYING:
+        assert int(top[2] or 0) == told(counted.further.minutes)

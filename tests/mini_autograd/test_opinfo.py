@@ -356,6 +356,21 @@ TESTED_ELSEWHERE = {"Attention", "Dropout", "Move"}
 """Operations that PyTorch's samples do not fit: see tests/mini_autograd/nn and test_devices.py."""
 
 
+NO_METHOD = {
+    "__rdiv__": "the name that __rtruediv__ had in Python 2",
+    "__rmatmul__": "Python asks for it only where the left operand is no tensor, and a matrix product wants two",
+}
+"""Methods of PyTorch's tensors that ours lack, though the operation is compared."""
+
+
+@by_operation
+def test_what_is_a_method_in_pytorch_is_a_method_here(name: str) -> None:
+    plain = OPS[name].name.removeprefix("nn.functional.").removeprefix("linalg.")
+    wanted = {method for method in (plain, f"{plain}_") if hasattr(torch.Tensor, method)}
+    missing = {method for method in wanted if not hasattr(ma.Tensor, method)}
+    assert missing == wanted & NO_METHOD.keys(), "name it in FUNCTIONS of methods.py, or in NAMES of in_place.py"
+
+
 def test_every_operation_is_sampled() -> None:
     seen = set()
     for name in NAMES:

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from autograder.lessons.build.further import headings
 from autograder.lessons.build.text import PLAIN_TAGS, STYLE_TAG, TextCell
 from autograder.notebooks.regions import HIDDEN_TESTS, MARK_SCHEME, SOLUTION, edges, without_hidden_tests
 from autograder.notebooks.statements import bound_names
@@ -21,6 +22,7 @@ MOST_HINTS = 3
 REGION_NAMES = {SOLUTION: "a solution", HIDDEN_TESTS: "hidden tests", MARK_SCHEME: "a mark scheme"}
 CHECKS = {"check_gradients", "check_handwritten_gradient", "check_tangents", "check_function", "quiz"}
 GRADIENT_CHECKS = CHECKS - {"quiz"}
+NUMBERED = re.compile(r"Exercise (\d+)\b")
 
 
 @dataclass(frozen=True)
@@ -153,6 +155,17 @@ def exercises_have_a_lead_in(cells: Sequence[TextCell]) -> None:
             prose = True
 
 
+def exercises_are_numbered_in_order(cells: Sequence[TextCell]) -> None:
+    """Headings such as `### Exercise 2: power` count from 1, through optional parts too; sentences name the numbers."""
+    expected = 1
+    for cell in cells:
+        for _, title in headings(cell):
+            if numbered := NUMBERED.match(title):
+                if int(numbered[1]) != expected:
+                    raise cell.error(f"{numbered[0]!r} is the lesson's exercise {expected}: number its heading so")
+                expected += 1
+
+
 def names_of_the_builder_are_imported(cells: Sequence[TextCell]) -> None:
     """The builder writes calls of `quiz` and `hints`; the lesson must have imported them."""
     imported: set[str] = set()
@@ -257,6 +270,7 @@ RULES = (
     regions_stand_where_they_belong,
     hints_and_styles_name_an_exercise,
     exercises_have_a_lead_in,
+    exercises_are_numbered_in_order,
     names_of_the_builder_are_imported,
     engine_cells_are_code,
     start_lesson_stands_alone,

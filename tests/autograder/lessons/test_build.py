@@ -137,6 +137,16 @@ BROKEN = {
     "unknown metadata": ('tags=["demo"]', "color=3", "unknown metadata 'color'"),
     "unreadable cell line": (SLOPE, '# %% nbgrader={"grade_id": "slope", solution}', "cannot be read"),
     "no lead-in": (TEST, f"{SECOND}\n\n{TEST}", "cell 'second': an exercise needs a lead-in"),
+    "exercise number twice": (
+        "# ## The slope of a square\n",
+        "# ## Exercise 1: a slope\n#\n# ### Exercise 1: of a square\n",
+        "'Exercise 1' is the lesson's exercise 2",
+    ),
+    "exercise number left out": (
+        "# ## The slope of a square\n",
+        "# ## Exercise 1: a slope\n#\n# # Further\n#\n# ### Exercise 3: of a square\n",
+        "'Exercise 3' is the lesson's exercise 2",
+    ),
     "hint for nothing": (HINT, HINT.replace("slope", "slop"), "a hint is"),
     "four hints": (HINT, f"{HINT}\n# One.\n\n{HINT}\n# Two.\n\n{HINT}", "more than 3 hints"),
     "style for nothing": (STYLE, STYLE.replace("slope", "slop"), "a style is"),
