@@ -153,7 +153,9 @@ def test_an_optional_exercise_that_is_not_solved_comes_from_the_reference(
     lessons = tmp_path / "course" / "lessons"
     lessons.mkdir(parents=True)
     text = (
-        (HERE / "engine_lesson.txt").read_text().replace("# ### Exercise 2: exp", "# # Further\n#\n# Exercise 2: exp")
+        (HERE / "engine_lesson.txt")
+        .read_text()
+        .replace("# ### Exercise 2: exp", "# # Further\n#\n# ### Exercise 2: exp")
     )
     (lessons / "02_numbers.py").write_text(text)
     shutil.copy(HERE / "next_lesson.txt", lessons / "03_more.py")
