@@ -179,9 +179,12 @@ def number(value: float | None) -> str:
 
 def points_in(text: str | None) -> float | None:
     """The points that a cell of an LMS's table gives; None where it gives none. The last point or comma is the decimal
-    one: both platforms write numbers as the user's language does, such as 1,000.00 or 1.000,00.
+    one: both platforms write numbers as the user's language does, such as 1,000.00 or 1.000,00. Neither writes three
+    decimals, so 1,000 is a thousand.
     """
     whole, mark, decimals = "".join((text or "").split()).replace(",", ".").rpartition(".")
+    if len(decimals) == 3 and not whole.startswith("0"):
+        mark = ""
     try:
         points = float(whole.replace(".", "") + mark + decimals)
     except ValueError:

@@ -252,7 +252,9 @@ def test_marks_are_on_the_scale_that_canvas_has(
     assert (said in capsys.readouterr().err) == (column[0] != "5")
 
 
-@pytest.mark.parametrize("text", ["1000", "1000.0", "1000,0", "1,000.00", "1.000,00", "1\u202f000,00"])
+@pytest.mark.parametrize(
+    "text", ["1000", "1,000", "1.000", "1000.0", "1000,0", "1,000.00", "1.000,00", "1\u202f000,00"]
+)
 def test_points_are_read_in_the_users_language(text: str) -> None:
     assert points_in(text) == 1000
 

@@ -544,6 +544,7 @@ def test_the_watches_of_lessons_end_with_the_one_that_started_them(exchange: Exc
         time.sleep(0.1)
     process.kill()
     process.wait()
+    assert "ann  5 of 5" in (tmp_path / "log").read_text(), "no lesson was watched"
     assert main(["grade", ASSIGNMENT, "--course", str(exchange.course.root)]) == 0, "its watch still holds the lesson"
 
 
