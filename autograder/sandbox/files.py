@@ -4,7 +4,37 @@ from __future__ import annotations
 
 import os
 import stat
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+KnownFiles = dict[str, Any]
+"""`known`: name -> state of the files of the working directory that are known outside; `room`: how many bytes of others
+are wanted."""
+
+
+@dataclass
+class ChangedFiles:
+    """What has changed in the working directory since its files were known."""
+
+    found: dict[str, tuple[Any, bytes]] = field(default_factory=dict)  # name -> (state, content)
+    gone: list[str] = field(default_factory=list)
+
+
+def files_in(reply: Mapping[str, Any], buffers: Sequence[memoryview]) -> ChangedFiles:
+    """The changed files that an answer tells of, without names that may not be used here."""
+    told = reply.get("files")
+    if not isinstance(told, dict):
+        return ChangedFiles()
+    names, states, gone, count = (told.get(key) for key in ("names", "states", "gone", "before"))
+    if not (isinstance(names, list) and isinstance(states, list) and isinstance(gone, list)):
+        return ChangedFiles()
+    if type(count) is not int or not 0 <= count <= len(buffers):
+        return ChangedFiles()
+    contents = zip(names, states, buffers[count:], strict=False)
+    found = {name: (state, bytes(content)) for name, state, content in contents if is_file_name(name)}
+    return ChangedFiles(found, [name for name in gone if is_file_name(name)])
 
 
 def is_file_name(name: object) -> bool:

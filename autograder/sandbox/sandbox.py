@@ -14,10 +14,10 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 from autograder.sandbox import errors
-from autograder.sandbox.files import is_file_name, read_files
+from autograder.sandbox.files import ChangedFiles, KnownFiles, files_in, read_files
 from autograder.sandbox.handles import (
     CLASSES_LIMIT,
     Handle,
@@ -65,6 +65,19 @@ class _Cell:
     seconds: float
 
 
+class Mirror(Protocol):
+    """A folder on this side with the files of the sandbox's working directory."""
+
+    def send(self) -> None:
+        """Send to the sandbox what has changed here."""
+
+    def known(self) -> KnownFiles:
+        """What is here of the sandbox's files, and how many bytes of others there is room for."""
+
+    def take(self, changed: ChangedFiles) -> None:
+        """Take over what has changed in the sandbox."""
+
+
 class Sandbox:
     """One submission's process and everything held of it.
 
@@ -78,7 +91,7 @@ class Sandbox:
         self.files = read_files(files, self.limits.files_bytes) if files else {}
         self.notes: list[str] = []
         self.allowance: Allowance | None = None  # for all questions of a test cell together
-        self.around: tuple[Callable[[], None], Callable[[], None]] | None = None  # before and after each question
+        self.mirror: Mirror | None = None  # of the files in the working directory, kept up to date by each question
         self._asking = threading.RLock()
         self.used = 0.0
         self.starts = 0
@@ -186,15 +199,10 @@ class Sandbox:
     def base_value(self, ref: Referring) -> Any:
         return self._answer({"do": "base", "number": self.number_of(ref)})
 
-    def changed_files(self, known: dict[str, Any], room: int) -> tuple[dict[str, tuple[Any, bytes]], list[str]]:
-        """Files in the working directory that differ from `known`: name -> (state, content), and which are gone."""
-        request = {"do": "changed files", "known": known, "room": room}
-        reply, buffers, late = self._ask(request, (), self.limits.query_seconds)
-        names, states, gone = (reply.get(key) for key in ("names", "states", "gone"))
-        if late or not (isinstance(names, list) and isinstance(states, list) and isinstance(gone, list)):
-            return {}, []
-        found = {n: (s, bytes(b)) for n, s, b in zip(names, states, buffers, strict=False) if is_file_name(n)}
-        return found, [name for name in gone if is_file_name(name)]
+    def changed_files(self, known: KnownFiles) -> ChangedFiles:
+        """What has changed in the working directory."""
+        reply, buffers, _ = self._ask({"do": "nothing", "mirror": known}, (), self.limits.query_seconds)
+        return files_in(reply, buffers)
 
     def write_files(self, files: dict[str, bytes], remove: Sequence[str] = ()) -> None:
         """Write and remove files in the working directory."""
@@ -342,11 +350,12 @@ class Sandbox:
             return self._answer_in_turn(request, buffers, arguments)
 
     def _answer_in_turn(self, request: dict[str, Any], buffers: Sequence[Any], arguments: Sequence[Any]) -> Any:
-        if self.around is not None:
-            self.around[0]()
+        if self.mirror is not None:
+            self.mirror.send()
+            request["mirror"] = self.mirror.known()
         reply, reply_buffers, late = self._ask(request, buffers, self.limits.query_seconds)
-        if self.around is not None:
-            self.around[1]()
+        if self.mirror is not None:
+            self.mirror.take(files_in(reply, reply_buffers))
         outputs = reply.get("outputs")
         if isinstance(outputs, list):
             print_again(outputs)

@@ -20,6 +20,7 @@ from autograder.judge.outside.guard import within_reach
 from autograder.judge.outside.namespace import modules_in
 from autograder.notebooks.magics import plain_python
 from autograder.sandbox import Sandbox, SandboxError
+from autograder.sandbox.files import ChangedFiles, KnownFiles
 
 SIMPLE = (int, float, str, bytes, type(None))
 # Names of what reads and writes files, but for PyTorch's words for something else.
@@ -57,7 +58,7 @@ class Files:
     """A folder that mirrors the notebook's working directory while a test runs that reads or writes files, itself or by
     a module in the folder `helpers`.
 
-    Changes there are fetched after each question to the student's code, changes here are sent before the next one.
+    Changes there come with each answer of the student's code, changes here are sent before each question.
     Close it when the notebook is done.
     """
 
@@ -82,20 +83,28 @@ class Files:
         os.chdir(self.folder)
         try:
             self.fetch()
-            self.sandbox.around = self.send, self.fetch
+            self.sandbox.mirror = self
             with within_reach(self.folder):
                 yield
         finally:
-            self.sandbox.around = None
+            self.sandbox.mirror = None
             os.chdir(before)
 
     def fetch(self) -> None:
         """Bring what changed in the sandbox."""
-        with contextlib.suppress(SandboxError, OSError):
-            if self.generation != self.sandbox.generation:
-                self.generation, self.there = self.sandbox.generation, {}
-            changed, gone = self.sandbox.changed_files(self.there, MOST_BYTES)
-            for name, (state, content) in changed.items():
+        with contextlib.suppress(SandboxError):
+            self.take(self.sandbox.changed_files(self.known()))
+
+    def known(self) -> KnownFiles:
+        """What is here of the sandbox's files, and how many bytes of others there is room for."""
+        if self.generation != self.sandbox.generation:
+            self.generation, self.there = self.sandbox.generation, {}
+        return {"known": self.there, "room": MOST_BYTES}
+
+    def take(self, changed: ChangedFiles) -> None:
+        """Take over what has changed in the sandbox."""
+        with contextlib.suppress(OSError):
+            for name, (state, content) in changed.found.items():
                 path = self.folder / name
                 if not self._has_room(name, len(content)):
                     continue
@@ -103,7 +112,7 @@ class Files:
                 path.write_bytes(content)
                 self.there[name] = state
                 self.here[name] = _state(path)
-            for name in gone:
+            for name in changed.gone:
                 self.there.pop(name, None)
                 self.here.pop(name, None)
                 (self.folder / name).unlink(missing_ok=True)
@@ -115,20 +124,32 @@ class Files:
 
     def send(self) -> None:
         """Send what the test has written or removed."""
-        found = {str(path.relative_to(self.folder)): path for path in self.folder.rglob("*") if path.is_file()}
-        changed = {name: path for name, path in found.items() if _state(path) != self.here.get(name)}
+        found = dict(_files_below(str(self.folder)))
+        changed = [name for name, state in found.items() if state != self.here.get(name)]
         removed = [name for name in self.here if name not in found]
         if changed or removed:
-            self.sandbox.write_files({name: path.read_bytes() for name, path in changed.items()}, removed)
-            self.here.update((name, _state(path)) for name, path in changed.items())
+            self.sandbox.write_files({name: (self.folder / name).read_bytes() for name in changed}, removed)
+            self.here.update((name, _state(self.folder / name)) for name in changed)
             for name in removed:
                 del self.here[name]
+
+
+def _files_below(folder: str, prefix: str = "") -> Iterator[tuple[str, tuple[int, int]]]:
+    """The name and state of each file below a folder. Runs before each question, and pathlib would take ten times as
+    long."""
+    with os.scandir(folder) as entries:
+        for entry in entries:
+            if entry.is_file():
+                status = entry.stat()
+                yield prefix + entry.name, (status.st_size, status.st_mtime_ns)
+            elif entry.is_dir(follow_symlinks=False):
+                yield from _files_below(entry.path, f"{prefix}{entry.name}/")
 
 
 @functools.lru_cache(maxsize=512)
 def touches_files(source: str) -> bool:
     """Whether a test names something that reads or writes files, or has a text that may be the name of one. What it
-    says in sentences does not count: looking for changed files makes every question three times as slow.
+    says in sentences does not count: looking for changed files takes a fifth of the time of every question.
     """
     try:
         nodes = ast.walk(ast.parse(plain_python(source)[0]))

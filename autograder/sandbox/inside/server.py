@@ -5,6 +5,7 @@ object.
 from __future__ import annotations
 
 import builtins
+import contextlib
 import os
 import signal
 import stat
@@ -41,7 +42,7 @@ class Server:
         let_functions_see(self.shell.user_ns)
         self.tasks: dict[str, Callable[[dict[str, Any], list[memoryview]], Reply]] = {
             "files": self.write_files,
-            "changed files": self.changed_files,
+            "nothing": lambda request, buffers: ({}, []),
             "execute": self.execute,
             "lookup": self.lookup,
             "names": self.names,
@@ -101,6 +102,10 @@ class Server:
             outputs = self.collector.finish()
             if outputs:
                 header["outputs"] = outputs
+        if "mirror" in request:
+            with contextlib.suppress(Exception):  # such as that of a file that has just been removed
+                header["files"], contents = self.changed_files(request["mirror"], reply)
+                reply = [*reply, *contents]
         return header, reply
 
     def write_files(self, request: dict[str, Any], buffers: list[memoryview]) -> Reply:
@@ -112,9 +117,12 @@ class Server:
             Path(name).unlink(missing_ok=True)
         return {}, []
 
-    def changed_files(self, request: dict[str, Any], buffers: list[memoryview]) -> Reply:
-        """Regular files below the working directory that are not as `known` says: name -> [size, time of change]."""
-        known, room = request["known"], request["room"]
+    def changed_files(self, mirror: dict[str, Any], reply: list[Any]) -> Reply:
+        """Regular files below the working directory that are not as the mirror's `known` says: name -> [size, time of
+        change]. Their contents follow the buffers of the reply.
+        """
+        known = mirror["known"]
+        room = min(mirror["room"], self.wire.max_bytes - sum(memoryview(buffer).nbytes for buffer in reply))
         names, states, contents = [], [], []
         seen: set[str] = set()
         for root, folders, files in os.walk("."):
@@ -132,7 +140,7 @@ class Server:
                     states.append(state)
                     contents.append(Path(path).read_bytes())
         gone = [name for name in known if name not in seen]
-        return {"value": None, "names": names, "states": states, "gone": gone}, contents
+        return {"names": names, "states": states, "gone": gone, "before": len(reply)}, contents
 
     def execute(self, request: dict[str, Any], buffers: list[memoryview]) -> Reply:
         """Run one cell. The reply has its outputs, and whether it raised."""

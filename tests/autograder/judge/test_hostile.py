@@ -74,7 +74,7 @@ def test_a_hostile_notebook_earns_what_its_answers_are_worth(name, tmp_path, mon
     assert list(tmp_path.iterdir()) == []
     assert len(str(judged)) < 1_000_000
     assert not may_act_or_tell(judged)
-    assert "90210" not in str(verdict.cells)
+    assert not [cell for cell in verdict.cells if "90210" in cell.message]
     assert warm_process() is warm
 
 
