@@ -114,12 +114,16 @@ class LocalExecutors:
     preload: tuple[str, ...] = ()
 
     def __call__(self, workers: int) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(
+        executor = ProcessPoolExecutor(
             max_workers=workers,
             mp_context=_context(self.preload),
             initializer=_prepare,
             initargs=(self.initializer, self.initargs, signal.getsignal(signal.SIGINT) is not signal.SIG_IGN),
         )
+        # All processes start before the first task. Python 3.11 starts them as tasks come, and waits forever for one
+        # that it starts at the moment in which another one dies.
+        executor._safe_to_dynamically_spawn_children = False  # type: ignore[attr-defined]
+        return executor
 
 
 class WorkerPool(Pool[Task, Result]):

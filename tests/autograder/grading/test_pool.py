@@ -6,7 +6,9 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 import time
+from concurrent.futures import ProcessPoolExecutor
 from typing import Any
 
 import pytest
@@ -55,6 +57,23 @@ def test_a_task_that_kills_its_process_costs_nobody_else(tasks: list[str], toget
     results = run(tasks, 2, together)
     for task, result in results.items():
         assert result == (f"hello {task}" if len(task) == 1 else Died(task))
+
+
+def test_a_process_that_starts_while_the_pool_breaks_holds_nobody_up(monkeypatch: pytest.MonkeyPatch) -> None:
+    start = ProcessPoolExecutor._spawn_process
+
+    def start_late(executor: Any) -> None:
+        deadline = time.monotonic() + 0.5
+        while executor._processes and not executor._broken and time.monotonic() < deadline:
+            time.sleep(0.01)  # the first one dies meanwhile, if it has a task
+        start(executor)
+
+    monkeypatch.setattr(ProcessPoolExecutor, "_spawn_process", start_late)
+    results: dict[str, object] = {}
+    running = threading.Thread(target=lambda: results.update(run(["exit", "a"], 2)), daemon=True)
+    running.start()
+    running.join(60)
+    assert results == {"exit": Died("exit"), "a": "hello a"}
 
 
 def handler(task: str) -> bool:
