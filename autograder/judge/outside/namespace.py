@@ -211,4 +211,6 @@ class TrustedPath:
 
     def _take_helpers(self) -> dict[str, ModuleType]:
         """Forget the modules that have the names of helpers, and give them."""
+        if not self.names:
+            return {}
         return {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in self.names}

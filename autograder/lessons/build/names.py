@@ -9,7 +9,8 @@ from __future__ import annotations
 import ast
 import builtins
 import dis
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence, Set
+from functools import lru_cache
 from types import CodeType
 
 from autograder.lessons.build.lesson_files import HELPERS
@@ -21,8 +22,16 @@ BUILTIN = {*dir(builtins), "__name__", "__file__", "__module__", "__qualname__",
 
 def missing_names(source: str, defined: Iterable[str] = ()) -> list[str]:
     """Global names that a script reads, at the top or in its functions, and that nobody defines. Raises SyntaxError."""
+    read, written = _read_and_written(source)
+    present = {*written, *defined, *BUILTIN}
+    return [name for name in read if name not in present]
+
+
+@lru_cache(maxsize=4096)  # the same cells stand in many engines, and before many checks
+def _read_and_written(source: str) -> tuple[Sequence[str], Set[str]]:
+    """The global names that a script reads, in their order, and those that it defines. Raises SyntaxError."""
     code = compile(source, "<engine>", "exec", dont_inherit=True)
-    written = set(defined) | BUILTIN
+    written: set[str] = set()
     read: dict[str, None] = {}
     for part in _codes(code):
         known: set[str] = set()
@@ -31,7 +40,7 @@ def missing_names(source: str, defined: Iterable[str] = ()) -> list[str]:
                 (written if part is code or instruction.opname == "STORE_GLOBAL" else known).add(instruction.argval)
             elif instruction.opname in GLOBAL_READS and instruction.argval not in known:
                 read[instruction.argval] = None
-    return [name for name in read if name not in written]
+    return tuple(read), written
 
 
 def completed(source: str, others: Sequence[str], defined: Iterable[str] = ()) -> str:
@@ -54,7 +63,8 @@ def completed(source: str, others: Sequence[str], defined: Iterable[str] = ()) -
     return "\n\n".join([*in_order, source])
 
 
-def statements(source: str) -> list[ast.stmt]:
+@lru_cache(maxsize=4096)
+def statements(source: str) -> Sequence[ast.stmt]:
     """The statements of a cell, without IPython's commands; none if it is no Python."""
     lines = ["pass" if line.lstrip()[:1] in ("%", "!", "?") else line for line in source.splitlines()]
     try:
