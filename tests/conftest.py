@@ -119,7 +119,7 @@ def pytest_sessionfinish() -> None:
 
 
 ASKED_ONCE = """#!/bin/sh
-test -s {answer} || {alembic} "$@" > {answer}
+test -s {answer} || {{ {alembic} "$@" > {answer}.$$ && mv {answer}.$$ {answer}; }}
 cat {answer}
 """
 
@@ -127,15 +127,17 @@ cat {answer}
 @pytest.fixture(scope="session", autouse=True)
 def newest_gradebook(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
     """For each new gradebook nbgrader asks the program `alembic` which version is the newest, and waits 0.7 s for the
-    answer. Here it finds one that asks once.
+    answer. Here it finds one that asks once, for all workers.
     """
     alembic = shutil.which("alembic", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
     if alembic is None or os.name != "posix":
         yield
         return
     folder = tmp_path_factory.mktemp("programs")
+    common = tmp_path_factory.getbasetemp()
+    answer = (common.parent if "PYTEST_XDIST_WORKER" in os.environ else common) / "newest_gradebook"
     program = folder / "alembic"
-    program.write_text(ASKED_ONCE.format(answer=shlex.quote(str(folder / "answer")), alembic=shlex.quote(alembic)))
+    program.write_text(ASKED_ONCE.format(answer=shlex.quote(str(answer)), alembic=shlex.quote(alembic)))
     program.chmod(0o755)
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", str(folder), prepend=os.pathsep)

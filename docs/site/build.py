@@ -27,6 +27,7 @@ from autograder.lessons.audit.passed_gates import PassedGates, fingerprint_of
 from autograder.lessons.audit.variants import solved_release
 from autograder.lessons.build.lesson_files import files_beside, lesson_texts
 from autograder.lessons.build.notebook import assemble
+from autograder.lessons.build.text import read_lesson
 from autograder.lessons.commands.audit import PASSED
 from autograder.lessons.commands.demos import gallery
 from autograder.lessons.release import release_notebook
@@ -78,6 +79,8 @@ def stage(folder: Path, runs: Path) -> None:
     runs.mkdir(parents=True, exist_ok=True)
     texts = lesson_texts(COURSE)
     (folder / "lessons").mkdir(parents=True)
+    for text in texts:
+        read_lesson(text)  # once, for all processes: most pages take a while to read, for the engine before them
     # Processes, not threads: in Python 3.11, threads that parse at the same time can raise SystemError.
     with ProcessPoolExecutor(KERNELS) as processes:
         pages = processes.map(partial(lesson_page, runs=runs), texts)
