@@ -58,6 +58,8 @@ class FirstScreen(NbGraderPreprocessor):
         first = next((found[0] for cell in nb.cells if (found := _headings(cell))), "")
         title = first or resources["nbgrader"]["notebook"]
         problem = note_of(nb, "problem")
+        if problem:
+            clear_outputs(nb)
         resources["autograder"] = {"title": title, "exercises": exercises(nb), "problem": problem}
         fold(nb)
         return nb, resources
@@ -89,6 +91,13 @@ def exercises(nb: NotebookNode) -> list[ExerciseRow]:
     if waiting and rows:
         list(rows.values())[-1].comments += waiting
     return list(rows.values())
+
+
+def clear_outputs(nb: NotebookNode) -> None:
+    """Take out what the tests say of a notebook that could not be read: it is about answers that nobody has seen."""
+    for cell in nb.cells:
+        if cell.cell_type == "code":
+            cell.outputs = []
 
 
 def drop_repeated_comments(nb: NotebookNode) -> None:

@@ -53,6 +53,16 @@ def test_exercises_have_their_names_and_what_cost_points_is_said_once():
     assert (second.title, second.losses, second.comments) == ("Exercise 2: essay", [], ["essay"])
 
 
+def test_of_a_file_that_could_not_be_read_nothing_is_said_but_why():
+    given = notebook()
+    given.metadata["autograder"] = {"problem": "The file is empty."}
+    page, resources = shown(given)
+    assert resources["autograder"]["problem"] == "The file is empty."
+    assert SWAPPED not in str(page.cells)
+    assert SWAPPED not in str(resources)
+    assert [row.earned for row in resources["autograder"]["exercises"]] == [1, 3]
+
+
 def test_what_a_person_wrote_stays_and_what_the_tests_say_anyway_goes():
     page, _ = shown(notebook())
     comments = {
