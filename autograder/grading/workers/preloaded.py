@@ -9,6 +9,10 @@ from __future__ import annotations
 import gc
 
 import nbformat
+
+# NumPy loads these when they are first used, which would be in the process of every notebook anew.
+import numpy.random
+import numpy.testing  # noqa: F401
 from nbformat.v4 import new_notebook
 
 import autograder.grading.workers.local
