@@ -34,6 +34,7 @@ TESTS = [
     "# test\nassert sorted(f([3, 1])) == ['a9', 'b8', 'c7']",
     "# test\nwith f(4) as opened:\n    assert opened.read(5) == 'these words'",
     "# test\ntry:\n    f(5)\nexcept ValueError as error:\n    assert str(error) == 'exactly this'\nelse:\n    assert 0",
+    "# test\nf(7)\nassert open('made.txt').read() == 'these words, too'",
     "# test\na = f(6)\na += 1\nassert abs(a[0].b - 7.125) < 1e-9 and len(a) == 7 and a['k'](1) in (2.5,)",
 ]
 TAGS = [*"ltdsfanibBceNSFDPhxXmgpG", "date", "datetime", "delta"]
@@ -88,9 +89,21 @@ def classes(r: Random) -> Any:
     return r.choice([code, lambda r: some(r, lambda r: [number(r), methods(r)], 0, 4)])(r)
 
 
+def files(r: Random) -> Any:
+    """What has changed in the working directory: names that no file may have here among names that one may."""
+    names = ["made.txt", "a/b.txt", "../out.txt", "/tmp/out.txt", ".hidden", "matplotlibrc", "x" * 300, 7, None]
+    parts = {
+        "names": lambda r: some(r, lambda r: r.choice(names), 0, 4),
+        "states": lambda r: some(r, code, 0, 4),
+        "gone": lambda r: some(r, lambda r: r.choice(names), 0, 4),
+        "before": number,
+    }
+    return r.choice([code, lambda r: {key: make(r) for key, make in parts.items() if r.random() < 0.9}])(r)
+
+
 def answer(r: Random) -> dict[str, Any]:
-    keys = ["value", "outputs", "changed", "failed", "names", "states", "gone"]
-    parts = {**dict.fromkeys(keys, code), "error": error, "classes": classes}
+    keys = ["value", "outputs", "changed", "failed"]
+    parts = {**dict.fromkeys(keys, code), "error": error, "classes": classes, "files": files}
     return {key: make(r) for key, make in parts.items() if r.random() < 0.5}
 
 
