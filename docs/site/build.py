@@ -80,7 +80,7 @@ def stage(folder: Path, runs: Path) -> None:
     texts = lesson_texts(COURSE)
     (folder / "lessons").mkdir(parents=True)
     for text in texts:
-        read_lesson(text)  # once, for all processes: most pages take a while to read, for the engine before them
+        read_lesson(text)  # here, so that no process forked below has to; each page needs the lessons before its own
     # Processes, not threads: in Python 3.11, threads that parse at the same time can raise SystemError.
     with ProcessPoolExecutor(KERNELS) as processes:
         pages = processes.map(partial(lesson_page, runs=runs), texts)

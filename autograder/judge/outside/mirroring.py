@@ -135,8 +135,9 @@ class Files:
 
 
 def _files_below(folder: str, prefix: str = "") -> Iterator[tuple[str, tuple[int, int]]]:
-    """The name and state of each file below a folder. Runs before each question, and pathlib would take ten times as
-    long."""
+    """The name and state of each file below a folder. Runs before each question; pathlib takes three to five times as
+    long.
+    """
     with os.scandir(folder) as entries:
         for entry in entries:
             if entry.is_file():

@@ -30,10 +30,11 @@ from autograder.notebooks.cells import grade_id, is_code_solution, is_test, poin
 from autograder.runs.context import CheckContext, listening
 
 Judge = Callable[..., Any]
-"""`judge(notebook, source, folder, secret)`: the verdict on a notebook, of which only the points are of interest; the
-secret decides the random inputs."""
+"""`judge(notebook, source, folder, secret)`: the verdict on a notebook; the secret decides the random inputs. With
+`points_only=True` the outputs are of no interest."""
 
-SECRET = b"audit 0"
+SECRETS = (b"audit 0", b"audit 1")
+DRAWS = 10  # of random inputs, with which right solutions must have the same marks
 
 
 @dataclass
@@ -46,7 +47,6 @@ class Lesson:
     folder: Path
     source: NotebookNode = field(default_factory=NotebookNode)
     checks: list[Check] = field(default_factory=list)  # those of the solved notebook, once it was judged
-    draws: int = 10  # of random inputs, with which right solutions must have the same marks
     passed: PassedGates | None = None
     fingerprint: str = ""
 
@@ -54,22 +54,6 @@ class Lesson:
     def solved_run(self) -> NotebookNode:
         """What a student has who has solved everything, with the outputs of a real kernel."""
         return run_in_kernel(variants.solved_release(self.source), self.folder)
-
-    @cached_property
-    def solved_verdict(self) -> tuple[dict[str, Any], dict[str, str]]:
-        """What the judge says of the instructor's solutions, with each test cell as often as inputs are drawn, and the
-        names of the copies with those of their originals. What the originals asked is kept in `checks`.
-        """
-        notebook, copies = variants.drawn_again(self.source, self.draws)
-        cells = {seed_of(SECRET, name): name for name in self.tests}
-
-        def keep(context: CheckContext, asked: Any) -> None:
-            if context.seed in cells:
-                self.checks.extend(Check(cells[context.seed], *one) for one in asked)
-
-        self.checks.clear()
-        with listening(keep):
-            return _judged(self, notebook), copies
 
     @property
     def tests(self) -> dict[str, float]:
@@ -95,8 +79,6 @@ def audit_lesson(
         if not building.passed:
             return
         fingerprint = lesson.fingerprint = fingerprint_of(text, course, lesson.source)
-        if passed and passed.note(text.stem, TEN_SEEDS, fingerprint) is not None:
-            lesson.draws = 1
         for gate, function in (each for part in (parts or PARTS) for each in part(lesson)):
             note = passed.note(text.stem, gate, fingerprint) if passed and gate in RESTS else None
             if note is None:
@@ -201,20 +183,28 @@ def stubs_do_not_crash(lesson: Lesson) -> Result:
     return "", tuple(crashes(run_in_kernel(release_notebook(lesson.source), lesson.folder)))
 
 
-def full_marks(lesson: Lesson, given: Mapping[str, Any]) -> Result:
-    """The judge has given every test cell its points."""
+def full_marks(lesson: Lesson, notebook: NotebookNode, points_only: bool = True) -> Result:
+    """The judge gives every test cell its points."""
+    given = _judged(lesson, notebook, points_only=points_only)
     problems = []
     for name, points in lesson.tests.items():
         if name not in given:
             problems.append(f"{name}: the judge gave no verdict")
         elif abs(given[name].points - points) > 1e-9 or given[name].max_points != points:
             problems.append(f"{name}: {given[name].points:g} of {points:g} points. {given[name].message}".strip())
-    return f"{sum(given[name].points for name in lesson.tests if name in given):g} points", tuple(problems)
+    return f"{sum(cell.points for cell in given.values()):g} points", tuple(problems)
 
 
 def solved_gets_full_marks(lesson: Lesson) -> Result:
-    """The judge gives the instructor's solutions all points."""
-    return full_marks(lesson, lesson.solved_verdict[0])
+    """The judge gives the instructor's solutions all points. What the checks asked is kept for later gates."""
+    cells = {seed_of(SECRETS[0], name): name for name in lesson.tests}
+
+    def keep(context: CheckContext, asked: Any) -> None:
+        lesson.checks += [Check(cells.get(context.seed or 0, ""), program, expected) for program, expected in asked]
+
+    lesson.checks.clear()
+    with listening(keep):
+        return full_marks(lesson, variants.solved(lesson.source), points_only=False)
 
 
 def same_marks_for_all_draws(lesson: Lesson) -> Result:
@@ -222,9 +212,11 @@ def same_marks_for_all_draws(lesson: Lesson) -> Result:
 
     Every test cell runs again and again where it stands, each time with another seed.
     """
-    given, copies = lesson.solved_verdict
-    wrong = [copy for copy, name in copies.items() if copy not in given or given[copy].points != lesson.tests[name]]
-    note = f"{lesson.draws} seeds for {len(lesson.tests)} cells"
+    notebook, copies = variants.drawn_again(lesson.source, DRAWS - 1)  # one has earned full marks
+    given = _judged(lesson, notebook, SECRETS[1])
+    points = {**lesson.tests, **{copied: lesson.tests[name] for copied, name in copies.items()}}
+    wrong = [name for name in points if name not in given or given[name].points != points[name]]
+    note = f"{DRAWS} seeds for {len(lesson.tests)} cells"
     return note, tuple(f"{name}: other marks with other numbers" for name in wrong)
 
 
@@ -240,7 +232,7 @@ def _writes_backward(cell: NotebookNode) -> bool:
 
 def style_gets_full_marks(lesson: Lesson, solutions: Mapping[str, str]) -> Result:
     """The judge gives another way to write these exercises its points too."""
-    return full_marks(lesson, _judged(lesson, variants.styled(lesson.source, solutions)))
+    return full_marks(lesson, variants.styled(lesson.source, solutions))
 
 
 def stubs_earn_nothing(lesson: Lesson) -> Result:
@@ -257,8 +249,10 @@ def earns_nothing(lesson: Lesson, notebook: NotebookNode) -> Result:
     return f"{len(lesson.gradient_tests)} test cells", (*broken, *_with_points(given, lesson.gradient_tests))
 
 
-def _judged(lesson: Lesson, notebook: NotebookNode) -> dict[str, Any]:
-    verdict = lesson.judge(notebook, lesson.source, lesson.folder, SECRET)
+def _judged(
+    lesson: Lesson, notebook: NotebookNode, secret: bytes = SECRETS[0], points_only: bool = True
+) -> dict[str, Any]:
+    verdict = lesson.judge(notebook, lesson.source, lesson.folder, secret, points_only=points_only)
     return {cell.grade_id: cell for cell in verdict.cells}
 
 

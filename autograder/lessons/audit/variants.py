@@ -14,6 +14,11 @@ from autograder.lessons.release import release_notebook, without_solutions
 from autograder.notebooks.cells import grade_id, is_code_solution, is_test
 
 
+def solved(source: NotebookNode) -> NotebookNode:
+    """With the instructor's solutions."""
+    return copy.deepcopy(source)
+
+
 def solved_release(source: NotebookNode) -> NotebookNode:
     """The student's version with the instructor's solutions: what a student has who got everything right."""
     notebook = release_notebook(source)

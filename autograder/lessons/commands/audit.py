@@ -128,7 +128,7 @@ def run_mutants(texts: Sequence[Path], most: int, workers: int, report: Path | N
 
 def try_mutants(text: Path, most: int) -> Tried:
     """What becomes of the mutants of one lesson."""
-    from autograder.lessons.audit.gates import SECRET, points_of_tests
+    from autograder.lessons.audit.gates import SECRETS, points_of_tests
     from autograder.lessons.audit.mutants import chosen_among, mutants_in, survivors_among, tried
     from autograder.lessons.build.lesson_files import place_files
     from autograder.lessons.build.notebook import assemble
@@ -141,7 +141,7 @@ def try_mutants(text: Path, most: int) -> Tried:
         place_files(text, text.parents[1], folder)
 
         def marks(notebook: NotebookNode) -> dict[str, float]:
-            verdict = judge(notebook, source, folder, SECRET)
+            verdict = judge(notebook, source, folder, SECRETS[0], points_only=True)
             return {cell.grade_id: cell.points for cell in verdict.cells}
 
         chosen = chosen_among(every, most)
@@ -169,9 +169,9 @@ def isolated_judge(limits: Limits | None = None) -> Judge:
     if unsafe:
         print("No sandbox on this machine: the lessons' own solutions are judged without isolation.", file=sys.stderr)
 
-    def judge(notebook: NotebookNode, source: NotebookNode, folder: Path, secret: bytes) -> Any:
-        options: dict[str, Any] = {"files": folder, "helpers": folder, "limits": limits, "unsafe": unsafe}
-        return judge_notebook(notebook, source=source, secret=secret, points_only=True, **options)
+    def judge(notebook: NotebookNode, source: NotebookNode, folder: Path, secret: bytes, **options: Any) -> Any:
+        options |= {"files": folder, "helpers": folder, "limits": limits, "unsafe": unsafe}
+        return judge_notebook(notebook, source=source, secret=secret, **options)
 
     return judge
 
