@@ -35,7 +35,9 @@ pytestmark = pytest.mark.slow
 pytest.importorskip("expecttest", reason="PyTorch's operator samples need it")
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
+    from torch.testing._internal import common_utils
     from torch.testing._internal.common_methods_invocations import op_db
+    from torch.testing._internal.opinfo import core as opinfo_core
 
 SAMPLES = os.environ.get("OPINFO_SAMPLES", "64")
 """How many samples of an operation are tried, at most: a number, or "all"."""
@@ -132,6 +134,10 @@ LESS_EXACT = {
 def entry_name(op: Any) -> str:
     return op.name + (f".{op.variant_test_name}" if op.variant_test_name else "")
 
+
+# For each sample these look through the call stack for a unittest.TestCase, which the tests here are not. That took
+# longer than all the comparisons.
+common_utils.extract_test_fn = opinfo_core.extract_test_fn = lambda: None
 
 OPS = {entry_name(op): op for op in op_db}
 NAMES = [name for family in COVERED.values() for name in family.split()]
