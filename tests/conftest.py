@@ -125,22 +125,23 @@ cat {answer}
 
 
 @pytest.fixture(scope="session", autouse=True)
-def newest_gradebook(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
-    """For each new gradebook nbgrader asks the program `alembic` which version is the newest, and waits 0.7 s for the
-    answer. Here it finds one that asks once, for all workers.
+def programs_on_path(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
+    """The environment's programs come first on PATH, where nbgrader looks for `alembic`.
+
+    For each new gradebook nbgrader asks it which version is the newest, and waits 0.7 s for the answer. Here it finds
+    one that asks once, for all workers.
     """
-    alembic = shutil.which("alembic", path=os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]]))
-    if alembic is None or os.name != "posix":
-        yield
-        return
-    folder = tmp_path_factory.mktemp("programs")
-    common = tmp_path_factory.getbasetemp()
-    answer = (common.parent if "PYTEST_XDIST_WORKER" in os.environ else common) / "newest_gradebook"
-    program = folder / "alembic"
-    program.write_text(ASKED_ONCE.format(answer=shlex.quote(str(answer)), alembic=shlex.quote(alembic)))
-    program.chmod(0o755)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("PATH", str(folder), prepend=os.pathsep)
+        patch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
+        alembic = shutil.which("alembic")
+        if alembic is not None and os.name == "posix":
+            folder = tmp_path_factory.mktemp("programs")
+            common = tmp_path_factory.getbasetemp()
+            answer = (common.parent if "PYTEST_XDIST_WORKER" in os.environ else common) / "newest_gradebook"
+            program = folder / "alembic"
+            program.write_text(ASKED_ONCE.format(answer=shlex.quote(str(answer)), alembic=shlex.quote(alembic)))
+            program.chmod(0o755)
+            patch.setenv("PATH", str(folder), prepend=os.pathsep)
         yield
 
 

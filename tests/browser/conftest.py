@@ -226,7 +226,6 @@ def serving(home: Path) -> Iterator[tuple[Path, str, str]]:
         file.write_text(json.dumps(values), encoding="utf-8")
     environment = {
         **os.environ,
-        "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
         "PYTHONPATH": str(Path(__file__).parents[2]),  # of forked_kernels.py
         "JUPYTER_CONFIG_DIR": str(home / "config"),
         "JUPYTER_DATA_DIR": str(home / "data"),

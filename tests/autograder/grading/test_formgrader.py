@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import re
 import socket
 import subprocess
@@ -60,9 +59,8 @@ def server(small_course: Any) -> Iterator[Server]:
     command = [sys.executable, "-m", "jupyter_server", f"--port={port}", "--no-browser", "--allow-root"]
     command += ["--IdentityProvider.token=secret", "--ServerApp.disable_check_xsrf=True"]
     command += [f"--ServerApp.jpserver_extensions={EXTENSIONS}", f"--ServerApp.root_dir={small_course.root}"]
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     log = (small_course.root.parent / "server.log").open("w")
-    process = subprocess.Popen(command, cwd=small_course.root, env={**os.environ, "PATH": path}, stdout=log, stderr=log)
+    process = subprocess.Popen(command, cwd=small_course.root, stdout=log, stderr=log)
     running = Server(f"http://127.0.0.1:{port}")
     try:
         for _ in range(3000):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import shutil
 import subprocess
 import sys
@@ -56,9 +55,8 @@ ANSWERS: dict[str, dict[str, str]] = {
 
 
 def nbgrader(*arguments: str, cwd: Path) -> None:
-    path = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
     command = [sys.executable, "-m", "nbgrader", *arguments]
-    subprocess.run(command, cwd=cwd, env={**os.environ, "PATH": path}, check=True, capture_output=True)
+    subprocess.run(command, cwd=cwd, check=True, capture_output=True)
 
 
 def marks(course: Path) -> dict[tuple[str, str], tuple[float | None, bool]]:
