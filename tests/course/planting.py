@@ -58,7 +58,7 @@ class Marks:
     points: dict[str, tuple[float, float]]
     bugs: set[str]
     seen: set[str]
-    """The test cells whose visible part alone did not give all its points."""
+    """The first test cell whose visible part alone did not give all its points, if there is one."""
 
     @property
     def lost(self) -> set[str]:
@@ -144,7 +144,7 @@ def marks(lesson: str, planted: Planted | None = None, again: TextCell | None = 
             bugs |= {bug for report in getattr(credit, "reports", ()) for bug in report.bugs}
             name, most = nbgrader["grade_id"], nbgrader["points"]
             points[name] = (most if credit is None else float(credit), most)
-            if points[name][0] < most and _is_seen(lesson, name, source, names):
+            if points[name][0] < most and not seen and _is_seen(lesson, name, source, names):
                 seen.add(name)
             continue
         if planted and nbgrader:
