@@ -57,8 +57,8 @@ class Marks:
 
     points: dict[str, tuple[float, float]]
     bugs: set[str]
-    seen: set[str]
-    """The first test cell whose visible part alone did not give all its points, if there is one."""
+    seen: str
+    """The first test cell whose visible part alone did not give all its points; empty where there is none."""
 
     @property
     def lost(self) -> set[str]:
@@ -126,7 +126,7 @@ def marks(lesson: str, planted: Planted | None = None, again: TextCell | None = 
     names: dict[str, Any] = {"__name__": lesson}
     points: dict[str, tuple[float, float]] = {}
     bugs: set[str] = set()
-    seen: set[str] = set()
+    seen = ""
     replaced = 0
     cells = cells_that_define(lesson, tests=True)
     if again is not None:
@@ -145,7 +145,7 @@ def marks(lesson: str, planted: Planted | None = None, again: TextCell | None = 
             name, most = nbgrader["grade_id"], nbgrader["points"]
             points[name] = (most if credit is None else float(credit), most)
             if points[name][0] < most and not seen and _is_seen(lesson, name, source, names):
-                seen.add(name)
+                seen = name
             continue
         if planted and nbgrader:
             source, times = planted.into(source)

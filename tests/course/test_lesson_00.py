@@ -40,7 +40,7 @@ def test_the_solution_and_the_styles_have_full_marks() -> None:
 @pytest.mark.parametrize("planted", PLANTED, ids=lambda planted: planted.name)
 def test_a_mistake_costs_points_and_is_named(planted: Planted) -> None:
     found = marks(LESSON, planted)
-    assert found.lost == found.seen == set(planted.costs)
+    assert found.lost == {found.seen} == set(planted.costs)
     assert not planted.bug or planted.bug in found.bugs
 
 
