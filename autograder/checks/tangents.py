@@ -115,7 +115,7 @@ def _mistakes(
         still = [np.zeros_like(array) if number == place else array for place, array in enumerate(line)]
         others.append((f"the tangent of `{name}` has no effect, as if `{name}` were a constant", still))
     if len(inputs) == 2 and inputs[0].shape == inputs[1].shape:
-        others.append(("the slopes of the two inputs have changed places", list(reversed(line))))
+        others.append(("the slopes, or the tangents, of the two inputs have changed places", list(reversed(line))))
     found = [(text, _by_reference(program, inputs, other)[1]) for text, other in others]
     found += [("the sign of the tangent is wrong", -tangent), ("the value was returned in place of the tangent", value)]
     for text, array in found:

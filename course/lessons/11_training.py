@@ -74,7 +74,7 @@ print(f"with the best weights loaded: {loaded:.3f}")
 # 1. build modules, which know their parameters by name, and save and load them;
 # 2. write layers that behave differently in training and in evaluation, and say what `eval()` does and what `no_grad` does;
 # 3. write Adam, with its correction;
-# 4. cut batches into micro-batches without a change of the gradient;
+# 4. cut batches into micro-batches without changing the gradient;
 # 5. run a whole training, and watch it live.
 #
 # If something breaks your engine, run the next cell again, and then every cell below it.
@@ -1125,11 +1125,11 @@ class SGD(Optimizer):
 # >
 # > `square = beta2 * square + (1 - beta2) * gradient**2`
 #
-# Because they start at 0, both are too small in the beginning. After `t` steps the weights in `mean` add up to `1 - beta1**t`. So the *corrected* mean is `mean / (1 - beta1**t)`, and the corrected square is `square / (1 - beta2**t)`. The change is
+# Because they start at 0, both are too small in the beginning. After `t` steps the factors of the past gradients in `mean` add up to `1 - beta1**t`. So the *corrected* mean is `mean / (1 - beta1**t)`, and the corrected square is `square / (1 - beta2**t)`. The change is
 #
 # > `lr * corrected mean / (sqrt(corrected square) + eps)`.
 #
-# How large is the very first change, for a gradient of 1000 and for one of 0.001? Work it out, then complete `change`. It gets an array, and the `state` of this parameter: a dictionary, empty at first, which nobody else uses. Everything that you remember belongs there, as `t` does in the given line.
+# How large is the very first change, for a gradient of 1000 and for one of 0.001? Work it out, then complete `change`. It gets an array, and the `state` of this parameter: a dictionary, empty at first, which nobody else uses. Everything that you remember belongs there. The given line keeps `t` there, as `state["step"]`.
 
 # %% [markdown] tags=["hint"] exercise="adam"
 # `t` is `state["step"]`. What does not exist yet counts as 0: `state.get("mean", 0.0)`.
@@ -1626,6 +1626,10 @@ def step_of(rows, micro_batch, start, lr=0.1):
     assert len(optimizer.seen) == 1, f"one step of the optimizer is wanted, not {len(optimizer.seen)}"
     assert optimizer.seen[0] is not None, "no gradient: the loss of each part needs a backward pass"
     assert all(modes == {True} for _, modes, _ in model.calls), "train_step leaves the mode as it is"
+    through = sum(count for count, _, _ in model.calls)
+    assert through <= rows, (
+        f"each row goes through the model once, but for {rows} rows {through} went through it"
+    )
     assert len(set(model.gradients)) == len(model.calls), (
         "when a part begins, the gradients of the parts before must be in .grad: their backward passes "
         "have run, and nobody has cleared .grad since"
@@ -1787,7 +1791,7 @@ question(
     "Three micro-batches of 12, 12 and 8 rows; each loss is a mean over its rows. By what must the third be multiplied?",
     right("8 / 32", "Each part counts by its share of the rows."),
     wrong("1 / 3", "Then a row of the third part counts more than a row of the first.", misconception="divide_by_parts"),
-    wrong("1", "Then the gradient is three times too long.", misconception="accumulation_needs_no_scale"),
+    wrong("1", "Then the gradient is about three times too long.", misconception="accumulation_needs_no_scale"),
     wrong("1 / 8", "The mean has divided by 8 already.", misconception="divide_by_parts"),
 )
 question(
@@ -2111,7 +2115,7 @@ for update in (by_optimizer, by_formula, by_new_parameter):
     print("   PyTorch:", try_update(torch.nn.Linear(2, 1), torch.ones(1, 2), update))
 
 # %% [markdown] items="62 F47"
-# An update in place keeps the **object**. The module, the optimizer and every `state_dict` know this one tensor. The formula gives a result with a history, which a module refuses. A new parameter is accepted, but the optimizer goes on moving the old one.
+# An update in place keeps the **object**. The module, the optimizer and every `state_dict` know this one tensor. The formula gives a plain tensor with a history. A module accepts only a `Parameter` (or None) there. A new parameter is accepted, but the optimizer goes on moving the old one.
 
 # %% [markdown]
 # ## What cutting a batch changes

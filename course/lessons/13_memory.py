@@ -17,7 +17,7 @@
 #
 # *Core: about 80 minutes; before exercise 2 is a good place for a break. Further: about 60 minutes, optional. You build a count of saved bytes and a checkpoint; in the optional part, a planner for where to cut. You need lessons 06, 08 and 10.*
 #
-# Take a Transformer with 12 blocks of width 512 and a vocabulary of 50,000 words. One training step gets 32 texts of 512 words each, in float32. The forward pass keeps values for the backward pass. **Predict** how many times the memory of the weights these need. And with only one text?
+# Take a Transformer with 12 blocks of width 512 and a vocabulary of 50,000 words. One training step gets 32 texts of 512 words each, in float32. The forward pass keeps values for the backward pass. **Predict** how much memory these values need, as a multiple of the memory of the weights. And with only one text?
 #
 # You do not need a large machine to find out. On PyTorch's `meta` device tensors have a shape but no numbers. All operations run, gradients included, and nothing is stored. So you can count the bytes that *would* be alive.
 
@@ -289,16 +289,6 @@ def tanh_in_a_row(self, times):
 
 MiniTensor.tanh_in_a_row = tanh_in_a_row
 assert tuple(saved_bytes(w.tanh_in_a_row(3000))) == (3000 * 48, 0), "deep graphs need a loop"
-### BEGIN HIDDEN TESTS
-assert tuple(saved_bytes(w * w)) == (0, 48), "a leaf that is saved twice is a parameter, once"
-one, two = (x @ w).tanh(), (x @ w).tanh()
-assert tuple(saved_bytes(one * two)) == (280, 48), "equal entries in two memories count twice"
-flat = (x @ w).reshape(10)
-assert tuple(saved_bytes(flat * flat.reshape(2, 5).reshape(10))) == (200, 48)
-none = (x @ w).tanh()
-other = none.exp()
-none.grad_fn.release()
-assert tuple(saved_bytes(other)) == (80 + 120, 48), "one freed node does not hide the others"
 
 
 class Halved(Function):
@@ -312,6 +302,16 @@ class Halved(Function):
 
 halved = Halved.apply(MiniTensor(np.ones(7), requires_grad=True))
 assert tuple(saved_bytes(halved)) == (7, 0), "None keeps nothing, a mask one byte per entry"
+### BEGIN HIDDEN TESTS
+assert tuple(saved_bytes(w * w)) == (0, 48), "a leaf that is saved twice is a parameter, once"
+one, two = (x @ w).tanh(), (x @ w).tanh()
+assert tuple(saved_bytes(one * two)) == (280, 48), "equal entries in two memories count twice"
+flat = (x @ w).reshape(10)
+assert tuple(saved_bytes(flat * flat.reshape(2, 5).reshape(10))) == (200, 48)
+none = (x @ w).tanh()
+other = none.exp()
+none.grad_fn.release()
+assert tuple(saved_bytes(other)) == (80 + 120, 48), "one freed node does not hide the others"
 ### END HIDDEN TESTS
 
 # %% [markdown] items="124"
@@ -682,6 +682,10 @@ def same_gradients(program, arrays, needed):
     for call in (lambda function, *inputs: function(*inputs), checkpoint):
         tensors = [MiniTensor(a, requires_grad=need) for a, need in zip(arrays, needed)]
         output = program(call, *tensors)
+        assert output.requires_grad, (
+            f"{program.__name__}: the result was not recorded, although an input or a weight that the "
+            "function uses requires grad"
+        )
         output.backward(np.linspace(1.0, 2.0, output.data.size).reshape(output.shape))
         found.append([output.data, *(None if t.grad is None else t.grad.data for t in tensors)])
     for right, mine in zip(*found):
@@ -1303,7 +1307,7 @@ question(
     "Dropout in a checkpoint whose generator is not put back. What is wrong?",
     right("The gradient belongs to another mask than the value.", "All shapes fit, so nobody notices."),
     wrong("Nothing: the mean over many steps is the same.", "The gradient of one network is applied to the loss of another. Its mean is not the right one, where the rest is not linear.", misconception="noise_cancels"),
-    wrong("The second run raises an error.", "Only other numbers or shapes of arrays would.", misconception="wrong_means_error"),
+    wrong("The second run raises an error.", "Only a different number of arrays, or other shapes, would.", misconception="wrong_means_error"),
     wrong("The gradient is zero.", "It is nonzero, at other places.", misconception="wrong_means_zero"),
 )
 question(
@@ -1328,7 +1332,7 @@ question(
 #
 # | idea | in one line |
 # | --- | --- |
-# | activations | what rules need; they grow with the batch and the depth; weights grow only with the depth |
+# | activations | what rules need; they grow with the batch and with the network; weights grow only with the network |
 # | saved bytes | count memory, not arrays: views share it, parameters are alive anyway |
 # | saved-tensor hooks | a node keeps what `pack` returns; `unpack` must turn it back into the array |
 # | checkpoint | keep the inputs; when the first rule asks, run the function again, recorded |
@@ -1549,6 +1553,7 @@ def try_planner(saved, outputs):
 
 try_planner([10, 10, 30, 10], [5, 1, 50, 5])
 try_planner([1] * 9, [1] * 9)
+try_planner([30, 10, 10, 10], [5, 50, 50, 50])  # not at equal distances
 try_planner([5, 5], [9, 9])  # no cut is better than one
 try_planner([7], [3])  # a single layer
 ### BEGIN HIDDEN TESTS

@@ -1171,6 +1171,12 @@ found = jacobian_reverse(times_calls(), pair)
 assert np.array_equal(found, np.eye(2)), (
     f"jacobian_reverse: with a single call of the function it gives\n{np.eye(2)}\nnot\n{found}"
 )
+once_more = times_calls()
+factor = np.max(jacobian(lambda x: once_more(x).sum(), X))
+assert factor <= 2, (
+    f"jacobian, 3 inputs and 1 output: one pass, and one call to count the outputs, are enough, but the "
+    f"last of your passes was call {factor:.0f} of the function"
+)
 ### BEGIN HIDDEN TESTS
 try_jacobians(lambda x: told_apart(x).sum(), pair, np.array([5.0, 5.0]), "jacobian")
 try_jacobians(lambda x: told_apart(x) * pair, np.array(2.0), 3 * pair, "jacobian")
@@ -1397,7 +1403,7 @@ for count in (1, 3):
         print(f"{count} tangents: ValueError: {str(error)[:60]} ...")
 
 # %% [markdown] items="gap:jvp_vmap"
-# Depending on how your `push_forward` ends, that is an error or nonsense. The reason is the same: slopes of shape `(3,)` and three tangents of shape `(3, 3)` fit together, but each slope is multiplied with the wrong entries. So:
+# Depending on how your `push_forward` ends, that is an error or nonsense. The reason is the same: slopes of shape `(3,)` and a stack of three tangents, of shape `(3, 3)`, fit together, but each slope is multiplied with the wrong entries. So:
 #
 # * **entry by entry**: the slope needs a 1 at the end, `(3, 1)` beside `(3, k)`. Shapes are aligned at the end, so all else falls into place;
 # * **sums**: over the axes of the *value* only. All of them if `dim` is None; and `dim=-1` means the last axis of the value;
@@ -1632,7 +1638,12 @@ def try_stack(name, function, arrays, count, seed=4):
     """A stack of tangents must give what the single tangents give one by one."""
     draw = np.random.default_rng(seed)
     stacks = [draw.normal(size=(*np.shape(array), count)) for array in arrays]
-    together = function(*[Dual(array, stack) for array, stack in zip(arrays, stacks)])
+    try:
+        together = function(*[Dual(array, stack) for array, stack in zip(arrays, stacks)])
+    except ValueError as error:
+        raise AssertionError(
+            f"{name}: {error}. Does each rule of exercise 2 hand its slopes to push_forward?"
+        ) from None
     assert together is not None and together.tangent is not None, (
         f"{name}: the tangents are missing"
     )
