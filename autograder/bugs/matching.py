@@ -136,6 +136,8 @@ def _diagnosis(bugs: tuple[Bug, ...], found: Sequence[Sequence[Suspect]], failin
         return Diagnosis()
     if len(bugs) > 1 or not any(entry.runs for entry in failing):  # an exception alone proves nothing
         return Diagnosis(None, bugs)
+    if not any(suspect.decomposition == 0 for suspects in found for suspect in suspects if suspect.bug is bugs[0]):
+        return Diagnosis(None, bugs)  # only if `/` is made of `**`, say, and nothing says that it is
     places = [_places([suspect for suspect in suspects if suspect.bug is bugs[0]]) for suspects in found]
     common = sorted(set.intersection(*places))
     return Diagnosis(bugs[0], bugs, tuple(common) if len(common) == 1 else ())

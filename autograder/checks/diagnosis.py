@@ -7,6 +7,7 @@ from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar
 
+from autograder.bugs.bug import Bug
 from autograder.bugs.matching import Diagnosis, diagnose_all
 from autograder.checks.outcome import Outcome
 from autograder.localize import numerical_gradient_detector
@@ -55,6 +56,8 @@ def named(evidence: Evidence) -> dict[str, Any]:
     found = replace(found, candidates=tuple(bug for bug in found.candidates if bug.rules))
     if not found.candidates:
         return {}
+    if found.certain is not None:  # there is no `backward` that could be at fault
+        found = replace(found, certain=replace(found.certain, said_in=Bug.said_in))
     bugs = tuple(bug.name for bug in found.candidates)
     return {"diagnosis": found.sentence(), "hints": _hints(found)[:2], "bugs": bugs}
 

@@ -74,13 +74,15 @@ def _are(got: Results, right: Results, allowed: Results, number: int, other: int
 def _factor(got: Results, right: Results, wrong: Sequence[int]) -> float | None:
     """The factor that fits best; one of those with a word of their own if it is as near as makes no difference.
 
-    None where the right results are so few different numbers that a factor would say nothing.
+    None where the right results are so few different numbers that a factor would say nothing, and where it is 1.
     """
     pairs = [(mine[n].ravel(), np.ravel(theirs[n])) for mine, theirs in zip(got, right, strict=True) for n in wrong]
     mine, theirs = (np.concatenate(part) for part in zip(*pairs, strict=True))
     if len(np.unique(theirs[theirs != 0])) < FEWEST:
         return None
     factor = float(mine @ theirs / max(float(theirs @ theirs), 1e-300))
+    if abs(factor - 1.0) <= NEARLY:
+        return None
     return next((known for known in FACTORS if abs(factor - known) <= NEARLY * abs(known)), factor)
 
 

@@ -18,14 +18,21 @@ import numpy as np
 from autograder.localize.subexpressions import Trial
 from autograder.localize.tracing import Step
 from autograder.runs.answers import NO_RETURN
+from autograder.runs.comparison import within
 from autograder.runs.engine_protocol import LONGEST_TEXT, call_backward, leaf_of, plain, replayed, takes
 from autograder.runs.engines import run_where_it_lives
+from autograder.runs.inputs import Array
 
 FORGOTTEN = (
     "From which tensors was the result made, and which of them does it know?",
     "What a rule returns is handed to the inputs that the result remembers, one after the other. An input that it does "
     "not remember gets nothing.",
     "Look at the line that makes the result: at the inputs that it is given.",
+)
+WRITES = (
+    "Who adds to the `.grad` of an input: its rule, or `backward`?",
+    "A rule only calculates: it returns one gradient per input, and changes nothing. `backward` adds what has arrived.",
+    "Look in the rule for a line that changes `.grad`.",
 )
 FEW = ("no", "one", "two", "three", "four", "five")
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
@@ -46,13 +53,15 @@ def ask_rule(engine: Any, steps: list[Any], draw: dict[str, Any]) -> dict[str, A
 
     `inputs`: how many the operation has; `kind`: the name of the type that came; `count`: how many gradients, where it
     is a tuple or list; `none`: for which inputs that need a gradient None came; `more`: whether there are gradients
-    beyond those of the inputs; `shares`: the gradients themselves, for inputs that all need one; `fixed`: whether
-    `backward` gives gradients of the right shapes once the same comes in a tuple.
+    beyond those of the inputs; `shares`: the gradients themselves, for inputs that all need one; `writes`: whether the
+    rule has changed the `.grad` of an input itself; `fixed`: whether `backward` gives gradients of the right shapes
+    once the same comes in a tuple.
     """
     try:
         tracked = takes(engine, "requires_grad")
-        _, output = _calculated(engine, tracked, steps, draw)
+        leaves, output = _calculated(engine, tracked, steps, draw)
         rule, needed, _ = _rule_of(output)
+        before = [np.array(plain(leaf.grad, tracked)) for leaf in leaves]
         cotangent = np.ones(np.shape(output.data)) if draw["cotangent"] is None else np.array(draw["cotangent"])
         given = rule(cotangent if tracked or cotangent.ndim else float(cotangent))
         several = isinstance(given, tuple | list)
@@ -65,6 +74,8 @@ def ask_rule(engine: Any, steps: list[Any], draw: dict[str, Any]) -> dict[str, A
         shares = list(given) if several else [given]
         if all(needed) and len(shares) == len(needed):
             found["shares"] = [plain(share, tracked) for share in shares]
+        after = [np.array(plain(leaf.grad, tracked)) for leaf in leaves]
+        found["writes"] = any(not np.array_equal(one, other) for one, other in zip(before, after, strict=True))
         found["fixed"] = _fits_in_a_tuple(engine, tracked, steps, draw, several)
     except KeyboardInterrupt:
         raise
@@ -113,7 +124,7 @@ def misfit(engine: Any, trial: Trial) -> Misfit | None:
         return None
     misshapen = trial.raised or problem.worst is None
     step = trial.part.steps[0]
-    return _forgotten(step, answer) or _described(step.symbol, answer, misshapen)
+    return _forgotten(step, answer) or _described(step.symbol, answer, misshapen) or _writing(step.symbol, answer)
 
 
 def _answer(engine: Any, trial: Trial) -> dict[str, Any]:
@@ -137,20 +148,23 @@ def rule_is_right(engine: Any, trial: Trial) -> bool:
     if problem is None or trial.raised or trial.weighed or trial.nodes != 1:
         return False
     shares = _answer(engine, trial).get("shares")
-    right = trial.expected[min(problem.draw, len(trial.expected) - 1)].reference.gradients
+    expected = trial.expected[min(problem.draw, len(trial.expected) - 1)]
+    right = expected.reference.gradients
     if not isinstance(shares, list) or len(shares) != len(right):
         return False
-    return all(_agree(share, gradient) for share, gradient in zip(shares, right, strict=True))
+    return all(map(_agree, shares, right, expected.tolerance.gradients))
 
 
-def _agree(share: Any, gradient: Any) -> bool:
-    """Whether a rule's gradient is the right one, once it is summed to the shape of an input that was broadcast."""
+def _agree(share: Any, gradient: Any, allowed: Array) -> bool:
+    """Whether a rule's gradient is the right one, as exactly as the check asks for, once it is summed to the shape of
+    an input that was broadcast.
+    """
     if gradient is None or not isinstance(share, int | float | np.ndarray) or np.ndim(share) < np.ndim(gradient):
         return False
     added = np.sum(share, axis=tuple(range(np.ndim(share) - np.ndim(gradient))))
     stretched = tuple(axis for axis, length in enumerate(np.shape(gradient)) if length == 1)
     added = np.sum(added, axis=stretched, keepdims=True)
-    return added.shape == np.shape(gradient) and bool(np.allclose(added, gradient, rtol=1e-6, atol=1e-9))
+    return added.shape == np.shape(gradient) and within(added, gradient, allowed)
 
 
 def _forgotten(step: Step, answer: dict[str, Any]) -> Misfit | None:
@@ -195,6 +209,18 @@ def _described(symbol: str, answer: dict[str, Any], misshapen: bool) -> Misfit |
         sentence = f"the rule of `{symbol}` returned a {kind}, where a tuple is due."
         return Misfit(sentence, public, facts, _hints(inputs, inputs))
     return None
+
+
+def _writing(symbol: str, answer: dict[str, Any]) -> Misfit | None:
+    """What to say where the rule writes into `.grad`, which `backward` does once more with what the rule returns."""
+    if answer.get("writes") is not True:
+        return None
+    public = f"The rule of `{symbol}` writes into the `.grad` of its inputs itself."
+    sentence = (
+        f"the rule of `{symbol}` writes into the `.grad` of its inputs itself, and returns their gradients as well: "
+        "`backward` adds these to `.grad` once more."
+    )
+    return Misfit(sentence, public, (), WRITES)
 
 
 def _is_count(value: Any) -> bool:

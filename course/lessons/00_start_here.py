@@ -158,10 +158,10 @@ check_gradients({"a * b": lambda a, b: a * b}, [between(-3.0, 3.0), between(-3.0
 #
 # * how many expressions were right;
 # * a **question**, if your wrong numbers are those that a well-known mistake produces. Think before you open what is below it: the idea, and the **likely bug**. If you run the cell a second time and it still fails, the card names the bug at once;
-# * one example of what is wrong: your number and the right one. Behind *Inputs and numbers* stand the inputs, the gradient that arrived, and what each of the others found;
+# * one example of what is wrong: your number and the right one. *Inputs and numbers* opens to the inputs, the gradient that arrived, and what each of the others found;
 # * at the end, what was compared with what.
 #
-# Below it stands an error, `CheckFailed`, so that nobody overlooks the card. Run a check as often as you like.
+# Below it is an error, `CheckFailed`, so that nobody overlooks the card. Run a check as often as you like.
 
 # %% [markdown]
 # ### Exercise: fix it
@@ -322,7 +322,7 @@ progress()
 # %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_00", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
 question(
     "state",
-    "A cell says `n = n + 1`. You run it twice, then choose *Restart Kernel and Run All Cells*. Further up stands `n = 0`. What is `n`?",
+    "A cell says `n = n + 1`. You run it twice, then choose *Restart Kernel and Run All Cells*. A cell further up says `n = 0`. What is `n`?",
     right("1", "The restart emptied the memory. Then every cell ran once, from the top."),
     wrong("2", "That was `n` before the restart.", misconception="memory_survives_restart"),
     wrong("3", "The two runs before the restart are forgotten.", misconception="memory_survives_restart"),

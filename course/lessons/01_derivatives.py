@@ -105,10 +105,10 @@ print("slope:", (loss(w + h) - loss(w)) / h)
 w, small = 2.0, 1e-6
 for step in range(6):
     prediction = w * 3
-    error = (prediction - 12) ** 2
+    loss_value = (prediction - 12) ** 2
     slope = (loss(w + small) - loss(w)) / small
     print(f"{step}:  w {w:.5f}   prediction {prediction:8.5f}", end="   ")
-    print(f"loss {error:9.6f}   slope {slope:9.5f}")
+    print(f"loss {loss_value:9.6f}   slope {slope:9.5f}")
     w = w - 0.05 * slope
 
 # %% [markdown] items="1 F34"
@@ -919,13 +919,16 @@ def relative_error(a, b):
 
 # %% nbgrader={"grade": true, "grade_id": "test_relative_error", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
 cases = [
-    ([1.0, -4.0], [1.0, -3.0], 0.25, "the difference is 1 and the largest entry is -4"),
+    ([1.0, -4.0], [1.0, -3.0], 0.25, "the difference is 1 and the largest absolute entry is 4"),
     ([1.0, -3.0], [1.0, -4.0], 0.25, "swapping the arrays must not matter"),
     ([0.5, 8.0], [1.5, 8.0], 0.125, "the difference is 1 and the largest entry is 8, elsewhere"),
     ([1.0, 2.0], [2.0, 4.0], 0.5, "of the differences 1 and 2 the larger one counts"),
     ([0.0, 0.0], [0.0, 0.0], 0.0, "two zero gradients agree"),
     (2.0, -2.0, 2.0, "the shape is (), the difference 4 and the largest entry 2"),
     ([[1.0, 2.0], [4.0, 0.0]], [[1.0, 3.0], [4.0, 0.0]], 0.25, "arrays may have any shape"),
+    ([0.0, 0.0], [3.0, 0.0], 1.0, "a gradient that was lost has a relative error of 1"),
+    ([8.0, 1.0], [8.0, 1 + 2**-20], 2**-23, "a small difference is not 0"),
+    ([2**-40], [2**-39], 0.5, "only the ratio counts, however small the entries are"),
 ]
 for one, other, right, why in cases:
     a, b = np.array(one), np.array(other)

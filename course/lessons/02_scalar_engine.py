@@ -305,7 +305,7 @@ print("d =", d.data, "  a.grad =", a.grad, "  b.grad =", b.grad)
 # %% [markdown]
 # ### Exercise 2: difference and quotient
 #
-# Only the rules are missing. (`**` of MiniTensors comes in exercise 3, so do without it here.) A quotient `a / b` moves by `1 / b` with `a`, and by `-a / b**2` with `b`.
+# Only the rules are missing. (Inside a rule you calculate with plain numbers, where `**` works; `**` of MiniTensors comes in exercise 3.) A quotient `a / b` moves by `1 / b` with `a`, and by `-a / b**2` with `b`.
 #
 # Order matters here. For `2 - a` Python first asks the number 2, which knows nothing about MiniTensors; then it calls `MiniTensor.__rsub__(a, 2)`, the *reversed* difference. The last lines of the cell handle this for you, and likewise `1 / a`.
 
@@ -802,6 +802,10 @@ def in_order(root, edges, name):
         print(f"{name}: topological_order returned None. Is a return missing?")
         print("(A list's own reverse() also returns None.)")
         return False
+    if not hasattr(order, "__len__"):
+        print(f"{name}: topological_order must return a list. reversed() gives an iterator, which is")
+        print("used up after one loop: list(reversed(...)) is a list")
+        return False
     values = [node.data for node in order]
     expected = {float(value) for edge in edges for value in edge} | {root.data}
     if len(values) != len(set(values)):
@@ -1038,7 +1042,9 @@ c = a + b
 d = c + a
 d.backward(3.0)
 found = (a.grad, b.grad)
-assert found == (6.0, 3.0), f"for a + b + a, where a and b are both 2, expected 6 and 3, not {found}"
+assert found == (6.0, 3.0), (
+    f"for (a + b + a).backward(3.0), where a and b are both 2, expected 6 and 3, not {found}"
+)
 assert c.grad == 3.0, f"the gradient of a node in between is added to its .grad too: 3, not {c.grad}"
 assert d.grad == 3.0, f"so is the gradient that `backward` was given: 3, not {d.grad}"
 d.backward(3.0)
@@ -1078,7 +1084,7 @@ each_node_once = [seconds_for(MiniTensor.backward, doublings, count) for count i
 plot_doublings(every_path, each_node_once)
 
 # %% [markdown]
-# Both curves are right at every point. The lower one is nearly flat here: from 30 to 60 doublings the work doubles, once.
+# Both methods find the right gradient at every point. The lower one is nearly flat here: from 30 to 60 doublings the work doubles, once.
 #
 # ## 3. Two different sums
 #

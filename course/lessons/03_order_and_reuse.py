@@ -78,7 +78,7 @@ from helpers_03 import follow, in_another_process, plot_contributions
 from helpers_03 import torch_order, torch_recurrent, try_all_orders
 
 # %% [markdown]
-# ### A comparison with PyTorch (further)
+# ### A comparison with PyTorch (just run it)
 #
 # Run this cell. You don't need to read it.
 
@@ -139,7 +139,7 @@ def every_path(tensor, gradient=1.0):
             every_path(source, share)
 
 # %% [markdown]
-# ### The tool (further)
+# ### The tool (just run it)
 #
 # Run this cell. You don't need to read it. `compare(backward, expression, *numbers)` prints the number of operations, the right gradients, and those that `backward` found.
 
@@ -427,7 +427,7 @@ beside_pytorch(lambda a: a.tanh() * 3 - 1, 0.5)
 # %% [markdown]
 # ### Are there smaller ones? (further)
 #
-# There are few enough small programs to try them all. The next cell runs all four engines on **every** program of one number with up to three operations from `-`, `+` and `*` whose steps are all used. **Predict** the first column: how many of the programs with one operation does each engine get wrong?
+# There are few enough small programs to try them all. The next cell runs all four engines on **every** program of one number with up to three operations (`-`, `+`, `*`) in which no result goes unused. **Predict** the first column: how many of the programs with one operation does each engine get wrong?
 
 # %% tags=["demo"]
 import itertools
@@ -604,7 +604,8 @@ def says(order, right, why):
     try:
         found = is_topological(order)
     except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        raise AssertionError(f"is_topological raised {error!r}; {why}, so it is {right}") from None
+        print(f"is_topological raised {error!r}; {why}, so it is {right}")
+        return False
     if len(order) != len(before) or any(one is not other for one, other in zip(order, before)):
         print("is_topological must leave the list that it is given as it is")
         return False
@@ -622,7 +623,12 @@ if says([d, c, b, a], True, "in d, c, b, a each comes before its inputs") and sa
     credit = says([d, c, b], False, "in d, c, b the input a is missing")
     credit = 1 + (says([d], False, "in d alone the inputs b and c are missing") and credit)
     twice = says([d, c, c, b, a], False, "d, c, c, b, a has a node twice")
-    credit += twice and says([], True, "in an empty list nothing stands wrong")
+    twice = twice and says([], True, "an empty list breaks no rule")
+    x, y = MiniTensor(1.0), MiniTensor(2.0)
+    s = x + y
+    t = s * x
+    twice = twice and says([t, s, x, y], True, "two leaves may come in either order")
+    credit += twice and says([t, s, y, x], True, "two leaves may come in either order")
 print(f"{credit} of 3 points")
 ### BEGIN HIDDEN TESTS
 x, y = MiniTensor(1.0), MiniTensor(2.0)
@@ -662,14 +668,14 @@ nodes = [a, b, c, d, e, f, f + a]
 try_all_orders(nodes, backward_in, is_topological)
 
 # %% [markdown]
-# The condition is exact. A topological order gives the right gradients; any other order loses something. There may be several topological orders. They differ only in the order of additions, so their results may differ in the last digit, as sums of rounded numbers do.
+# With a dict of pending gradients the condition is exact: a topological order gives the right gradients; any other order loses something. (An engine that adds straight into `.grad` also forgives a leaf that is visited too early.) There may be several topological orders. They differ only in the order of additions, so their results may differ in the last digit, as sums of rounded numbers do.
 
 # %% [markdown] items="12 34"
 # So here is the whole algorithm, for any engine:
 #
 # 1. the **forward** pass runs the program, and each operation records its inputs and keeps the values its rule will need;
 # 2. the **backward** pass starts with the gradient 1 at the output;
-# 3. it takes the nodes in a topological order, the opposite of the order in which they were made;
+# 3. it takes the nodes in a topological order; the opposite of the order in which they were made is one;
 # 4. each node's rule multiplies what has arrived by its local slopes and sends the shares to its inputs, where they are **added**;
 # 5. at a leaf, the sum stays in `.grad`.
 #
@@ -787,12 +793,15 @@ def close(found, right):
 
 
 found = contributions(lambda w: w[0] * w[1] + w[2] / 2, 3.0, 3)
-assert isinstance(found, list), f"return a list with one share per use, not {found}"
+assert isinstance(found, list), f"return a list with one share per use, not {found!r}"
 right = [3.0, 3.0, 0.5]
 assert close(found, right), f"w[0] * w[1] + w[2] / 2 at 3: the shares are {right}, not {found}"
 found = contributions(lambda w: 4 * w[0] - w[1] * 2, -1.0, 3)
 right = [4.0, -2.0, 0.0]  # the third leaf is not used
 assert close(found, right), f"4 * w[0] - w[1] * 2 with three leaves: {right}, not {found}"
+found = contributions(lambda w: w[0] * w[0] + w[1], 2.0, 2)
+right = [4.0, 1.0]  # the first leaf is used twice
+assert close(found, right), f"w[0] * w[0] + w[1] at 2: the shares are {right}, not {found}"
 print("all visible checks passed")
 ### BEGIN HIDDEN TESTS
 import math
@@ -835,7 +844,7 @@ for before in (None, 0.0, 100.0):
     print(f".grad before the call: {before!s:5}   after: {w_torch.grad.item():.12f}")
 
 # %% [markdown] items="F27 gap:accumulation"
-# The ten uses are summed **inside** one backward pass, wherever `.grad` stood before. Adding to `.grad` from call to call is a second, separate sum. It serves a different purpose: collecting the gradients of several losses or small batches before one step of the optimizer. Lesson 05 is about that sum.
+# The ten uses are summed **inside** one backward pass, whatever was in `.grad` before. Adding to `.grad` from call to call is a second, separate sum. It serves a different purpose: collecting the gradients of several losses or small batches before one step of the optimizer. Lesson 05 is about that sum.
 #
 # | sum | where | over what | can you switch it off? |
 # | --- | --- | --- | --- |
@@ -1190,7 +1199,8 @@ credit += fits(y, 41)
 
 
 def lines_run(self, times):
-    """How many lines run while backward goes through that many copies of a number in a row."""
+    """How many lines run while backward goes through that many sums in a row, and how many functions
+    are at work at once."""
     import sys
 
     class Compared(type(self)):
@@ -1201,12 +1211,14 @@ def lines_run(self, times):
 
     node = Compared(1.0)
     for _ in range(times):
-        node = Compared(1.0, (node,), "copy", lambda grad: (grad,))
-    lines = 0
+        node = Compared(1.0, (node, Compared(1.0)), "+", lambda grad: (grad, grad))
+    lines = depth = deepest = 0
 
     def count(frame, event, argument):
-        nonlocal lines
+        nonlocal lines, depth, deepest
         lines += event == "line"
+        depth += (event == "call") - (event == "return")
+        deepest = max(deepest, depth)
         return count
 
     before = sys.gettrace()
@@ -1215,16 +1227,20 @@ def lines_run(self, times):
         node.backward()
     finally:
         sys.settrace(before)
-    return lines
+    return lines, deepest
 
 
 MiniTensor.lines_run = lines_run
 if credit == 3:
-    few, many = MiniTensor(1.0).lines_run(100), MiniTensor(1.0).lines_run(400)
-    credit += many < 8 * few
+    (few, shallow), (many, deep) = MiniTensor(1.0).lines_run(100), MiniTensor(1.0).lines_run(400)
     if many >= 8 * few:
-        print(f"for 100 nodes in a row {few} lines run, for 400 nodes {many}, which is more than")
+        print(f"for 100 sums in a row {few} lines run, for 400 sums {many}, which is more than")
         print("in proportion: look for a node in a set, not in a list")
+    elif deep > shallow + 100:
+        print(f"for 100 sums in a row {shallow} functions are at work at once, for 400 sums {deep}:")
+        print("that is recursion, and it has a limit wherever you set it")
+    else:
+        credit += 1
 print(f"{credit} of 4 points")
 ### BEGIN HIDDEN TESTS
 e = d + c * 10  # 34
@@ -1414,7 +1430,7 @@ question(
 question(
     "shared_weight",
     "A weight is used at ten steps of a sequence. Before `backward`, its `.grad` is set to None. What is its gradient after one call?",
-    right("The sum over the ten uses.", "Uses are summed within the call. What stood in `.grad` before does not matter for that."),
+    right("The sum over the ten uses.", "Uses are summed within the call. What was in `.grad` before does not matter."),
     wrong("The contribution of the last use.", "Then contributions within one call would replace one another.", misconception="assigned_not_accumulated"),
     wrong("The contribution of the first use; the rest needs further calls.", "One call goes through the whole graph.", misconception="one_call_per_use"),
     wrong("The mean over the ten uses.", "Nothing divides by the number of uses: the chain rule adds.", misconception="sum_or_mean"),
@@ -1438,7 +1454,7 @@ question(
         "Append and reverse once at the end: the same order in proportional time.",
     ),
     wrong("Nothing; it saves the reversal.", "It saves one pass over the list and pays with one pass per node.", misconception="constant_time_insert"),
-    wrong("The order comes out the wrong way round.", "Finished last means standing first, as it should.", misconception="leaves_first"),
+    wrong("The order comes out the wrong way round.", "The node that finishes last comes first, as it should.", misconception="leaves_first"),
     wrong("It needs recursion.", "Building the list has nothing to do with how the graph is walked.", misconception="recursion_needed"),
 )
 
@@ -1449,7 +1465,7 @@ question(
 # | --- | --- |
 # | smallest evidence | reduce a failing program until nothing more can go; what is left shows the bug |
 # | reuse | a number that is used twice needs `+=`, and one push after everything has arrived |
-# | topological order | exactly the orders in which gradients come out right; there may be several |
+# | topological order | the orders in which every node has all of its gradient before it sends; there may be several |
 # | nearest first | wrong: what counts is the longest path from the output, not the shortest |
 # | fan-out and accumulation | a sum within one call, which is the chain rule; a sum over calls, which is a convention |
 # | depth | no recursion over graphs: a list as a stack has no limit |

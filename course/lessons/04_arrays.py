@@ -199,7 +199,7 @@ def added_one_by_one(grad, array_of_that_shape):
 
 shapes = [[(3, 4), (4,)], [(2, 3), ()]]
 credit = check_function(back_to, added_one_by_one, shapes, points=1, name="axes added in front")
-shapes = [[(3, 4), (3, 1)], [(3, 4), (1, 4)], [(3, 3), (3, 3)], [(5, 3, 4), (3, 1)]]
+shapes = [[(3, 4), (3, 1)], [(3, 3), (3, 1)], [(3, 4), (1, 4)], [(3, 3), (3, 3)], [(5, 3, 4), (3, 1)]]
 credit = credit + check_function(back_to, added_one_by_one, shapes, points=1, name="axes of size 1")
 ### BEGIN HIDDEN TESTS
 shapes = [[(5, 2, 3), (2, 1)], [(2, 3, 2, 2), (1, 3, 1, 2)], [(4, 4, 4), (1,)], [(1, 3), (1, 1)], [(1, 1), (1,)]]
@@ -261,7 +261,7 @@ MiniTensor.__mul__ = MiniTensor.__rmul__ = multiply
 MiniTensor.exp = exp
 
 # %% [markdown]
-# ### More operations, and the order of lesson 03 (further)
+# ### More operations, and the order of lesson 03 (just run it)
 #
 # Run the next two cells. You don't need to read them. The first contains sum, negation, difference, power, logarithm and `tanh`, in the same form, and `topological_order`. The second is for the operator `@`, whose rule you write in exercise 5. A vector is a matrix with one row or one column, so vectors need no extra rule: they are reshaped before and after, and both steps are recorded.
 
@@ -971,6 +971,7 @@ credit = check_gradients(
     {
         "a.sum()": lambda a: a.sum(),
         "a.sum(1)": lambda a: a.sum(1),
+        "a.sum(0)": lambda a: a.sum(0),
         "a.mean()": lambda a: a.mean(),
         "a.mean(0)": lambda a: a.mean(0),
         "a * a.mean(-1, keepdim=True)": lambda a: a * a.mean(-1, keepdim=True),
@@ -1620,7 +1621,7 @@ question(
         "64 times 512 products, one per entry.",
         "Each entry of the cotangent is multiplied by the slope of its own entry, because each output reacts to one input only. The Jacobian is a table with 32768 rows that is zero off its diagonal, so the product with it is entrywise.",
     ),
-    wrong("A product with a table of 32768 times 32768 slopes.", "That table is what the rule avoids. It would take 8 GB.", misconception="jacobian_is_built"),
+    wrong("A product with a table of 32768 times 32768 slopes.", "That table is what the rule avoids. It would take more than 8 GB.", misconception="jacobian_is_built"),
     wrong("64 matrix products, one per row.", "The entries of a row do not influence each other here. For softmax they would.", misconception="jacobian_is_built"),
     wrong("One number, because the loss is one number.", "The loss is one number, but a rule returns one gradient for each entry of its input.", misconception="gradient_is_a_number"),
 )

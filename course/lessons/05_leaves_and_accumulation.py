@@ -344,7 +344,7 @@ class AccumulateGrad(Function):
 # No operation made a leaf, yet gradients have to end there. So an `AccumulateGrad` is at the end of every path: it holds the leaf (`variable`) and adds what arrives into the leaf's `.grad`.
 
 # %% [markdown]
-# ### The other operations of lesson 04 (further)
+# ### The other operations of lesson 04 (just run it)
 #
 # Run the next eight cells. You don't need to read them. The first removes the functions `add`, `multiply` and so on of the old class. The others contain the operations of lesson 04 as classes. First comes arithmetic, and what Python calls for `+`, `-`, `*` and so on.
 
@@ -836,8 +836,9 @@ assert not plain.requires_grad and plain.grad_fn is None, (
     "nothing requires a gradient here, so nothing is recorded"
 )
 product = Mul.apply(w, data)
-assert product.requires_grad, (
-    "w requires a gradient, so w * data must: one input is enough, and output.requires_grad says so"
+assert product.requires_grad and Mul.apply(data, w).requires_grad, (
+    "w requires a gradient, so w * data and data * w must: one input is enough, whichever it is, and "
+    "output.requires_grad says so"
 )
 assert isinstance(product.grad_fn, Mul) and product.grad_fn.name() == "MulBackward0", (
     "grad_fn is the node of this call, which apply has made: ctx"
@@ -850,6 +851,10 @@ assert len(edges) == 2 and all(isinstance(edge, (tuple, list)) for edge in edges
 assert end is not None, (
     "the edge of w leads nowhere. A weak reference does not keep a node alive: hold the new node "
     "in a variable until it is returned"
+)
+assert hasattr(end, "name"), (
+    f"the edge of w holds a {type(end).__name__}, where the node itself belongs: call a weak reference "
+    "to get its node"
 )
 assert (end.name(), number) == ("AccumulateGrad", 0) and end.variable is w, (
     "the first edge must lead to the AccumulateGrad of w"
@@ -877,6 +882,28 @@ for graph in ("first", "second"):
         "gone, so has its node, and leaf._accumulate() gives None: then make a new node"
     )
     del end_of_leaf
+
+
+def freed_at_once(self):
+    """Whether a leaf and its graph go as soon as nobody holds them, without a collector."""
+    import gc
+
+    gc.disable()
+    try:
+        leaf = type(self)(2.0, requires_grad=True)
+        square = Mul.apply(leaf, leaf)
+        alive = weakref.ref(leaf)
+        del leaf, square
+        return alive() is None
+    finally:
+        gc.enable()
+
+
+MiniTensor.freed_at_once = freed_at_once
+assert MiniTensor(0.0).freed_at_once(), (
+    "a leaf and its AccumulateGrad hold each other, so only the garbage collector can free them: "
+    "the leaf may hold a weak reference to the node and nothing else"
+)
 ### BEGIN HIDDEN TESTS
 assert edge_to(w)[0] is end, "a later use of w must lead to the same AccumulateGrad"
 assert edge_to(data)[0] is None and edge_to(plain)[0] is None, (
@@ -1228,8 +1255,9 @@ assert np.allclose(x.grad.data, [100.0, 294.0]), (
 )
 assert data.grad is None, "data requires no gradient, so its .grad stays None"
 assert y.grad is None and total.grad is None, "results keep no .grad unless retain_grad was called"
-assert z.grad is not None and np.allclose(z.grad.data, [1.0, 1.0]), (
-    "z asked with retain_grad, so z.grad must be kept"
+assert z.grad is not None, "z asked with retain_grad, so z.grad must be kept"
+assert np.allclose(z.grad.data, [1.0, 1.0]), (
+    f"z.grad should be 1, 1, not {z.grad.data}: keep the gradient of a result once in a call"
 )
 total.backward()
 assert np.allclose(x.grad.data, [200.0, 588.0]), "a second backward adds to .grad of the leaf"
@@ -1248,6 +1276,11 @@ assert np.allclose(p.grad.data, [7.0, 7.0]), (
     "what node.backward(node, grad) returns goes to the inputs"
 )
 assert q.grad is None, "where a rule returns None, nothing is sent, and .grad stays None"
+flat = MiniTensor([1.0, 2.0], requires_grad=True)
+(flat * 0.0).sum().backward()
+assert flat.grad is not None and np.array_equal(flat.grad.data, [0.0, 0.0]), (
+    "a gradient of zeros is sent on like any other: .grad is zeros then, not None"
+)
 ### BEGIN HIDDEN TESTS
 assert np.allclose(z.grad.data, [2.0, 2.0]), "a retained gradient accumulates too"
 x = MiniTensor(1.0, requires_grad=True)
@@ -1327,9 +1360,9 @@ for i in range(3):
     print(f"x * {i + 1}:", x.grad)
 
 # %% [markdown] items="50 52 F27"
-# What does this do to a training step? In lesson 01, the gradients of the first two steps were -18 and -12. Without clearing, the second step uses -30, and goes two and a half times as far as it should.
+# What does this do to a training step? In lesson 01, the slopes of the first two steps were -36 and -3.6. Without clearing, the second step uses -39.6, and goes eleven times as far as it should.
 #
-# Still, adding is the default. It helps with a batch that is too big for memory: split it into micro-batches, let their gradients add up, and take **one** step (*Further*). It also helps with several losses with a backward call each. (A weight that is used many times in *one* loss is not the reason. Those contributions are summed in `pending`, before they reach `.grad`.)
+# Still, adding is the default. It helps with a batch that is too big for memory: split it into micro-batches, let their gradients add up, and take **one** step (*Further*). It also helps when there are several losses, each with its own call of `backward`. (A weight that is used many times in *one* loss is not the reason. Those contributions are summed in `pending`, before they reach `.grad`.)
 #
 # A rumor says that repeated backward calls make gradients grow *exponentially*. **Predict** the factor after 1, 2, 4 and 8 calls on one graph. (In PyTorch, more than one call needs `retain_graph=True`; lesson 06 explains why.)
 
@@ -1497,6 +1530,19 @@ assert np.allclose(v.data, 0.0), "v has a buffer of its own: 2, then 0.5 * 2 + 2
 optimizer.zero_grad()
 optimizer.step()
 assert np.allclose(u.data, 2.5), "a parameter whose .grad is None does not move, momentum or not"
+(u + v * 2.0).backward()
+optimizer.zero_grad(set_to_none=False)
+optimizer.step()
+assert np.allclose(u.data, 1.75), (
+    "a gradient of zeros is not None: the buffer becomes 0.5 * 1.5 + 0 = 0.75, and u moves by that"
+)
+optimizer.lr = 2.0
+(u + v * 2.0).backward()
+optimizer.step()
+assert np.allclose(u.data, -1.0), (
+    "the buffer holds gradients, and lr multiplies it at the step: 0.5 * 0.75 + 1 = 1.375, and with "
+    "the new lr of 2, u moves by 2.75"
+)
 kept = MiniTensor(np.array([5.0]), requires_grad=True)
 optimizer = SGD([kept], lr=1.0, momentum=0.25)
 (kept * 2.0).sum().backward()
@@ -1553,7 +1599,7 @@ with torch.no_grad():
 print("the same, not tracked: leaf", untracked.is_leaf, "  requires_grad", untracked.requires_grad)
 
 # %% [markdown] items="61"
-# The formula gives a new tensor: in the first case a result whose history reaches back into the old step, in the second a constant. The optimizer would keep moving the old `w`, which no loss uses anymore. Changing in place does not preserve a graph; it keeps the parameter the same **object** that everything else refers to. The smallest training loop around it has five lines, in your engine as in PyTorch: clear, forward, loss, backward, step.
+# The formula gives a new tensor: without `no_grad` a result whose history reaches back into the old step, with it a constant. The optimizer would keep moving the old `w`, which no loss uses anymore. Changing in place does not preserve a graph; it keeps the parameter the same **object** that everything else refers to. The smallest training loop around it has five lines, in your engine as in PyTorch: clear, forward, loss, backward, step.
 
 # %% [markdown] items="57 58"
 # ## 6. Clearing: how, and where
@@ -1678,7 +1724,7 @@ question(
     "Full batch, small learning rate, plain SGD, `zero_grad` forgotten. What does the loss do?",
     right("It falls faster at first, then swings without settling.", "The sum of all gradients is momentum 1.0: no friction, and no energy from outside either."),
     wrong("It grows exponentially from the first steps on.", "Exponential growth needs something that feeds energy in: mini-batches, the optimizer's momentum, or a learning rate times curvature above 4.", misconception="missing_zero_explodes"),
-    wrong("It falls faster at first, and then becomes NaN.", "Not here: loss plus lr/2 times the squared norm stays nearly constant.", misconception="missing_zero_explodes"),
+    wrong("It falls faster at first, and then becomes NaN.", "Not here: what the loss gives up, the sum of gradients takes, and back.", misconception="missing_zero_explodes"),
     wrong("Nothing changes: `backward` overwrites `.grad`.", "It adds. You measured it.", misconception="backward_overwrites"),
 )
 question(
@@ -2172,12 +2218,12 @@ plt.show()
 # %% tags=["demo"] items="63"
 predict(
     "Clipped and never cleared: how far from the best weights is the last step?",
-    "near 0",
-    "it stays about as far as at the start",
+    "it arrives",
+    "near, but it never arrives",
     "it explodes",
 )
 print("never cleared:         ", distances(16)[-1])
 print("never cleared, clipped:", distances(16, clip=1.0)[-1])
 
 # %% [markdown]
-# Clipping hides the mistake. Nothing explodes, no number looks alarming, and the run never converges.
+# Clipping hides the mistake. Nothing explodes, no number looks alarming, and the run never arrives: its distance stays at about 0.1 to 0.2.

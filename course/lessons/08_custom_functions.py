@@ -124,7 +124,7 @@ print(y.data, x.grad.data, y.grad_fn.name())
 #
 # A layer computes `x @ w + b`. In the first layer `x` is data, and its gradient is not needed. Yet the rule of `MatMul` computes it: a whole matrix product for nothing. So in PyTorch, a rule can check `ctx.needs_input_grad`, a tuple with one True or False per input.
 #
-# ### The new apply (further)
+# ### The new apply (just run it)
 #
 # Run the next cell. You don't need to read it: it sets `ctx.needs_input_grad`.
 

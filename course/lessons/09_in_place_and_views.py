@@ -103,7 +103,7 @@ class Counter:
 # %% [markdown]
 # After an operation has run, each of its saved values gets a note: **which** tensor was saved, and at what version.
 #
-# ### Where notes are taken (further)
+# ### Where notes are taken (just run it)
 #
 # Run the next cell. You don't need to read it: it makes a counter for each new tensor, whose value is `x._version`, lets `apply` take the notes, and defines the error, `modified(node, position)`.
 
@@ -496,7 +496,7 @@ with torch.inference_mode():
 # %% [markdown] items="115 F17 F18"
 # Not every tensor may be written to. While operations are recorded, a **leaf that requires grad** is refused: it would become the result of an operation, so it would no longer be a leaf, and its gradient would be lost. With recording off the write is allowed; optimizers do it.
 #
-# ### What change needs (further)
+# ### What change needs (just run it)
 #
 # Run the next cell. You don't need to read it. `take_over(self, new)` gives `self` the history of `new`. `check_writable(self)` raises an error if `self` must not be written to now: a leaf, as above, or an inference tensor (lesson 07). `Copy` is the operation behind `copy_` and `zero_`.
 
@@ -919,7 +919,7 @@ for text, repair in repairs.items():
 # %% [markdown]
 # The right slopes are `2 * h * 3 + 3`, so 39 and 93.
 #
-# ### An optimizer whose steps are counted (further)
+# ### An optimizer whose steps are counted (just run it)
 #
 # Run the next cell. You don't need to read it: it is `SGD` as before, but a step writes with `sub_` and recording off, as in PyTorch.
 
@@ -983,7 +983,7 @@ attempt("PyTorch's", lambda: steps_too_early(w_torch, torch.optim.SGD([w_torch],
 # * a view must hold the **counter** of the memory. Without it, one tensor would not notice a write through the other;
 # * a view must know its **base**, the tensor that owns the memory. A view of a view has the same base.
 #
-# ### What view needs (further)
+# ### What view needs (just run it)
 #
 # Run the next cell. You don't need to read it. `remember(self, output, recipe)` notes how a view is made from its base; *Further* uses it. `reshape`, `transpose` and `x[...]` now call the `view` that you write next. `Index` is rewritten, because NumPy has an exception: `a[2]` of a vector is a number, not a view. With `...` added, it is a view of shape ().
 

@@ -41,7 +41,7 @@ plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
 torch.set_num_threads(1)  # steadier times on a busy machine
 
 # %% [markdown]
-# ### The programs (further)
+# ### The programs (just run it)
 #
 # Run this cell. You don't need to read it.
 
@@ -440,7 +440,7 @@ class SumTo(Function):
         return applied(Expand, grad, shape=ctx.shape)
 
 # %% [markdown]
-# ## The other rules in operators (further)
+# ## The other rules in operators (just run it)
 #
 # Run the next two cells. You don't need to read them: they contain `Scatter`, the rules that used NumPy's functions, rewritten with these operations, and the operations that you wrote yourself in full.
 
@@ -636,7 +636,7 @@ MiniTensor.linear = lambda self, w, b: Linear.apply(self, w, b)
 # * `after_hooks(node, grad)` calls the hooks. A **hook** is a function that may look at a tensor's gradient on its path, or replace it (see *Further*). It returns the gradient that goes on.
 # * `retained(node, grad)` adds the gradient to `.grad` of a tensor that asked for it with `retain_grad`. The same happens in `.grad` of a leaf. If the gradient is a MiniTensor with a history, so is the sum.
 #
-# ### The four functions (further)
+# ### The four functions (just run it)
 #
 # Run the next two cells. You don't need to read them.
 

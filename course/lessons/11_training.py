@@ -88,7 +88,7 @@ start_lesson()
 # So far the weights of a network were a list. With twenty layers you lose track. PyTorch's answer is a class, `Module`. If you assign a parameter or another module to `self.something`, the module registers it. Each parameter then has a name: the path that leads to it, such as `encoder.0.weight`.
 
 # %% [markdown]
-# ### What every module can do (further)
+# ### What every module can do (just run it)
 #
 # Run this cell. You don't need to read it. A `Parameter` is a leaf like any other: the class is only a mark for modules. `named_parameters` gives each parameter **once**, even if two modules share it. `load_state_dict` copies a state into the module, and refuses a state that does not fit.
 
@@ -434,7 +434,7 @@ except ValueError as error:
 # Most layers are short. `LinearLayer` is PyTorch's `nn.Linear` (your engine already has a Function called `Linear`). Its weight has PyTorch's shape, `(outputs, inputs)`, and its starting values come from PyTorch's range, up to `1 / sqrt(inputs)`. All random numbers of the engine come from one generator, `default_generator`. `manual_seed` sets it.
 
 # %% [markdown]
-# ### LinearLayer, Sequential, activations and a loss (further)
+# ### LinearLayer, Sequential, activations and a loss (just run it)
 #
 # Run this cell. You don't need to read it. `Sequential` runs modules one after the other, and names them "0", "1" and so on. GELU, the activations as modules, and `mse_loss` are as in PyTorch.
 
@@ -1067,7 +1067,7 @@ for training, recording in ((True, True), (True, False), (False, True), (False, 
 #
 # A base class does what all optimizers share: it skips parameters without a gradient, keeps a `state` for each parameter, adds the *weight decay* to the gradient, and writes the result in place. An optimizer only adds one formula.
 #
-# ### The base class (further)
+# ### The base class (just run it)
 #
 # Run this cell. You don't need to read it. `step` calls `change(gradient, state)` for each parameter and subtracts what it returns.
 
@@ -1311,7 +1311,7 @@ assert np.allclose(alias.data, u.data), "a step writes in place"
 # A data set has `len(dataset)`, and `dataset[i]` is one sample: a tuple such as `(picture, label)`. A loader makes batches of it: it *collates* a list of samples into arrays. Floating point numbers become a MiniTensor; other numbers, such as labels, stay an array. `for x, y in loader` gives one batch after the other. Each such loop starts again, and with `shuffle=True` it draws a new order.
 
 # %% [markdown]
-# ### A data set, a loader and clipping (further)
+# ### A data set, a loader and clipping (just run it)
 #
 # Run these two cells. You need not read them. `clip_grad_norm_` shortens the gradients of all parameters together if their norm is above a limit, as in PyTorch (lesson 10, part *Further*).
 

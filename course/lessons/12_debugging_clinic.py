@@ -67,7 +67,7 @@ print(x.grad)
 start_lesson()
 
 # %% [markdown]
-# ## A new operation (further)
+# ## A new operation (just run it)
 #
 # Run this cell. You don't need to read it. Your engine has no `where` yet. Its rule sends the gradient to the side that was taken, and zeros to the other side.
 
@@ -117,7 +117,7 @@ print(x.grad.data)
 # The leaf has a NaN; which operation made it? Two things are needed. In the forward pass, each node must note *where in the program* it was recorded. And in the backward pass, each result of a rule must be checked.
 
 # %% [markdown]
-# ### The forward calls (further)
+# ### The forward calls (just run it)
 #
 # Run this cell. You don't need to read it. `forward_calls` looks at the calls that are running. `record` and `shares_of` of lessons 09 and 10 get an addition each: in anomaly mode, `record` notes the calls in `node.calls`, and `shares_of` calls `check_shares`, which you write.
 
@@ -947,7 +947,7 @@ print("patient 4, the gradient:", rows.grad.data.tolist())
 # Anomaly mode looks at the backward pass. It may miss a NaN that appears in the *forward* pass, such as `log(-1)`. The third instrument looks at what each layer returns. `layer_outputs(model, x)` is given: it runs the model once and returns a list of pairs `(name, output)`, in the order in which the layers return. In PyTorch you use `register_forward_hook`.
 
 # %% [markdown]
-# ### What the layers return (further)
+# ### What the layers return (just run it)
 #
 # Run this cell. You don't need to read it. `layer_outputs` replaces `Module.__call__` for one run of the model, and puts it back, even after an error. `dead_units` counts the units of each ReLU layer that are 0 for all rows.
 

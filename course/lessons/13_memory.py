@@ -42,7 +42,7 @@ from torch.utils.checkpoint import checkpoint as torch_checkpoint
 from mini_autograd.widgets import checkpoint_planner
 
 # %% [markdown]
-# ### The counting (further)
+# ### The counting (just run it)
 #
 # Run these two cells. You don't need to read them.
 

@@ -34,7 +34,7 @@ import numpy as np
 import time
 
 # %% [markdown]
-# ### The two programs and a clock (further)
+# ### The two programs and a clock (just run it)
 #
 # Run this cell. You don't need to read it.
 
@@ -270,7 +270,9 @@ x = MiniTensor(a, requires_grad=True)
 assert getattr(x.data, "mark", None) == 17, "the array must be kept as it is, the same object"
 assert x.requires_grad, "requires_grad is lost for the array of another module"
 assert x.shape == (3,) and x.is_leaf and x.grad is None, "such a tensor is a leaf like any other"
-assert x._version == 0, "MiniTensor.on_host prepares the rest of a tensor: call it for a foreign array too"
+assert x._version == 0, (
+    "MiniTensor.on_host prepares the rest of a tensor: call it for an array of another module too"
+)
 x = MiniTensor([1, 2])
 assert x.data.dtype == np.float64 and not x.requires_grad, "on the host, everything as before"
 assert MiniTensor([1, 2], requires_grad=True).requires_grad, "requires_grad is lost on the host"
@@ -313,7 +315,7 @@ assert np.allclose(a.grad.data, [504.0, 5040.0]) and np.allclose(b.grad.data, [[
 # * `raise Untraceable("why")` says that something cannot be written down.
 
 # %% [markdown]
-# ### The module (further)
+# ### The module (just run it)
 #
 # Run the next two cells. You don't need to read them. In the second, numbers among the inputs of an operation become arrays of the other inputs' module, and `sum_to` calls no NumPy function.
 
@@ -1046,7 +1048,7 @@ def guards(inputs):
     return tuple(kinds), tuple(facts), is_grad_enabled()
 
 # %% [markdown]
-# ### What uses them (further)
+# ### What uses them (just run it)
 #
 # Run the next cell. You don't need to read it. `Fused` is one operation, one node; it saves only its inputs. `compiled(function)` keeps the recordings by their guards, and counts them in `traced`.
 

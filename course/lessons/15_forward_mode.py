@@ -1174,8 +1174,8 @@ assert np.array_equal(found, np.eye(2)), (
 once_more = times_calls()
 factor = np.max(jacobian(lambda x: once_more(x).sum(), X))
 assert factor <= 2, (
-    f"jacobian, 3 inputs and 1 output: one pass, and one call to count the outputs, are enough, but the "
-    f"last of your passes was call {factor:.0f} of the function"
+    "jacobian, 3 inputs and 1 output: one pass, and one call to count the outputs, are enough, but "
+    f"your last pass was call {factor:.0f} of the function"
 )
 ### BEGIN HIDDEN TESTS
 try_jacobians(lambda x: told_apart(x).sum(), pair, np.array([5.0, 5.0]), "jacobian")

@@ -241,7 +241,7 @@ assert np.allclose(x.grad.data, [[25.0, 50.0]]), "the table may be a result as w
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# ### The layer around it (further)
+# ### The layer around it (just run it)
 #
 # Run this cell. You don't need to read it. The layer around `Lookup` checks its numbers first. NumPy reads the index -1 as *the last row*. A data set that marks missing letters with -1 would train the last letter's row, without an error. PyTorch refuses: `IndexError: index out of range in self`. So does this layer.
 
@@ -845,7 +845,7 @@ def try_heads(width, heads, rows, length, seed):
     found = layer(leaf)
     assert found.shape == x.shape, f"the shape should stay {x.shape}, not become {found.shape}"
     assert layer.pattern is not None, "afterward `pattern` should be the array of the weights"
-    assert not hasattr(layer.pattern, "grad_fn"), "`pattern` is an array: `weights.data`, not the tensor"
+    assert not hasattr(layer.pattern, "grad_fn"), "`pattern` is an array: `weights.data`"
     pattern, shape = np.array(layer.pattern), (rows, heads, length, length)
     assert pattern.shape == shape, f"`pattern` should be an array of shape {shape}, not {pattern.shape}"
     q, k, v = np.split(x @ layer.qkv.weight.data.T + layer.qkv.bias.data, 3, axis=-1)

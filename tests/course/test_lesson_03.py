@@ -169,7 +169,7 @@ PLANTED = [
         "",
         "    finished, seen, stack = [], set(), [(root, False)]\n",
         "    return recursive_order(root)\n    finished, seen, stack = [], set(), [(root, False)]\n",
-        ("test_deep",),
+        ("test_iterative_order", "test_deep"),
     ),
 ]
 

@@ -317,7 +317,7 @@ relu_mask_lost = Bug(
 relu_mask_of_gradient = Bug(
     name="relu_mask_of_gradient",
     family=FAMILY,
-    explanation="relu keeps the positive gradients, not the gradients of positive inputs",
+    explanation="the rule keeps the positive gradients, not the gradients of positive inputs",
     hint="Give a positive input a negative incoming gradient. What should come out, and what does?",
     misconception="The backward pass applies the same function to the gradient.",
     rules={"Relu": lambda right, call, grad: grad * (grad > 0)},
@@ -335,7 +335,7 @@ relu_mask_inverted = Bug(
 relu_gives_value = Bug(
     name="relu_gives_value",
     family=FAMILY,
-    explanation="relu multiplies the gradient by its output, where the slope 1 belongs",
+    explanation="the rule multiplies the gradient by its output, where the slope 1 belongs",
     hint="How steep is relu at x = 2, and at x = 5?",
     misconception="The derivative of relu is relu.",
     rules={"Relu": slope(lambda x, y: y)},

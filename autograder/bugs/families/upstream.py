@@ -113,7 +113,8 @@ rule_not_connected = Bug(
     family=FAMILY,
     explanation=(
         "no gradient is handed on at all: the rule is empty or was never attached to its output, a `return` is missing "
-        "in it or in a function that it calls, or a `.grad` that is still 0 is used, there or in `backward`"
+        "in it or in a function that it calls, a `.grad` that is still 0 is used, there or in `backward`, or the nodes "
+        "are visited from the leaves to the output"
     ),
     hint="Print what the rule returns. Is it ever called, and does what it finds arrive at the inputs?",
     misconception="The engine finds the rule of an operation by itself.",

@@ -1,4 +1,5 @@
-"""Which cells of a lesson are optional: those below a heading that says *further*."""
+"""Which cells of a lesson need not be read: those below a heading that says *further*, which are optional, or *just run
+it*, which later cells need."""
 
 from __future__ import annotations
 
@@ -8,12 +9,12 @@ from collections.abc import Iterator, Sequence
 from autograder.lessons.build.text import TextCell
 
 HEADING = re.compile(r"^(#+) +(.*)$")
-FURTHER = re.compile(r"^further$|\(further\)", re.IGNORECASE)
+FURTHER = re.compile(r"^further$|\((further|just run it)\)", re.IGNORECASE)
 
 
 def with_parts(cells: Sequence[TextCell]) -> Iterator[tuple[TextCell, bool]]:
-    """Each cell, and whether it is optional: it stands below a heading with the word *further*, up to the next heading
-    of that level or above.
+    """Each cell, and whether it need not be read: it is below such a heading, up to the next heading of that level or
+    above.
     """
     level = 0  # of the heading that began such a part, or 0 outside
     for cell in cells:

@@ -85,7 +85,7 @@ def changing(function, inputs, tangents):
 
 WRONG = {
     "one input constant": (jvp_with(SecondConstant), product, "the tangent of `b` has no effect"),
-    "slopes swapped": (jvp_with(Swapped), product, "the slopes, or the tangents, of the two inputs have changed places"),
+    "slopes swapped": (jvp_with(Swapped), product, "the slopes, or the tangents, of the two inputs"),
     "sign": (jvp_with(Dual, lambda v, t: (v, -t)), squashed, "the sign of the tangent is wrong"),
     "value twice": (jvp_with(Dual, lambda v, t: (v, v)), squashed, "the value was returned in place of the tangent"),
     "direction ignored": (jvp_with(lambda x, v: Dual(x, np.ones_like(x))), product, "the rate 1"),
