@@ -73,6 +73,8 @@ def _explained(engine: Any, outcomes: Sequence[Outcome]) -> tuple[Diagnosis, Pla
     place = _place(engine, outcomes)
     if place is not None and place.certain:
         return Diagnosis(), replace(place, bugs=(bug.name,)) if bug is not None and bug.drops_gradients else place
+    if place is not None and place.rules_right and all(bug.rules for bug in diagnosis.candidates):
+        return Diagnosis(), place  # the numbers are those of a wrong rule, but no rule is wrong
     return diagnosis, place if bug is None else None
 
 

@@ -148,7 +148,7 @@ def _in_an_operation(engine: Any, wrong: Sequence[Trial], forward: bool) -> Plac
         return _with_example(engine, lost_in_backward(first), first)
     names = tuple(dict.fromkeys([*inner, symbol, *others]))
     squares = None if forward else _on_squares(engine, first)
-    place = _described(first, names, inner, others, broadcast, forward, squares)
+    place = _described(engine, first, names, inner, others, broadcast, forward, squares)
     told = not forward and not (first.weighed and {"*", "sum"} & {*broken})  # else it is not sure what arrives
     return _with_example(engine, place, first, formulas(squares or first) if told else ())
 
@@ -227,6 +227,7 @@ def _alone(trial: Trial) -> Diagnosis:
 
 
 def _described(
+    engine: Any,
     trial: Trial,
     names: tuple[str, ...],
     inner: Sequence[str],
@@ -240,7 +241,7 @@ def _described(
     place = wrong_operand(trial)
     alone = not forward and trial.comparison.problem is not None and trial.comparison.problem.forward
     sentence, public = sentences(trial, place, forward, alone)
-    before, after, certain = _explained(trial, squares, forward or alone)
+    before, after, certain = _explained(engine, trial, squares, forward or alone)
     more = ""
     if inner:
         more += f" {listed_names(inner)} alone {is_or_are(inner)} wrong, too; "
@@ -260,10 +261,18 @@ def _described(
     )
 
 
-def _explained(trial: Trial, squares: Trial | None, in_value: bool) -> tuple[str, str, tuple[str, ...]]:
+def _is_right_elsewhere(engine: Any, trial: Trial) -> bool:
+    """Whether an operation that is wrong alone is right for inputs that are all at least 1."""
+    draw = trial.part.draws[0]
+    positive = replace(draw, inputs=tuple(np.abs(array) + 1.0 for array in draw.inputs), again=None)
+    (again,) = try_parts(engine, [replace(trial.part, draws=(positive,))])
+    return again is not None and not again.wrong
+
+
+def _explained(engine: Any, trial: Trial, squares: Trial | None, in_value: bool) -> tuple[str, str, tuple[str, ...]]:
     """What explains an operation that is wrong alone: said before it is named, said after it, and the bug's name."""
     bug = _alone(trial)
-    if bug.certain is not None:
+    if bug.certain is not None and not (bug.certain.drops_gradients and _is_right_elsewhere(engine, trial)):
         return "", f" Taken alone: {bug.sentence()}", (bug.certain.name,)
     if squares is not None and (bug := _alone(squares)).certain is not None:
         text = bug.sentence()

@@ -13,9 +13,14 @@ from autograder.localize.raised import ANYTHING, FREED, IN_A_FUNCTION, hints_on
 from autograder.localize.rule_patterns import pattern
 from autograder.localize.showing import heat_maps, shown
 from autograder.localize.subexpressions import Part, Trial
-from autograder.runs.answers import GRADIENT_CHANGED, INPUT_CHANGED, NO_BACKWARD, NO_TENSOR
+from autograder.runs.answers import GRADIENT_CHANGED, INPUT_CHANGED, NO_BACKWARD, NO_TENSOR, NOT_KEPT
 from autograder.runs.comparison import two_numbers
 
+KEEPING = (
+    "Make a tensor of 0.1 and print its data with all digits. Add 0.2 to it. Which digits are right?",
+    "A tensor keeps the numbers that it is given, with all their digits, and changes none.",
+    "Look at `__init__` of your tensor, and at the function that makes results.",
+)
 Facts = tuple[tuple[str, str], ...]
 """Lines of a card: what it is, and its numbers as text."""
 
@@ -23,7 +28,8 @@ Facts = tuple[tuple[str, str], ...]
 @dataclass(frozen=True)
 class Place:
     """Where it goes wrong. `public` names operations only. `bugs` explain the first wrong operation taken alone.
-    `certain`: the sentence says what the mistake is, so no other explanation is needed.
+    `certain`: the sentence says what the mistake is, so no other explanation is needed. `rules_right`: no rule is
+    to blame.
     """
 
     operations: tuple[str, ...]
@@ -34,6 +40,7 @@ class Place:
     hints: tuple[str, ...] = ()
     bugs: tuple[str, ...] = ()
     certain: bool = False
+    rules_right: bool = False
 
 
 def gives_no_tensor(trial: Trial) -> Place:
@@ -58,6 +65,12 @@ def has_no_backward(trial: Trial) -> Place:
         "Run every cell below the cell of the class again, in order.",
     )
     return Place((), sentence, sentence, hints=hints, certain=True)
+
+
+def does_not_keep(trial: Trial) -> Place:
+    """The place where a new tensor holds other numbers than it was given, before anything is calculated."""
+    sentence = "A new tensor does not hold the numbers that it was given: they are rounded, cast or reshaped."
+    return Place((), sentence, sentence, hints=KEEPING, certain=True)
 
 
 def changes_its_input(trial: Trial) -> Place:
@@ -89,6 +102,7 @@ def changes_the_gradient(trial: Trial) -> Place:
 SAID = {
     NO_TENSOR: gives_no_tensor,
     NO_BACKWARD: has_no_backward,
+    NOT_KEPT: does_not_keep,
     INPUT_CHANGED: changes_its_input,
     GRADIENT_CHANGED: changes_the_gradient,
 }
@@ -125,7 +139,7 @@ def lost_in_backward(first: Trial) -> Place:
         "Look in `backward` at the lines after the call of the rule: which names do they use, and when does the loop "
         "end?",
     )
-    return Place(("backward",), sentence, public, facts_of(first), hints=hints)
+    return Place(("backward",), sentence, public, facts_of(first), hints=hints, rules_right=True)
 
 
 def everywhere_in_values(first: Trial) -> Place:
@@ -133,12 +147,7 @@ def everywhere_in_values(first: Trial) -> Place:
         "Every operation that was tried alone gives a wrong value, so the fault is hardly in one operation: look at "
         "what all of them go through, which is how a tensor stores its data."
     )
-    hints = (
-        "Make a tensor of 0.1 and print its data with all digits. Add 0.2 to it. Which digits are right?",
-        "A tensor keeps the numbers that it is given, with all their digits, and changes none.",
-        "Look at `__init__` of your tensor, and at the function that makes results.",
-    )
-    return Place((), sentence + _few_digits(first), sentence, facts_of(first), (), hints)
+    return Place((), sentence + _few_digits(first), sentence, facts_of(first), (), KEEPING)
 
 
 def _few_digits(trial: Trial) -> str:
@@ -185,7 +194,7 @@ def between_operations(trial: Trial, accumulated: bool) -> Place:
         hints = CHAIN
         names = tuple(reversed(names))  # the rule that gets something else than the first gradient comes first
     sentence = f"{public}{kind}. The smallest part that goes wrong is `{part.text()}`: {look}."
-    return Place(names, sentence, f"{public}{kind}: {look}.", facts_of(trial), maps_of(trial), hints)
+    return Place(names, sentence, f"{public}{kind}: {look}.", facts_of(trial), maps_of(trial), hints, rules_right=True)
 
 
 def sentences(trial: Trial, place: str, forward: bool, alone: bool) -> tuple[str, str]:

@@ -31,6 +31,7 @@ NO_TENSOR = "the expression did not give a tensor with a `backward`"
 NO_BACKWARD = "the result is a tensor without a `backward`"
 WRONG_TYPE = "a gradient has the wrong type"
 INPUT_CHANGED = "the data of an input was changed by the calculation"
+NOT_KEPT = "a tensor does not keep the numbers that it is given"
 GRADIENT_CHANGED = "the array of the incoming gradient, which was given to `backward`, was changed by it"
 NO_RETURN = "is a `return` missing?"
 RESULT_CALLED = re.compile(r"'(tuple|list|float)' object is not callable")
@@ -134,7 +135,7 @@ def compare(answer: Any, expected: Sequence[Expected], arguments: Sequence[str])
     for number, (draw, run, right) in enumerate(zip(draws, runs, expected, strict=True)):
         try:
             _check_shapes(run, right, arguments)
-            _check_inputs(draw.get("inputs"), right, arguments)
+            _check_inputs(draw.get("made"), draw.get("inputs"), right, arguments)
             if draw.get("overwrites") is True:
                 raise Unusable(GRADIENT_CHANGED)
         except Unusable as odd:
@@ -353,17 +354,23 @@ def shown_shape(array: Array) -> str:
     return "a number" if array.ndim == 0 else str(array.shape)
 
 
-def _check_inputs(trees: Any, right: Expected, arguments: Sequence[str]) -> None:
-    if not isinstance(trees, list) or len(trees) != len(right.draw.inputs):
+def _check_inputs(made: Any, after: Any, right: Expected, arguments: Sequence[str]) -> None:
+    """Whether each leaf held its numbers when it was made, and still does after the run."""
+    given = right.draw.inputs
+    if not all(isinstance(trees, list) and len(trees) == len(given) for trees in (made, after)):
         raise Unusable("no usable answer came back")
-    for tree, name, before in zip(trees, arguments, right.draw.inputs, strict=True):
-        changed = INPUT_CHANGED
-        try:
-            after = number_or_array(tree)
-        except Unusable:
-            raise Unusable(changed.replace("an input", f"`{name}`"), changed) from None
-        if after.shape != before.shape or not np.array_equal(after, before):
-            raise Unusable(changed.replace("an input", f"`{name}`"), changed)
+    for name, numbers, first, last in zip(arguments, given, made, after, strict=True):
+        if not _holds(first, numbers):
+            raise Unusable(f"`{name}`: {NOT_KEPT}", NOT_KEPT, forward=True)
+        if not _holds(last, numbers):
+            raise Unusable(INPUT_CHANGED.replace("an input", f"`{name}`"), INPUT_CHANGED)
+
+
+def _holds(tree: Any, numbers: Array) -> bool:
+    try:
+        return np.array_equal(number_or_array(tree), numbers)
+    except Unusable:
+        return False
 
 
 def _compared(runs: tuple[Run, ...], expected: Sequence[Expected], arguments: Sequence[str]) -> Comparison:

@@ -64,6 +64,7 @@ def _run_draw(
 ) -> None:
     """Run one draw, and put what is known into `result` as soon as it is known."""
     leaves = [leaf_of(engine, tracked, value, draw["dtype"]) for value in draw["inputs"]]
+    result["made"] = [plain(leaf.data, tracked) for leaf in leaves]
     output = function(*leaves)
     if not hasattr(output, "backward"):
         result["returned"] = type(output).__name__[:LONGEST_TEXT]

@@ -191,8 +191,11 @@ visited_twice = Bug(
 order_not_reversed = Bug(
     name="order_not_reversed",
     family=FAMILY,
-    explanation="the nodes are visited from the inputs to the output: the topological order was not reversed",
-    hint="Which node knows its gradient first, and which node does your loop visit first?",
+    explanation=(
+        "only the rule of the output has any effect: the nodes are visited from the inputs to the output (the "
+        "topological order was not reversed), or the pass ends after the output"
+    ),
+    hint="Which node knows its gradient first? Does your loop visit it first, and then all the others?",
     misconception="The backward pass runs through the operations in the order in which they were calculated.",
     engine=lambda present: [Variant((), (_visiting(orders.from_the_leaves),))],
     engine_operations=EVERYWHERE,

@@ -119,6 +119,7 @@ rule_not_connected = Bug(
     hint="Print what the rule returns. Is it ever called, and does what it finds arrive at the inputs?",
     misconception="The engine finds the rule of an operation by itself.",
     rules={name: lambda right, call, grad: right(grad * 0.0) for name in (*BASIC, "Reshape", "Transpose", "Permute")},
+    drops_gradients=True,
 )
 
 

@@ -117,6 +117,16 @@ def test_a_lost_gradient_may_be_the_fault_of_backward():
     assert "what `backward` hands to it" in report.hints[-1]
 
 
+def test_a_quotient_is_not_blamed_on_a_power_that_nothing_shows():
+    class Quotient(students.closures()):
+        def __truediv__(self, other):
+            return self._binary("/", np.divide, other, lambda a, b: b, lambda a, b: a)
+
+    report = check_gradients({"1 / a": lambda a: 1.0 / a}, [()], points=1, engine=Quotient).reports[0]
+    assert not report.passed
+    assert "in the rule of `**`" not in report.text()
+
+
 def test_an_example_is_of_the_operation_that_is_wrong():
     engine = students.closures(("input_used_for_output", "exp"))
     report = check_gradients({"exp": lambda a: a.exp()}, [()], points=1, engine=engine).reports[0]

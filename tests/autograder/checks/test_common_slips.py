@@ -50,7 +50,7 @@ def test_an_operation_without_a_tensor_is_named_and_its_rule_is_not_blamed(name)
 
 FORGOTTEN_RETURNS = {
     "in forward": ("return output", "output", "a single nan, as an array of None is (is a `return` missing?)"),
-    "in backward": ("return grad *", "grad *", "a `return` is missing in it"),
+    "in backward": ("return grad *", "grad *", "returned nothing for its one input: is a `return`"),
 }
 
 

@@ -175,6 +175,17 @@ def test_a_known_mistake_in_a_gradient_by_hand_is_named():
     assert not unknown.bugs
 
 
+def test_a_card_of_a_gradient_by_hand_speaks_of_no_backward():
+    with check_context(1):
+        credit = check_handwritten_gradient(
+            lambda x, y: (2 * (x * y + x) * (y + 1), x), product_and_sum, [(), ()], points=2
+        )
+    (report,) = credit.reports
+    assert report.bugs == ("upstream_ignored",)
+    assert "`*`" in report.diagnosis
+    assert "backward" not in report.text()
+
+
 @pytest.mark.parametrize(
     ("by_hand", "expression"),
     [

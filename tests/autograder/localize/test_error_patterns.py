@@ -91,6 +91,16 @@ def test_a_result_that_is_wrong_at_some_inputs_only_has_no_factor():
     assert report.diagnosis == ""
 
 
+def test_a_factor_of_1_is_none():
+    def estimate(x, y):
+        return 2 * x * (1 + 3e-7), 2 * y
+
+    credit = check_handwritten_gradient(estimate, lambda x, y: x**2 + y**2, [NEGATIVE, NEGATIVE], points=2)
+    said = credit.reports[0].text()
+    assert "1 times" not in said
+    assert "digits and not to all" in said
+
+
 def test_one_number_is_no_evidence_of_a_factor():
     report = check_function(lambda x: 7.0 * x, lambda x: x, [np.array(2.0)], points=1).reports[0]
     assert not report.passed

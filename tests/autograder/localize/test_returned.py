@@ -191,6 +191,33 @@ def test_a_wrong_rule_is_still_named():
     assert "not to blame" not in report.place
 
 
+@pytest.mark.parametrize("h", [1e-7, 1e-5])
+def test_a_rule_that_is_right_to_some_digits_is_not_acquitted(h):
+    slope = f"(math.exp(a.data + {h}) - math.exp(a.data - {h})) / {2 * h}"
+    change = f"""
+MiniTensor.exp = lambda a: MiniTensor(math.exp(a.data), (a,), "exp", lambda grad: (grad * {slope},))
+"""
+    report = report_on("02", change, lambda a: a.exp(), [()])
+    assert not report.passed
+    assert "not to blame" not in report.place
+
+
+@pytest.mark.parametrize("hidden", [False, True])
+def test_a_rule_that_writes_into_grad_is_named(hidden):
+    change = """
+def add(a, b):
+    def rule(grad):
+        a.grad += grad
+        b.grad += grad
+        return grad, grad
+    return MiniTensor(a.data + b.data, (a, b), "+", rule)
+MiniTensor.__add__ = add
+"""
+    report = report_on("02", change, lambda a, b: a + b, NUMBERS, hidden)
+    assert report.place.lower().startswith("the rule of `+` writes into the `.grad` of its inputs itself")
+    assert not report.diagnosis
+
+
 @pytest.mark.sandbox
 def test_a_rule_in_the_sandbox_is_asked_there():
     with Sandbox() as sandbox:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autograder.student import check_gradients
+from autograder.student import between, check_gradients
 from tests.course.planting import solved
 
 BACKWARD = """
@@ -40,6 +40,59 @@ def test_an_error_of_every_operation_is_one_of_backward(slip):
     assert report.operations == ("backward",)
     assert not report.diagnosis
     assert not any("rule" in hint for hint in (report.hints[0], report.hints[-1]))
+
+
+BY_VALUE = """
+def topological_order(root):
+    order, seen = [], set()
+    def visit(node):
+        if node.data not in seen:
+            seen.add(node.data)
+            for source in node.inputs:
+                visit(source)
+            order.append(node)
+    visit(root)
+    return order[::-1]
+"""
+
+
+def test_no_rule_is_blamed_where_all_are_right_alone():
+    """The gradients are those of a lost gradient in the rule of `relu`, but its input has been taken for its output."""
+    expressions = {"relu": lambda a, b: (a * b).relu() + b, "+": lambda a, b: a * b + b}
+    names = solved("02_scalar_engine")
+    exec(BY_VALUE + SLIPS["from the leaves on"].replace("[::-1]", "").replace("pop(node)", "pop(node, 0.0)"), names)
+    positive = between(0.5, 2.0)
+    report = check_gradients(expressions, [positive, positive], points=1, engine=names["MiniTensor"]).reports[0]
+    assert "The rule of `relu` is not to blame" in report.place
+    assert not report.diagnosis
+
+
+def test_a_backward_that_ends_after_the_output_is_not_said_to_have_the_wrong_order():
+    change = """
+def backward(self, gradient=1.0):
+    self.grad += gradient
+    for source, share in zip(self.inputs, self.rule(gradient)):
+        source.grad += share
+MiniTensor.backward = backward
+"""
+    report = report_after(
+        change, {"a + a + b": lambda a, b: a + a + b, "(a * b + a) * b": lambda a, b: (a * b + a) * b}
+    )
+    assert "or the pass ends after the output" in report.diagnosis
+
+
+@pytest.mark.parametrize("kept", ["float(np.float32(data))", "round(data, 4)"])
+def test_a_constructor_that_rounds_is_not_taken_for_an_operation_that_writes(kept):
+    change = f"""
+import numpy as np
+right = MiniTensor.__init__
+def initialize(self, data, inputs=(), operation="", rule=None):
+    right(self, {kept}, inputs, operation, rule)
+MiniTensor.__init__ = initialize
+"""
+    report = report_after(change, {"a + b": lambda a, b: a + b, "a * b": lambda a, b: a * b})
+    assert report.place.startswith("A new tensor does not hold the numbers that it was given")
+    assert report.operations == ()
 
 
 def test_a_class_that_was_made_anew_has_lost_its_backward():
