@@ -10,10 +10,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+import numpy as np
+
 from mini_autograd.autograd import forward_ad, functional
+from mini_autograd.graph.function import tensor_of
 from mini_autograd.graph.grad_mode import enable_grad
 from mini_autograd.numerics.arrays import normalize_dim
 from mini_autograd.operations.shapes.joining import stack
+from mini_autograd.tensors.gradients import ForwardOverReverseError, refuse_tangents
 from mini_autograd.tensors.gradients import grad as gradients_of
 from mini_autograd.tensors.tensor import Tensor
 
@@ -165,6 +169,7 @@ def grad_and_value(
     def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
         numbers = (argnums,) if isinstance(argnums, int) else argnums
         recorded = any(x.requires_grad for x in _tensors(args))
+        refuse_tangents(_tensors(args))
         given = list(args)
         with enable_grad():
             for number in numbers:
@@ -178,13 +183,20 @@ def grad_and_value(
                     "wanted to use the vjp or jacrev APIs instead?"
                 )
             wanted = [given[number] for number in numbers]
-            grads = iter(gradients_of(value, _tensors(wanted), create_graph=recorded, materialize_grads=True))
+            grads = iter(_gradients(value, _tensors(wanted), recorded))
             found = tuple(_mapped(lambda _: next(grads), part) for part in wanted)
         if not recorded:
             value, aux = _detached(value), _detached(aux)
         return found[0] if isinstance(argnums, int) else found, (value, aux) if has_aux else value
 
     return gradient_and_value
+
+
+def _gradients(value: Tensor, xs: Sequence[Tensor], recorded: bool) -> Sequence[Tensor]:
+    """The gradients of a number; zeros where it depends on none of the inputs."""
+    if not value.requires_grad:
+        return [tensor_of(np.zeros_like(x.array)) for x in xs]
+    return gradients_of(value, xs, create_graph=recorded, materialize_grads=True)
 
 
 def _tensors(value: Any) -> list[Tensor]:
@@ -215,6 +227,7 @@ def _detached(value: Any) -> Any:
 def vjp(func: Callable[..., Any], *primals: Tensor) -> tuple[Any, Callable[..., tuple]]:
     """The value of `func`, and a function that takes a cotangent (one per output) and gives one gradient per input."""
     recorded = any(x.requires_grad for x in primals)
+    refuse_tangents(primals)
     with enable_grad():
         given = [_fresh(x) for x in primals]
         output = func(*given)
@@ -240,7 +253,10 @@ def jacrev(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Call
 
 
 def jacfwd(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
-    """As `jacrev`, but column by column in forward mode: better for few inputs and many outputs."""
+    """As `jacrev`, but column by column in forward mode: better for few inputs and many outputs.
+
+    Where `func` runs a backward pass itself, a column is the product that two backward passes give.
+    """
 
     def columns(f: Callable[..., Any], x: Any, create_graph: bool) -> Any:
         if isinstance(x, tuple):
@@ -250,11 +266,13 @@ def jacfwd(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Call
         for position in range(x.numel()):
             direction = x.detach() * 0
             direction.reshape(-1)[position] = 1
-            with forward_ad.dual_level():
-                dual = forward_ad.make_dual(x, direction)
-                output = f(dual)
-                tangent = forward_ad.unpack_dual(output).tangent
-            products.append(output.detach() * 0 if tangent is None else tangent)
+            try:
+                with forward_ad.dual_level():
+                    output = f(forward_ad.make_dual(x, direction))
+                    tangent = forward_ad.unpack_dual(output).tangent
+                products.append(output.detach() * 0 if tangent is None else tangent)
+            except ForwardOverReverseError:
+                products.append(functional.jvp(f, x, direction, create_graph=create_graph)[1])
         return stack(products, -1).reshape((*products[0].shape, *x.shape))
 
     return _with_respect_to(columns, func, argnums)

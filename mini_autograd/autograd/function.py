@@ -84,6 +84,7 @@ class Function(graph.Function):
     def record_outputs(self, edges: tuple, args: Sequence[Any], outputs: tuple) -> tuple:
         """Make this call a node of the graph, and give its outputs."""
         self.edges = edges
+        self.tensor_args = [isinstance(x, graph.Tensor) for x in args]
         self.output_type = graph.SEVERAL
         self.output_metadata = tuple((x.shape, x.dtype) if isinstance(x, graph.Tensor) else ((), None) for x in outputs)
         self.hooks = None
@@ -242,7 +243,8 @@ class Function(graph.Function):
     def input_gradients(self, grads: Sequence[Any], create_graph: bool) -> Sequence[Any]:
         """Run the rule on Tensors, in the grad mode of the pass.
 
-        Raises RuntimeError if it returns too few or too many gradients, and TypeError if one is no Tensor.
+        Raises RuntimeError if it returns too few or too many gradients, or one for an input that is no Tensor, and
+        TypeError if a gradient is no Tensor.
         """
         given = [self.as_tensor(grad, number) for number, grad in enumerate(grads)]
         result = rule_of(self)(self, *given)
@@ -253,7 +255,12 @@ class Function(graph.Function):
                 f"function {self.name()} returned an incorrect number of gradients (expected {expected}, got "
                 f"{len(result)})"
             )
-        for grad in result[:expected]:
+        for position, (grad, is_tensor) in enumerate(zip(result, self.tensor_args, strict=False), 1):
+            if grad is not None and not is_tensor:
+                raise RuntimeError(
+                    f"function {self.name()} returned a gradient different than None at position {position}, but the "
+                    "corresponding forward input was not a Variable"
+                )
             if grad is not None and not isinstance(grad, graph.Tensor):
                 raise TypeError(f"expected Variable or None (got {type(grad).__name__})")
         return result if create_graph else tuple([None if grad is None else grad.array for grad in result])

@@ -15,7 +15,7 @@ from mini_autograd.graph.function import tensor_of
 from mini_autograd.graph.grad_mode import enable_grad
 from mini_autograd.numerics.arrays import unit
 from mini_autograd.operations.shapes.joining import stack
-from mini_autograd.tensors.gradients import grad
+from mini_autograd.tensors.gradients import grad, refuse_tangents
 from mini_autograd.tensors.tensor import Tensor
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
@@ -157,7 +157,7 @@ def pushed(
 def prepared(inputs: Any, create_graph: bool, name: str) -> list[Tensor]:
     """The inputs as tensors that require grad, connected to what they came from if a graph is wanted.
 
-    Raises TypeError for anything else.
+    Raises TypeError for anything else, and ForwardOverReverseError for a tensor that carries a tangent.
     """
     xs = list(inputs) if isinstance(inputs, tuple) else [inputs]
     for number, x in enumerate(xs):
@@ -166,6 +166,7 @@ def prepared(inputs: Any, create_graph: bool, name: str) -> list[Tensor]:
             if isinstance(inputs, tuple):
                 raise TypeError(f"{what[:-7]}value at index {number} has type {type(x)}.")
             raise TypeError(f"{what}has type {type(x)}.")
+    refuse_tangents(xs)
     return [x.view_as_itself() if create_graph and x.requires_grad else x.detach().requires_grad_() for x in xs]
 
 

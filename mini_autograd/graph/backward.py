@@ -163,6 +163,14 @@ def reach_leaf(leaf: Any, arrived: list[Any]) -> None:
         run_post_hooks(leaf)
 
 
+def end_at_leaf(node: AccumulateGrad, grad: Any) -> None:
+    """Give a leaf what arrived at its node in a pass that ended there, and run the node's hooks around it."""
+    arrived = hooks.run_before(node, [grad]) if node.hooks else [grad]
+    reach_leaf(node.variable, arrived)
+    if node.hooks:
+        hooks.run_after(node, (), arrived, fitted)
+
+
 def own(held: Any, key: Any) -> Any:
     """The gradient `held[key]`, for somebody to keep: copied if others hold it too. A Tensor is given as it is."""
     if isinstance(held[key], graph.Tensor) or arrays.is_unshared(held, key):

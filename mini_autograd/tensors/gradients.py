@@ -15,13 +15,18 @@ import numpy as np
 from mini_autograd.graph import backward as engine
 from mini_autograd.graph import function as graph
 from mini_autograd.graph.edges import Edge
-from mini_autograd.graph.grad_mode import state
+from mini_autograd.graph.grad_mode import enable_grad, no_grad, state
 from mini_autograd.numerics.arrays import array_module
 from mini_autograd.operations.shapes.joining import stack
 
 Tensors = Any
 """A Tensor or a sequence of Tensors."""
 
+TANGENT_LOST = (
+    "a gradient that is itself to be differentiated in forward mode would lose its tangent, which this engine does not "
+    "carry through a backward pass. Use torch.func.hessian, or forward mode inside reverse mode: "
+    "torch.func.jacrev(torch.func.jacfwd(f))."
+)
 CREATE_GRAPH_CYCLE = (
     "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
     "which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
@@ -68,10 +73,11 @@ def backward(
         tensor.retain_grad()  # as PyTorch does: an input that is no leaf keeps its gradient from now on
     nodes = [tensor.grad_fn for tensor in leaves if not tensor.is_leaf]  # PyTorch runs them, though for nothing
     arrived = run_to(wanted, edges, grads, retain_graph, create_graph, nodes)
-    for tensor in leaves:
-        edge = tensor.gradient_edge
-        if tensor.is_leaf and arrived[edge] is not None:
-            engine.accumulate_leaf(tensor, engine.own(arrived, edge))
+    with enable_grad() if create_graph else no_grad():
+        for tensor in leaves:
+            edge = tensor.gradient_edge
+            if tensor.is_leaf and arrived[edge] is not None:
+                engine.end_at_leaf(edge, engine.own(arrived, edge))
 
 
 def grad(
@@ -171,11 +177,24 @@ def wanted_edges(inputs: Sequence[Any]) -> list[Edge]:
     return [tensor.gradient_edge for tensor in inputs]
 
 
+class ForwardOverReverseError(RuntimeError):
+    """Forward mode is asked to differentiate a backward pass."""
+
+
+def refuse_tangents(tensors: Sequence[Any]) -> None:
+    """Raise ForwardOverReverseError where one of these carries a tangent: what a backward pass gives has none."""
+    if state.forward_level is not None and any(getattr(x, "_tangent", None) is not None for x in tensors):
+        raise ForwardOverReverseError(TANGENT_LOST)
+
+
 def seeds(outputs: Sequence[Any], grads: Sequence[Any], create_graph: bool) -> tuple[tuple[Edge, ...], list[Any]]:
     """The edges from which a pass starts, and the gradients it starts with: arrays, or Tensors if `create_graph`.
 
-    Raises RuntimeError if a gradient is missing or has another shape, or if an output does not require grad.
+    Raises RuntimeError if a gradient is missing or has another shape, or if an output does not require grad, and
+    ForwardOverReverseError if a graph is wanted of an output that carries a tangent.
     """
+    if create_graph:
+        refuse_tangents(outputs)
     if len(grads) not in (0, len(outputs)):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(grads)} gradients")
     grads = grads or [None] * len(outputs)

@@ -405,6 +405,8 @@ def detach_(self: Tensor) -> Tensor:
     if version is not None and node is not None:
         note_detachment(version, node)
     self._edge = NO_EDGE
+    if getattr(self, "_tangent", None) is not None:
+        self._tangent = None  # type: ignore[attr-defined]
     return self
 
 

@@ -161,6 +161,19 @@ def inputs_with_defaults(lib: Any) -> Any:
     return [y.grad_fn.count, x.grad]
 
 
+def gradient_for_a_number(lib: Any) -> Any:
+    class Scaled(lib.autograd.Function):  # type: ignore[name-defined]
+        @staticmethod
+        def forward(ctx: Any, x: Any, factor: float) -> Any:
+            return x * factor
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad, grad
+
+    Scaled.apply(x3(lib), 3).sum().backward()
+
+
 def in_place_on_a_view_of_a_leaf(lib: Any) -> Any:
     class Double(lib.autograd.Function):  # type: ignore[name-defined]
         @staticmethod
@@ -177,6 +190,7 @@ def in_place_on_a_view_of_a_leaf(lib: Any) -> Any:
 
 PROGRAMS: list[Program] = [
     backward_and_vjp,
+    gradient_for_a_number,
     inputs_with_defaults,
     in_place_on_a_view_of_a_leaf,
     once_differentiable,

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+import mini_autograd
 from tests.mini_autograd.same_as_torch import Program, d, same, title
 
 
@@ -122,7 +123,7 @@ def levels_nested(lib: Any) -> Any:
         pass
 
 
-def forward_over_reverse(lib: Any) -> Any:
+def reverse_over_forward(lib: Any) -> Any:
     f = lib.autograd.forward_ad
     x = d(lib, 1, 2)
     with f.dual_level():
@@ -130,6 +131,31 @@ def forward_over_reverse(lib: Any) -> Any:
         y = (z**3).sum()
         t = f.unpack_dual(y).tangent
         return (t, lib.autograd.grad(t, x))
+
+
+def forward_over_reverse(lib: Any) -> Any:
+    f, x = lib.func, d(lib, 1, 2, 3).detach()
+    cubes = lambda a: (a**3).sum() * a[0]  # noqa: E731
+    two = lambda a, b: (a * b * b).sum()  # noqa: E731
+    return (
+        f.jacfwd(f.grad(cubes))(x),
+        f.jacfwd(f.jacrev(cubes))(x),
+        f.jacfwd(lambda a: f.vjp(cubes, a)[1](lib.ones((), dtype=lib.float64))[0])(x),
+        f.jacfwd(f.grad(two), argnums=(0, 1))(x, x + 1),
+    )
+
+
+def gradient_of_a_constant(lib: Any) -> Any:
+    x = d(lib, 1, 2).detach()
+    return lib.func.grad(lambda a: (a > 0).double().sum())(x), lib.func.grad(lambda a: lib.ones(()))(x)
+
+
+def detached_dual_number(lib: Any) -> Any:
+    f = lib.autograd.forward_ad
+    with f.dual_level():
+        x = f.make_dual(lib.ones(2), lib.ones(2)) * 2
+        x.detach_()
+        return f.unpack_dual(x * 3).tangent
 
 
 def custom_jvp(lib: Any) -> Any:
@@ -263,7 +289,10 @@ PROGRAMS: list[Program] = [
     dual_number_without_level,
     tangent_of_another_shape,
     levels_nested,
+    reverse_over_forward,
     forward_over_reverse,
+    gradient_of_a_constant,
+    detached_dual_number,
     custom_jvp,
     custom_without_jvp,
     tangents_of_views_and_sums,
@@ -280,3 +309,14 @@ PROGRAMS: list[Program] = [
 @pytest.mark.parametrize("program", PROGRAMS, ids=title)
 def test_the_same_as_in_pytorch(program: Program) -> None:
     same(program)
+
+
+def test_a_tangent_is_never_lost_without_a_word() -> None:
+    """Where PyTorch carries it through the backward pass."""
+    f, w = mini_autograd.autograd.forward_ad, mini_autograd.tensor([1.0, 2.0], requires_grad=True)
+    with f.dual_level():
+        y = (f.make_dual(w, mini_autograd.ones(2)) ** 3).sum()
+        with pytest.raises(RuntimeError, match="would lose its tangent"):
+            mini_autograd.autograd.grad(y, w, create_graph=True)
+        (gradient,) = mini_autograd.autograd.grad(y, w)
+    assert gradient.tolist() == [3.0, 12.0]

@@ -171,6 +171,20 @@ def anomaly_nan(lib: Any) -> Any:
         (x * 0 / x).sum().backward()
 
 
+def hooks_of_a_leaf_at_which_a_pass_ends(lib: Any) -> Any:
+    seen = []
+    x = x3(lib)
+    x.register_hook(lambda g: seen.append("tensor"))
+    x.register_post_accumulate_grad_hook(lambda p: seen.append(("after", p.grad.clone())))
+    y = (x * x).sum()
+    end = y.grad_fn.next_functions[0][0].next_functions[0][0]
+    end.register_prehook(lambda grads: seen.append(("pre", *grads)))
+    end.register_hook(lambda inputs, outputs: seen.append(("post", *outputs)))
+    y.backward(inputs=[x], retain_graph=True)
+    y.backward(inputs=[x], create_graph=True)
+    return [*seen, x.grad]
+
+
 def anomaly_shows_the_line_of_a_value_that_was_changed(lib: Any) -> Any:
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
@@ -186,6 +200,7 @@ def anomaly_shows_the_line_of_a_value_that_was_changed(lib: Any) -> Any:
 PROGRAMS: list[Program] = [
     anomaly_shows_the_line_of_a_value_that_was_changed,
     hook_inplace,
+    hooks_of_a_leaf_at_which_a_pass_ends,
     retain_inplace,
     retain_base_of_a_changed_view,
     retain_base_and_part_of_it,
