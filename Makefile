@@ -2,7 +2,7 @@
 # make demos  open all demos on one full page, for an audience
 # make site   the website of docs, lessons, demos and the API, into .build/site
 # make test   everything that CI checks; long gates of unchanged lessons rest on what they passed before
-# make quick  what an edit can break in the first place, in two minutes: no sandbox, no browser, no slow test
+# make quick  what an edit is most likely to break, in two minutes: no sandbox, no browser, no slow test
 # make class  the instructor's whole loop on a pretend class
 # make lint   style, types and the contracts of imports
 # make lock   newer versions of all packages into requirements.lock

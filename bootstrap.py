@@ -254,7 +254,7 @@ def test(arguments: list[str]) -> int:
 
 
 def quick(arguments: list[str]) -> int:
-    """What an edit can break in the first place, in two minutes: no sandbox, no browser, no slow test."""
+    """What an edit is most likely to break, in two minutes: no sandbox, no browser, no slow test."""
     return steps(LINT, [["autograder", "audit", "--changed"]], [[*UNIT, *QUICK, *arguments]])
 
 

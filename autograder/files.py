@@ -29,7 +29,21 @@ def _installed_course() -> Path:
 
 IS_CHECKOUT = (PROJECT / "course" / "lessons").is_dir()
 BUILT_IN = PROJECT / "course" if IS_CHECKOUT else _installed_course()
-COURSE = Path.cwd() if Path("nbgrader_config.py").is_file() else BUILT_IN
+
+
+def course_around(folder: Path) -> Path:
+    """The course that a folder is in: the folder itself or the nearest one above it that holds `nbgrader_config.py`.
+    The built-in course where there is none, and in a checkout outside of its courses.
+    """
+    for place in (folder, *folder.parents):
+        if (place / "nbgrader_config.py").is_file():
+            return place
+        if IS_CHECKOUT and place == PROJECT:
+            break
+    return BUILT_IN
+
+
+COURSE = course_around(Path.cwd())
 """The course that commands are about, unless told otherwise: the one in which they are given, or the built-in one."""
 HOME = PROJECT if IS_CHECKOUT else Path.cwd()
 """Below it go the folders that commands make, unless told otherwise."""

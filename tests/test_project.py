@@ -183,3 +183,11 @@ def test_the_figures_of_the_readme_are_the_last_row_of_that_table() -> None:
     readme = (ROOT / "README.md").read_text()
     assert f"| bugs planted in other people's engines: noticed | {detected} of {engines} |" in readme
     assert f"| the same: named first, by the right name | {named_first} |" in readme
+
+
+@pytest.mark.parametrize(("row", "step"), [("W4 Adam", "an MLP with Adam"), ("W5", "a small Transformer")])
+def test_the_figures_of_training_are_those_of_the_engine_s_table(row: str, step: str) -> None:
+    page, readme = (ROOT / "docs" / "benchmarks.md").read_text(), (ROOT / "README.md").read_text()
+    (line,) = re.findall(rf"^\| {row} \| a step of .*$", page, re.MULTILINE)
+    _, _, _, _, _, ours, _, two_threads, *_ = [cell.strip() for cell in line.split("|")]
+    assert re.search(rf"{step}, .* \| {ours} \| with two threads {two_threads} \|", readme)

@@ -205,7 +205,7 @@ def notebooks_of(course: Course, assignment: str) -> list[str]:
 
 def misplaced_notebooks(course: Course, assignment: str, pattern: str = "*") -> list[tuple[str, str, bool]]:
     """Notebooks of the assignment that nobody looks at, the folders where they belong, and whether one is there. They
-    lie directly in a student's folder, or in a folder there that belongs to no assignment.
+    lie directly in a student's folder, in a folder there that belongs to no assignment, or among the students' folders.
     """
     step, names = course.coursedir.submitted_directory, [f"{name}.ipynb" for name in notebooks_of(course, assignment)]
     if Path(course.coursedir.format_path(step, "x", assignment)).name != assignment:
@@ -216,6 +216,9 @@ def misplaced_notebooks(course: Course, assignment: str, pattern: str = "*") -> 
         folders = [student, *(Path(it) for it in sorted(glob.glob(f"{glob.escape(str(student))}/*/")))]
         lie = [folder / name for folder in folders if folder.name not in known for name in names]
         found += [(path, student / assignment) for path in lie if path.is_file()]
+    if not pattern.strip("*"):
+        loose = sorted(students.parent.glob("*.ipynb"))
+        found += [(path, students.parent / "STUDENT" / assignment) for path in loose if path.is_file()]
     short = functools.partial(os.path.relpath, start=course.root)
     return [(short(path), short(target), (target / path.name).exists()) for path, target in found]
 

@@ -31,9 +31,18 @@ STOPPED = 130  # what a shell says of a command that was interrupted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--class", dest="members", type=Path, default=BUILT_IN / "pretend_class.py")
+    parser.add_argument(
+        "--class",
+        dest="members",
+        type=Path,
+        default=BUILT_IN / "pretend_class.py",
+        metavar="FILE",
+        help="a module with the pretend students (default: that of the course)",
+    )
     parser.add_argument("--build", type=Path, default=HOME / ".build" / "class", help="where the course is made")
-    parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N")
+    parser.add_argument(
+        "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (default: one per processor)"
+    )
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -137,7 +146,10 @@ def _alone(build: Path) -> Iterator[None]:
     """No second run in the same folder, which would pull the course from under this one."""
     from autograder.grading.course import CourseError
 
-    build.mkdir(parents=True, exist_ok=True)
+    try:
+        build.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise CourseError(f"{build} cannot be made: {error.strerror}. Name another folder with --build.") from error
     with open(build / "lock", "w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

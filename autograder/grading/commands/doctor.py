@@ -24,7 +24,9 @@ OUTSIDE, INSIDE, FAILS = "outside", "inside", "fails"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("lessons", nargs="*", help="the assignments (default: all that the course has in source/)")
+    parser.add_argument(
+        "lessons", nargs="*", metavar="LESSON", help="the assignments (default: all that the course has in source/)"
+    )
     parser.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="an nbgrader course directory")
     parser.add_argument(
         "--compare-with-nbgrader",

@@ -23,8 +23,14 @@ TABLES = {"canvas_gradebook": ("canvas",), "moodle_worksheet": ("moodle",), "fee
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("lessons", nargs="*", help="the assignments (default: all of the course)")
-    parser.add_argument("--for", dest="platform", choices=("canvas", "moodle", "nbgrader"), default="nbgrader")
+    parser.add_argument("lessons", nargs="*", metavar="LESSON", help="the assignments (default: all of the course)")
+    parser.add_argument(
+        "--for",
+        dest="platform",
+        choices=("canvas", "moodle", "nbgrader"),
+        default="nbgrader",
+        help="whose table of marks to write (default: nbgrader)",
+    )
     parser.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="an nbgrader course directory")
     parser.add_argument("--to", type=Path, metavar="FILE", help="where to write it (default: PLATFORM.csv)")
     parser.add_argument(
@@ -89,7 +95,8 @@ def _check(arguments: argparse.Namespace, gradebook: Gradebook) -> None:
         if path and name != "canvas_gradebook" and len(arguments.lessons) != 1:
             raise CourseError(f"{option} is about one assignment: name it, and no other.")
     if unknown := set(arguments.lessons) - {assignment.name for assignment in gradebook.assignments}:
-        raise CourseError(f"The gradebook has no assignment {', '.join(sorted(unknown))}.")
+        there = ", ".join(sorted(assignment.name for assignment in gradebook.assignments)) or "none"
+        raise CourseError(f"The gradebook has no assignment {', '.join(sorted(unknown))}. It has: {there}.")
 
 
 def _write_marks(

@@ -176,7 +176,7 @@ def _check(arguments: argparse.Namespace) -> None:
     from autograder.grading.errors import CourseError
 
     if not arguments.lesson:
-        raise CourseError("Name the assignment to grade.")
+        raise CourseError("Name the assignment to grade, as in `autograder grade 02_scalar_engine`.")
     if arguments.workers < 1:
         raise CourseError("--workers needs a number of at least 1.")
     if arguments.json and not arguments.json.resolve().parent.is_dir():

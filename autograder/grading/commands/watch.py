@@ -113,7 +113,7 @@ def _watch_all(arguments: argparse.Namespace, stop: threading.Event) -> None:
     with open_course(root) as course:
         _stop_on_signals(stop)
         print(f"watching all lessons of {root}. Ctrl-C stops it.", flush=True)
-        Lessons(course, command, lambda line: print(line, flush=True)).until(stop)
+        Lessons(course, command, lambda line: print(line, flush=True)).until(stop, arguments.until_quiet)
 
 
 def _stop_on_signals(stop: threading.Event) -> None:

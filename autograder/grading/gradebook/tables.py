@@ -21,6 +21,8 @@ def read_table(table: Path) -> tuple[list[str], list[dict[str, str]]]:
         delimiter = ";" if head.count(";") > head.count(",") else ","
         reader = csv.DictReader(io.StringIO(text, newline=""), delimiter=delimiter)
         return list(reader.fieldnames or ()), list(reader)
+    except FileNotFoundError as error:
+        raise CourseError(f"There is no file {table}.") from error
     except (OSError, ValueError, csv.Error) as error:
         raise CourseError(f"{table} cannot be read as CSV: {error}.") from error
 

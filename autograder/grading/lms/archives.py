@@ -64,6 +64,8 @@ class Archive:
 @contextmanager
 def open_archive(path: Path) -> Iterator[Archive]:
     """Open a downloaded archive. Raises CourseError where there is none, or it is no zip archive."""
+    if not path.is_file():
+        raise CourseError(f"There is no file {path}.")
     try:
         with zipfile.ZipFile(path) as file:
             if len(file.infolist()) > MOST_MEMBERS:

@@ -13,7 +13,7 @@ from autograder.notebooks.known_cells import Known, cells_in_rows
 from autograder.notebooks.lost_points import ADVICE, lost_points, tests_known
 
 CHANGED = (
-    "Graded is what the gradebook has. If the source is right, run "
+    "The gradebook's version is the one that was graded. If the source is right, run "
     "`nbgrader generate_assignment {assignment} --force`, and then `autograder grade {assignment}`, which a running "
     "`autograder watch` does by itself."
 )
@@ -76,7 +76,7 @@ def _changed(notebook: str, in_source: dict[str, NotebookNode], known: Known, as
             yield f"{where} has {points:g} points in the source and {there:g} in the gradebook."
         same = not known[name].locked or EXPANDED in cell.source or cell.source == known[name].source
         if as_written and not same:
-            yield f"{where} reads otherwise in the source than in the gradebook."
+            yield f"{where} differs between the source and the gradebook."
 
 
 def _other_cells(notebook: str, in_source: Iterable[str], known: Known) -> Iterator[str]:

@@ -36,12 +36,20 @@ class Lessons:
     again: dict[str, float] = field(default_factory=dict)
     readers: dict[str, Thread] = field(default_factory=dict)
 
-    def until(self, stop: Event) -> None:
-        """Look again and again. At the end every process finishes what it grades."""
+    def until(self, stop: Event, quiet: float | None = None) -> None:
+        """Look again and again, until told to stop or, with `quiet`, until for so many seconds nothing has come and
+        nobody has graded. At the end every process finishes what it grades.
+        """
+        last = time.monotonic()
         try:
             self.look()
             while not stop.wait(EVERY):
+                before = dict(self.seen)
                 self.look()
+                if self.running or self.seen != before:
+                    last = time.monotonic()
+                elif quiet is not None and time.monotonic() - last > quiet:
+                    return
         finally:
             for process in self.running.values():
                 process.terminate()

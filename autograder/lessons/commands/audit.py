@@ -60,6 +60,9 @@ def run(arguments: argparse.Namespace) -> int:
     except LessonTextError as error:
         print(error, file=sys.stderr)
         return 1
+    if arguments.json and not arguments.json.resolve().parent.is_dir():
+        print(f"There is no folder {arguments.json.parent} to write {arguments.json.name} into.", file=sys.stderr)
+        return 1
     workers = arguments.workers
     if arguments.mutants:
         return run_mutants(texts, arguments.most, min(workers, len(texts)), arguments.json)

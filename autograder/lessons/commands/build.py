@@ -31,4 +31,7 @@ def run(arguments: argparse.Namespace) -> int:
         except LessonTextError as error:
             failed = True
             print(error, file=sys.stderr)
+        except OSError as error:
+            print(f"autograder build: {error.filename}: {error.strerror}.", file=sys.stderr)
+            return 1
     return int(failed)

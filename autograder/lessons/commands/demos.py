@@ -14,7 +14,13 @@ NAME = "gallery"
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--course", type=Path, default=BUILT_IN, metavar="DIR", help="the course's folder")
-    parser.add_argument("--folder", type=Path, default=HOME / ".build" / "demos", metavar="DIR", help="made")
+    parser.add_argument(
+        "--folder",
+        type=Path,
+        default=HOME / ".build" / "demos",
+        metavar="DIR",
+        help="where the notebook of demos is made",
+    )
     parser.add_argument("--port", type=int, metavar="N", help="the port to listen on (the first free one from 8888)")
     parser.add_argument("--no-browser", action="store_true", help="print the address instead of opening a browser")
     parser.add_argument("--prepare-only", action="store_true", help="make the notebook and stop")

@@ -24,6 +24,9 @@ def run(arguments: argparse.Namespace) -> int:
     from autograder.lessons.student.delivery import Workspace, deliver_all
 
     workspace = Workspace(arguments.workspace.resolve())
+    if workspace.folder.is_file():
+        print(f"{workspace.folder} is a file. Name a folder with --workspace.", file=sys.stderr)
+        return 1
     texts = lesson_texts(arguments.course)
     try:
         delivered, problems = deliver_all(texts, arguments.course, workspace)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+import shlex
 import sys
 from pathlib import Path
 
@@ -29,6 +30,8 @@ TEXT = '''
 # %% [markdown]
 # # TITLE
 #
+# *About 5 minutes. You build a function; put what your lesson builds here.*
+#
 # Say in two sentences what students can do at the end of this lesson, and let them run something at once.
 
 # %%
@@ -39,7 +42,7 @@ h = 1e-6
 print("the slope of x**2 at 3 is about", ((3 + h) ** 2 - 3**2) / h)
 
 # %% [markdown]
-# ## Exercise 1: the slope of a square
+# ### Exercise 1: the slope of a square
 #
 # Write a function that returns the derivative of $x^2$.
 
@@ -81,7 +84,10 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Write the text and say how to go on. Returns 2 for a name that cannot be used."""
     name = NAME.fullmatch(arguments.lesson)
-    folder = arguments.course / "lessons"
+    course, folder = arguments.course, arguments.course / "lessons"
+    if not course.is_dir():
+        print(f"autograder new: there is no folder {course}. Make it first, or correct --course.", file=sys.stderr)
+        return 2
     if name is None:
         print(f"autograder new: {BAD_NAME.format(arguments.lesson)}", file=sys.stderr)
         return 2
@@ -92,6 +98,12 @@ def run(arguments: argparse.Namespace) -> int:
         return 2
     target = folder / f"{number}_{name[2]}.py"
     title = name[2].replace("_", " ").capitalize()
-    write_file(target, (HEADER + TEXT.replace("TITLE", title)).encode())
-    print(f"{target}\nNow change the text, and run: autograder build {number} && autograder audit {number}")
+    try:
+        write_file(target, (HEADER + TEXT.replace("TITLE", title)).encode())
+    except OSError as error:
+        print(f"autograder new: {target} cannot be written: {error.strerror or error}.", file=sys.stderr)
+        return 2
+    where = "" if course == COURSE else f" --course {shlex.quote(str(course))}"
+    commands = f"autograder build {number}{where} && autograder audit {number}{where}"
+    print(f"{target}\nNow change the text, and run: {commands}")
     return 0

@@ -20,6 +20,9 @@ def run(arguments: argparse.Namespace) -> int:
     name, course = arguments.lesson, arguments.course
     source, released = course / "source" / name / f"{name}.ipynb", course / "release" / name
     try:
+        if not source.is_file():
+            there = sorted(path.name for path in (course / "source").glob("*/"))
+            raise FileNotFoundError(f"{course} has no lesson {name!r}. It has: {', '.join(there) or 'none'}")
         if not released.is_dir():
             raise FileNotFoundError(f"{released} is not there: generate the lesson's release first")
         found = _sealed(source)

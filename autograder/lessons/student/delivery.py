@@ -159,7 +159,7 @@ def _read_state(file: Path) -> dict[str, DeliveredLesson]:
     try:
         state = json.loads(file.read_text(encoding="utf-8"))
         return {name: _lesson(entry) for name, entry in state.items()}
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, ValueError, TypeError, AttributeError, KeyError, RecursionError):
         print(f"{file} could not be read; every notebook counts as yours and is kept.", file=sys.stderr)

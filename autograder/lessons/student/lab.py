@@ -62,7 +62,11 @@ def server_environment(hidden: Path, environment: Mapping[str, str] = os.environ
 
 
 def refuse_busy(port: int) -> None:
-    """End with what to do where another program listens on this port. Jupyter's own message names no way out."""
+    """End with what to do where another program listens on this port, or there is none of this number. Jupyter's own
+    message names no way out.
+    """
+    if not 0 < port < 65536:
+        raise SystemExit(f"--port {port}: a port is a number from 1 to 65535, such as 8888.")
     with socket.socket() as probe:
         if probe.connect_ex(("127.0.0.1", port)) == 0:
             raise SystemExit(

@@ -21,6 +21,8 @@ def plain_name(student: str) -> str:
 
 
 def chosen(question: str, choices: Sequence[Choice], student: str) -> Choice:
-    """One of the choices: always the same one for a question and a student."""
+    """One of the choices: always the same one for a question and a student. Raises ValueError where there are none."""
+    if not choices:
+        raise ValueError(f"variant({question!r}, ...) needs at least one choice.")
     digest = hashlib.sha256(f"{question}\0{plain_name(student)}".encode("utf-8", "replace")).digest()
     return choices[int.from_bytes(digest[:8], "big") % len(choices)]

@@ -141,7 +141,7 @@ def test_a_notebook_that_lies_where_nobody_looks_is_named(small_course: Any, cap
     (small_course.root / "source" / "other").mkdir()
     for path in ("ann/other/strings.ipynb", "ann/notes.ipynb", "words/strings.ipynb", "ann/strings.ipynb"):
         put(small_course, path)
-    for path in ("gina/strings.ipynb", "hal/wrods/strings.ipynb"):
+    for path in ("gina/strings.ipynb", "hal/wrods/strings.ipynb", "ivy.ipynb"):
         put(small_course, path)
     with in_this_process():
         assert main(["grade", "words", "--course", str(small_course.root)]) == 1
@@ -152,6 +152,7 @@ def test_a_notebook_that_lies_where_nobody_looks_is_named(small_course: Any, cap
         "it is the right one, move it there; else delete it.",
         f"words: not looked at: submitted/gina/strings.ipynb belongs in submitted/gina/words/{move}",
         f"words: not looked at: submitted/hal/wrods/strings.ipynb belongs in submitted/hal/words/{move}",
+        f"words: not looked at: submitted/ivy.ipynb belongs in submitted/STUDENT/words/{move}",
     ]
 
 

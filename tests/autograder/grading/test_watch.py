@@ -13,6 +13,7 @@ import signal
 import stat
 import subprocess
 import sys
+import threading
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -300,7 +301,7 @@ def test_a_corrected_test_grades_everybody_again_and_says_so_to_them(exchange: E
             cell.source = cell.source.replace('length("hiddenword") == 10', 'length("hidden") == 6')
         nbformat.write(source, path)
         assert (watch.look(), watch.look()) == ({}, {}), "the gradebook does not have it yet"
-        assert any("reads otherwise in the source than in the gradebook" in notice for notice in watch.notices)
+        assert any("differs between the source and the gradebook" in notice for notice in watch.notices)
         with open_course(exchange.course.root) as opened:
             generate_assignment(opened, ASSIGNMENT)
         assert watch.look() == {}, "it may not be complete"
@@ -502,6 +503,15 @@ def test_a_lesson_is_watched_from_the_moment_on_when_something_arrives_for_it(
     with mock.patch("autograder.grading.watching.lessons.now", return_value=tomorrow):
         assert started(lessons) == [ASSIGNMENT], "attempts that waited for the next day count now"
         assert started(lessons) == []
+
+
+def test_it_ends_when_nothing_has_come_for_a_while(lessons: Lessons, exchange: Exchange) -> None:
+    exchange.course.submit("ann", exchange.course.answered())
+    began = time.monotonic()
+    lessons.until(threading.Event(), 1.5)
+    assert lessons.seen
+    assert not lessons.running
+    assert time.monotonic() - began > 1.5
 
 
 def test_a_lesson_whose_watch_failed_is_tried_again_later(lessons: Lessons, exchange: Exchange) -> None:

@@ -18,13 +18,22 @@ def new(course: Path, name: str) -> int:
 
 def test_it_takes_the_next_number(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
     assert new(tmp_path, "first_steps") == 0
-    assert "autograder build 00 && autograder audit 00" in capsys.readouterr().out
+    assert f"autograder build 00 --course {tmp_path} && autograder audit 00" in capsys.readouterr().out
     assert new(tmp_path, "more") == 0
     assert new(tmp_path, "07_later") == 0
     assert new(tmp_path, "last") == 0
     found = sorted(path.name for path in (tmp_path / "lessons").iterdir())
     assert found == ["00_first_steps.py", "01_more.py", "07_later.py", "08_last.py"]
     assert "# # First steps" in (tmp_path / "lessons/00_first_steps.py").read_text()
+
+
+def test_the_commands_that_it_names_are_about_the_same_course(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
+    course = tmp_path / "my course"
+    assert new(course, "first") == 2
+    assert "there is no folder" in capsys.readouterr().err
+    course.mkdir()
+    assert new(course, "first") == 0
+    assert f"autograder build 00 --course '{course}' && autograder audit 00" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize("name", ["My_lesson", "a/b", "7_x", "..", "", "x.py", "00_other"])
