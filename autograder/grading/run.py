@@ -169,8 +169,8 @@ class OpenClass:
 
     def write_feedback(self, students: Sequence[str]) -> list[str]:
         """Make the feedback pages of these students. Returns a sentence for each that could not be made."""
-        root, name, workers = self.request.course.resolve(), self.request.assignment, self.request.workers
-        return write_feedback(root, name, students, workers, self.request.pools)
+        name, workers = self.request.assignment, self.request.workers
+        return write_feedback(self.course.root, name, students, workers, self.request.pools)
 
 
 def has_a_name(student: str) -> bool:

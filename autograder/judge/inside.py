@@ -16,7 +16,7 @@ from autograder.judge.outside.running import CellOutcome, FailedInside, Ran, Tes
 from autograder.judge.writing.outputs import clean_student_outputs, printable
 from autograder.notebooks.cells import code_cells
 from autograder.notebooks.regions import hidden_lines
-from autograder.sandbox import CellResult, Sandbox, SandboxDied
+from autograder.sandbox import CELL_DIED, CellResult, Sandbox, SandboxDied
 
 NO_DETAILS = "This test failed. It is judged inside, and hidden tests are there too, so it cannot be said where."
 
@@ -50,7 +50,7 @@ def _outcome(result: CellResult, seconds: float, secret: bool) -> CellOutcome:
     if result.timed_out:
         outcome.error = TestTimeout()
     elif result.died:
-        outcome.error = SandboxDied((result.error or "it ended").removesuffix("."))
+        outcome.error = SandboxDied((result.error or "it ended").removeprefix(CELL_DIED).removesuffix("."))
     elif result.error is not None:
         outcome.error = FailedInside(NO_DETAILS) if secret else _said(result)
     else:

@@ -15,9 +15,10 @@ from autograder.sandbox.process.limits import (
     StaleHandle,
 )
 from autograder.sandbox.process.process import isolation_in_force
-from autograder.sandbox.sandbox import CellResult, Sandbox
+from autograder.sandbox.sandbox import CELL_DIED, CellResult, Sandbox
 
 __all__ = [
+    "CELL_DIED",
     "CellResult",
     "Handle",
     "Limits",

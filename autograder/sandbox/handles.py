@@ -90,7 +90,7 @@ class Reference:
         """The plain value beneath, for a class with a plain base."""
         value = self.sandbox.base_value(self)
         if is_handle(value):
-            raise Refused(f"{_describe(value)} is too large, or nested too deeply, for a test")
+            raise Refused(f"{_describe(value)} is too large or nested too deeply for a test, or holds other objects")
         convert = ORDERED.get(self.base or "")
         return convert(value) if convert else value
 

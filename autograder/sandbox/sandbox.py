@@ -45,6 +45,8 @@ from autograder.sandbox.travel import (
     update_in_place,
 )
 
+CELL_DIED = "The cell stopped the notebook's process: "
+
 
 @dataclass
 class CellResult:
@@ -92,6 +94,7 @@ class Sandbox:
         self.notes: list[str] = []
         self.allowance: Allowance | None = None  # for all questions of a test cell together
         self.mirror: Mirror | None = None  # of the files in the working directory, kept up to date by each question
+        self.before_question: Callable[[], None] | None = None
         self._asking = threading.RLock()
         self.used = 0.0
         self.starts = 0
@@ -127,9 +130,7 @@ class Sandbox:
         try:
             reply, _, late = self._ask({"do": "execute", "source": source}, (), limit)
         except SandboxDied as error:
-            return CellResult(
-                error=f"The cell stopped the notebook's process: {error}.", died=True, seconds=time.monotonic() - began
-            )
+            return CellResult(error=f"{CELL_DIED}{error}.", died=True, seconds=time.monotonic() - began)
         took = time.monotonic() - began
         outputs = reply.get("outputs")
         result = CellResult(
@@ -350,6 +351,8 @@ class Sandbox:
             return self._answer_in_turn(request, buffers, arguments)
 
     def _answer_in_turn(self, request: dict[str, Any], buffers: Sequence[Any], arguments: Sequence[Any]) -> Any:
+        if self.before_question is not None:
+            self.before_question()
         if self.mirror is not None:
             self.mirror.send()
             request["mirror"] = self.mirror.known()

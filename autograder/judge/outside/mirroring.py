@@ -34,24 +34,45 @@ MOST_BYTES, MOST_FILES = 32 << 20, 2_000
 
 @contextlib.contextmanager
 def seeds(sandbox: Sandbox) -> Iterator[None]:
-    """While inside, `random.seed` and `numpy.random.seed` on this side also seed the generators of the sandbox."""
+    """While inside, `random.seed` and `numpy.random.seed` on this side also seed the generators of the sandbox, and
+    what a test has drawn after that is drawn there too before the next question: a notebook has one generator.
+    """
     before = random.seed, np.random.seed
+    known: dict[str, Any] = {}
 
     def seed_python(a: Any = None, version: int = 2) -> None:
         before[0](a, version)
         if isinstance(a, SIMPLE):
             sandbox.execute(f"import random as _r; _r.seed({a!r}); del _r")
+            known["random"] = random.getstate()
 
     def seed_numpy(seed: Any = None) -> None:
         before[1](seed)
         if isinstance(seed, (int, np.integer)):
             sandbox.execute(f"import numpy as _n; _n.random.seed({int(seed)}); del _n")
+            known["numpy"] = _numpy_state()
+
+    def catch_up() -> None:
+        if "random" in known and known["random"] != (now := random.getstate()):
+            known["random"] = now
+            sandbox.execute(f"import random as _r; _r.setstate({now!r}); del _r")
+        if "numpy" in known and known["numpy"] != (there := _numpy_state()):
+            known["numpy"] = there
+            sandbox.execute(f"import numpy as _n; _n.random.set_state({there!r}); del _n")
 
     random.seed, np.random.seed = seed_python, seed_numpy  # type: ignore[assignment]
+    sandbox.before_question = catch_up
     try:
         yield
     finally:
         random.seed, np.random.seed = before
+        sandbox.before_question = None
+
+
+def _numpy_state() -> tuple[Any, ...]:
+    """The state of NumPy's global generator, in plain values."""
+    name, keys, *rest = np.random.get_state()
+    return name, np.asarray(keys).tolist(), *rest
 
 
 class Files:

@@ -51,11 +51,13 @@ class FailedInside(Exception):  # noqa: N818
 @dataclass
 class CellOutcome:
     """How a test cell went. `failed_hidden`: what went wrong did so in the hidden part, so that its details are
-    secret. `bare`: the only visible assertion has failed, and that is all there is to say.
+    secret. `said`: the text of the error, if it was asked for while the objects in it could still answer. `bare`: the
+    only visible assertion has failed, and that is all there is to say.
     """
 
     value: Any = None
     error: BaseException | None = None
+    said: str | None = None
     failed_hidden: bool = False
     failed_source: str = ""
     printed: str = ""
@@ -64,6 +66,11 @@ class CellOutcome:
     timed_out: bool = False
     notes: list[str] = field(default_factory=list)
     bare: bool = False
+
+    @property
+    def text(self) -> str:
+        """What the error says."""
+        return str(self.error).strip() if self.said is None and self.error is not None else self.said or ""
 
     @property
     def tells_only_points(self) -> bool:
@@ -149,12 +156,21 @@ def _run_statements(
                 outcome.value = _run_step(step, namespace, is_hidden)
         except BaseException as error:
             outcome.error = error
+            outcome.said = _text_of(error)
             outcome.failed_hidden = is_hidden or _passes_through(error, filename, test.hidden)
             outcome.failed_source = "" if outcome.failed_hidden else _segment(test, step, error)
             outcome.bare = step is test.only_assertion and _is_bare(error, filename)
             if isinstance(error, KeyboardInterrupt) and type(error) is KeyboardInterrupt:
                 raise
             return
+
+
+def _text_of(error: BaseException) -> str:
+    """The text of an error. An object of the submission's in it is asked for its own, which may go wrong."""
+    try:
+        return str(error).strip()
+    except Exception:
+        return ""
 
 
 def _is_hidden(step: TestStatement, hidden: frozenset[int], secrets: set[str]) -> bool:

@@ -46,12 +46,12 @@ def _visible(outcome: CellOutcome) -> str:
     if isinstance(error, (TestTimeout, NotAnswered)) or outcome.timed_out:
         return "The test took too long and was stopped: look for a loop that never ends."
     if isinstance(error, SandboxDied):
-        return f"Your code stopped the notebook's process: {error}."
+        return f"Your code stopped the notebook's process: {outcome.text}."
     if isinstance(error, StaleHandle):
         return "An object from an earlier test was lost when your code stopped the notebook's process."
+    text = outcome.text
     if isinstance(error, RemoteError):
-        return _student_error(error)
-    text = str(error).strip() if error is not None else ""
+        return _student_error(error, text)
     source = f"`{outcome.failed_source}`" if outcome.failed_source else "a test"
     hint = f" Note: {outcome.notes[-1]}." if outcome.notes else ""
     if isinstance(error, AssertionError):
@@ -62,12 +62,11 @@ def _visible(outcome: CellOutcome) -> str:
         return text
     if isinstance(error, Refused):
         return f"{text}."
-    return f"{source} failed with {type(error).__name__}: {text}{hint}"
+    return f"{source} failed with {type(error).__name__}{': ' if text else ''}{text}{hint}"
 
 
-def _student_error(error: BaseException) -> str:
+def _student_error(error: BaseException, text: str) -> str:
     name = type(error).__name__
-    text = str(error).strip()
     if isinstance(error, NotImplementedError):
         return f"Not written yet: your code raised {name}."
     where = getattr(error, "student_where", ())

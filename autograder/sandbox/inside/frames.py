@@ -1,5 +1,5 @@
-"""Frames, series and indexes of pandas as plain data, and back: a test that compares them gets real ones, made anew on
-its side.
+"""Frames, series, indexes, times and missing values of pandas, and exact numbers of SymPy, as plain data, and back: a
+test that compares them gets real ones, made anew on its side.
 
 Only what comes back exactly as it was is plain. Anything else (categories, time zones, subclasses) stays a handle.
 """
@@ -19,7 +19,13 @@ NUMBERS = frozenset("biufcmM")  # kinds of NumPy's types
 def frame_as_plain(value: Any) -> tuple[Any, ...] | None:
     """A tuple of lists, arrays and texts, or None for what has no such form."""
     pandas = sys.modules.get("pandas")
-    if pandas is None or type(value) not in (pandas.DataFrame, pandas.Series, *_indexes(pandas)):
+    if pandas is None:
+        return None
+    if value is pandas.NaT or value is pandas.NA:
+        return ("missing", "NaT" if value is pandas.NaT else "NA")
+    if type(value) in (pandas.Timestamp, pandas.Timedelta):
+        return _time(value, pandas)
+    if type(value) not in (pandas.DataFrame, pandas.Series, *_indexes(pandas)):
         return None
     try:
         parts = _taken_apart(value, pandas)
@@ -32,6 +38,35 @@ def frame_from_plain(parts: tuple[Any, ...]) -> Any:
     """What `frame_as_plain` took apart. Raises whatever pandas raises for parts that make no frame."""
     kind, *rest = parts
     return MAKERS[kind](importlib.import_module("pandas"), *rest)
+
+
+def exact_as_plain(value: Any) -> tuple[int, int] | None:
+    """A whole number or fraction of SymPy as numerator and denominator; its truth values as 0 and 1 over 0."""
+    sympy = sys.modules.get("sympy")
+    if sympy is None:
+        return None
+    if value is sympy.true or value is sympy.false:
+        return int(value is sympy.true), 0
+    is_exact = isinstance(value, sympy.Rational) and type(value).__module__ == "sympy.core.numbers" and value.is_finite
+    return (int(value.p), int(value.q)) if is_exact else None
+
+
+def exact_from_plain(numerator: int, denominator: int) -> Any:
+    """What `exact_as_plain` took apart."""
+    sympy = importlib.import_module("sympy")
+    if denominator == 0:
+        return sympy.true if numerator else sympy.false
+    return sympy.Rational(numerator, denominator)
+
+
+def _time(value: Any, pandas: Any) -> tuple[Any, ...] | None:
+    """A point in time without a time zone, or a duration."""
+    if getattr(value, "tzinfo", None) is not None:
+        return None
+    kind = "timestamp" if isinstance(value, pandas.Timestamp) else "timedelta"
+    parts = kind, value.asm8
+    made = frame_from_plain(parts)
+    return parts if made == value and made.unit == value.unit else None
 
 
 def _indexes(pandas: Any) -> tuple[type, ...]:
@@ -101,5 +136,8 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "series": _series,
     "index": _index,
     "range": lambda pandas, start, stop, step, name: pandas.RangeIndex(start, stop, step, name=name),
+    "timestamp": lambda pandas, number: pandas.Timestamp(number),
+    "timedelta": lambda pandas, number: pandas.Timedelta(number),
+    "missing": lambda pandas, name: {"NaT": pandas.NaT, "NA": pandas.NA}[name],
     "multi": lambda pandas, rows, names: pandas.MultiIndex.from_tuples(rows, names=names),
 }

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .frames import frame_as_plain, frame_from_plain
+from .frames import exact_as_plain, exact_from_plain, frame_as_plain, frame_from_plain
 
 MAX_DEPTH = 100
 MAX_NODES = 1_000_000
@@ -73,11 +73,13 @@ class Encoder:
             return [SEQUENCES[kind], [self._key(item, depth) for item in value]]
         if kind is np.ndarray and value.dtype.kind in NUMPY_KINDS:
             return ["a", value.dtype.str, list(value.shape), self._buffer(np.ascontiguousarray(value).tobytes())]
+        if kind is np.ndarray and value.dtype.kind == "O":
+            return self._objects(value)
         if isinstance(value, np.generic) and kind.__module__ == "numpy" and value.dtype.kind in NUMPY_KINDS:
             return ["n", value.dtype.str, self._buffer(value.tobytes())]
         encode = OTHER_PLAIN.get(kind)
-        if encode is None and kind.__module__.partition(".")[0] == "pandas":
-            encode = Encoder.frame
+        if encode is None:
+            encode = OF_LIBRARIES.get(kind.__module__.partition(".")[0])
         return encode(self, value) if encode else self.other(value)
 
     def _long(self, value: int) -> Any:
@@ -91,6 +93,18 @@ class Encoder:
             return self.other(value) if plain is None else ["P", self._key(plain, 0)]
         except NotPlain:  # of what is in it
             return self.other(value)
+
+    def _objects(self, value: np.ndarray) -> Any:
+        """An array of plain values of several kinds, such as a row of a table."""
+        try:
+            return ["o", list(value.shape), self._key(value.ravel().tolist(), 0)]
+        except NotPlain:  # of what is in it
+            return self.other(value)
+
+    def exact(self, value: Any) -> Any:
+        """A number of SymPy's that is a fraction, or a truth value of it."""
+        plain = exact_as_plain(value)
+        return self.other(value) if plain is None else ["E", [self.encode(part) for part in plain]]
 
     def fraction(self, value: fractions.Fraction) -> Any:
         parts = value.numerator, value.denominator
@@ -128,6 +142,9 @@ OTHER_PLAIN: dict[type, Callable[[Encoder, Any], Any]] = {
     datetime.datetime: lambda e, v: ["datetime", v.isoformat()] if v.tzinfo is None else e.other(v),
     datetime.timedelta: lambda e, v: ["delta", v.days, v.seconds, v.microseconds],
 }
+
+
+OF_LIBRARIES: dict[str, Callable[[Encoder, Any], Any]] = {"pandas": Encoder.frame, "sympy": Encoder.exact}
 
 
 class Decoder:
@@ -188,6 +205,18 @@ class Decoder:
             )
         return np.frombuffer(data, kind).reshape(sizes).copy()
 
+    def objects(self, shape: Any, code: Any) -> np.ndarray:
+        items = self.decode(code)
+        sizes = _list(shape)
+        if type(items) is not list or not all(type(size) is int and 0 <= size < 2**48 for size in sizes):
+            raise Malformed("an array's shape is no shape")
+        if len(sizes) > 32 or math.prod(sizes) != len(items) or max(sizes, default=0) > MAX_NODES:
+            raise Malformed("an array's shape does not fit its data")
+        array = np.empty(len(items), object)
+        for number, item in enumerate(items):
+            array[number] = item
+        return array.reshape(sizes)
+
     def pair(self, code: Any) -> list[int]:
         numbers = [self.decode(part) for part in _list(code)]
         if len(numbers) != 2 or not all(type(n) is int and n.bit_length() <= MAX_FRACTION_BITS for n in numbers):
@@ -241,7 +270,9 @@ SIMPLE: dict[str, Callable[..., Any]] = {
     "e": lambda d: ...,
     "N": lambda d: NotImplemented,
     "S": Decoder.bounds,
+    "o": Decoder.objects,
     "P": lambda d, code: frame_from_plain(d.decode(code)),
+    "E": lambda d, parts: exact_from_plain(*d.pair(parts)),
     "F": lambda d, parts: fractions.Fraction(*d.pair(parts)),
     "D": lambda d, text: decimal.Decimal(_text(text, 10_000)),
     "date": lambda d, text: datetime.date.fromisoformat(_text(text, 40)),

@@ -193,6 +193,14 @@ def test_pages_that_cannot_be_made_are_named(small_course: Any, capfd: pytest.Ca
     assert "feedback for bob" not in printed
 
 
+def test_the_course_may_be_named_from_where_one_is(small_course: Any, monkeypatch: pytest.MonkeyPatch) -> None:
+    small_course.submit("ann", small_course.answered())
+    monkeypatch.chdir(small_course.root.parent)
+    with in_this_process():
+        assert main(["grade", "words", "--course", small_course.root.name, "--feedback"]) == 0
+    assert list((small_course.root / "feedback" / "ann" / "words").glob("*.html"))
+
+
 def test_which_isolation_is_in_force_is_said(capfd: pytest.CaptureFixture) -> None:
     assert main(["grade", "--sandbox"]) == 0
     assert capfd.readouterr().out.startswith("sandbox: bubblewrap")

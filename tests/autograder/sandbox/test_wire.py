@@ -15,6 +15,7 @@ import time
 import numpy as np
 import pandas as pd
 import pytest
+import sympy
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -94,14 +95,21 @@ def test_any_nest_of_plain_values_comes_back(value):
 
 @pytest.mark.parametrize(
     "value",
-    [object(), np.array([None]), type("I", (int,), {})(3), [object()], {(object(),): 1}, pytest.param(HUGE, id="huge")],
+    [
+        object(),
+        np.array([object()]),
+        type("I", (int,), {})(3),
+        [object()],
+        {(object(),): 1},
+        pytest.param(HUGE, id="huge"),
+    ],
 )
 def test_what_is_not_plain_is_handed_over(value):
     with pytest.raises(NotPlain):
         Encoder(refuse).encode(value)
 
 
-TAGS = st.sampled_from([*"ltdsfanibBceNSFD", "date", "datetime", "delta", "h", "x", "X", "m", "g", "?"])
+TAGS = st.sampled_from([*"ltdsfanibBceNSFDoE", "date", "datetime", "delta", "h", "x", "X", "m", "g", "?"])
 JUNK = st.recursive(
     st.none()
     | st.booleans()
@@ -141,6 +149,10 @@ def test_junk_is_malformed_or_harmless(code, data):
         ["a"],
         {"a": 1},
         ["F", [1, 0]],
+        ["o", [2], ["l", [1]]],
+        ["o", [0, 2**47], ["l", []]],
+        ["o", [1], ["h", 1]],
+        ["E", [1, "x"]],
         ["U", 1],
         ["a", "<U999999999", [1], 0],
     ],
@@ -181,9 +193,47 @@ def test_frames_come_back_as_they_were(value):
     getattr(pd.testing, f"assert_{kind}_equal")(back, value, check_exact=True)
 
 
+OF_LIBRARIES = [
+    pd.Timestamp("2026-01-04 12:30:00.000001"),
+    pd.Timestamp("2026-01-04").as_unit("s"),
+    pd.Timedelta(days=2, seconds=-1),
+    sympy.Integer(3),
+    sympy.Rational(-1, 2),
+    sympy.Integer(1),
+]
+
+
+@pytest.mark.parametrize("value", OF_LIBRARIES, ids=repr)
+def test_times_and_exact_numbers_come_back_as_they_were(value):
+    back = there_and_back(value)
+    assert type(back) is type(value)
+    assert back == value
+    assert getattr(back, "unit", None) == getattr(value, "unit", None)
+
+
+@pytest.mark.parametrize("value", [pd.NaT, pd.NA, sympy.true, sympy.false], ids=repr)
+def test_missing_values_and_truth_values_are_the_same_objects(value):
+    assert there_and_back(value) is value
+
+
+@pytest.mark.parametrize("shape", [(), (3,), (1, 3), (0, 2)])
+def test_arrays_of_several_kinds_come_back_as_they_were(shape):
+    value = np.empty(shape, object)
+    value.ravel()[:] = [["ann", 3, None], ["bob", (1, [2]), 2.5]][0][: value.size]
+    back = there_and_back(value)
+    assert back.dtype == object
+    assert back.shape == shape
+    assert back.tolist() == value.tolist()
+
+
 @pytest.mark.parametrize(
     "value",
     [
+        pd.Timestamp("2026-01-01", tz="UTC"),
+        sympy.Symbol("x"),
+        sympy.pi,
+        sympy.oo,
+        sympy.Float(0.5),
         pd.Series(["a", "b"], dtype="category"),
         pd.Series(pd.to_datetime(["2026-01-01"], utc=True)),
         pd.Series([object()]),
