@@ -19,6 +19,7 @@ from autograder.runs.replay import Plant
 MOST_SUBSETS = 30
 KEPT_OR_ADDED = (True, False)
 MOST_RULES_NAMED = 3
+THE_RULE = "the rule "  # as explanations begin that go on with what it does
 LOOK_AT = {  # by the family of a bug that sits in no rule
     "engine": "`backward` itself: the order of the visits, and the line that adds to a gradient",
     "broadcast": "the place where the gradient of a broadcast input gets back the shape of that input",
@@ -87,6 +88,13 @@ class Bug:
         """The explanation, with an example for the one operation that the bug sits in, if that is known."""
         example = self.examples.get(operations[0]) if len(operations) == 1 else None
         return self.explanation if example is None else f"{self.explanation} ({example})"
+
+    def sentence(self, operations: Sequence[str] = ()) -> str:
+        """Where the bug sits, as far as that is to be told, and what it is."""
+        place, text = self.place(operations), self.explained(operations)
+        if len(operations) == 1 and text.startswith(THE_RULE) and self.said_in == Bug.said_in:
+            return f"{THE_RULE}of {_symbols(operations)} {text.removeprefix(THE_RULE)}"
+        return f"{place and f'{place} '}{text}"
 
     def place(self, operations: Sequence[str]) -> str:
         """In which rules the bug sits, to begin a sentence with; empty where that is not known, or they are many."""

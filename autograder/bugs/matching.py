@@ -52,8 +52,7 @@ class Diagnosis:
     def sentence(self) -> str:
         """One sentence for the student; empty where nothing is known."""
         if self.certain is not None:
-            place = self.certain.place(self.operations)
-            return f"{place and f'{place} '}{self.certain.explained(self.operations)}."
+            return f"{self.certain.sentence(self.operations)}."
         if len(self.pairs) == 1:
             return f"two mistakes at once: {self.pairs[0].sentence()}."
         texts = [pair.sentence() for pair in self.pairs] or [bug.explanation for bug in self.candidates]

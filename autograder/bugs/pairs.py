@@ -14,7 +14,6 @@ from itertools import combinations, repeat
 from autograder.bugs.bug import Bug
 from autograder.bugs.search import Search, Suspect, both, consistent_with_passing, suspects_in
 from autograder.runs.engines import Run
-from autograder.runs.reference_patch import symbol
 from autograder.runs.replay import Evidence, OverBudget, Plant, same_effects, same_numbers
 
 MOST_PAIRS = 600  # runs of two bugs at once
@@ -46,10 +45,10 @@ class Pair:
         )
 
     def sentence(self) -> str:
-        texts = []
-        for bug, names in zip(self.bugs, self.operations, strict=True):
-            place = f"in the rule of `{symbol(names[0])}` " if len(names) == 1 else ""
-            texts.append(place + bug.explained(names))
+        texts = [
+            bug.sentence(names if len(names) == 1 else ())
+            for bug, names in zip(self.bugs, self.operations, strict=True)
+        ]
         return "; and ".join(texts)
 
 

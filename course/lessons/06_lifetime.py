@@ -160,7 +160,8 @@ def check_held(node, right, why):
     assert isinstance(found, tuple) and len(found) == 2, (
         f"held returns a tuple (number of nodes, bytes), not {found!r}"
     )
-    assert found == right, f"{why}: {right}, not {found}"
+    assert found[0] == right[0], f"{why}: {right[0]} nodes, not {found[0]}. Each counts once"
+    assert found[1] == right[1], f"{why}: {right[1]} bytes, not {found[1]}"
 
 
 check_held((x + 1.0).grad_fn, (2, 0), "x + 1: an Add and an AccumulateGrad, and nothing saved")
@@ -170,12 +171,12 @@ h = x.relu()
 check_held((h * h).grad_fn, (3, 80), "the output of relu is saved by two nodes, and counts once")
 y = MiniTensor(np.ones((2, 5)), requires_grad=True)
 check_held((x * y).grad_fn, (3, 160), "two arrays with equal entries are still two arrays")
+u = (x * y).relu()
+check_held((u + u).sum().grad_fn, (6, 240), "a node that is used twice counts once")
 freed = x**2
 freed.grad_fn.saved = None  # what happens to it later in this lesson
 check_held(freed.grad_fn, (2, 0), "a node whose `saved` is None holds 0 bytes")
 ### BEGIN HIDDEN TESTS
-h = (x * y).relu()
-assert held((h + h).sum().grad_fn) == (6, 240), "a node that is used twice counts once"
 z = x
 for _ in range(50):
     z = z.relu()
@@ -377,7 +378,7 @@ assert message_of(lambda: moved.grad_fn.saved_tensors) == "", (
 assert len(cube.grad_fn.next_functions) == 1, "release frees what was saved; edges stay"
 cube.grad_fn.release()
 assert message_of(lambda: cube.grad_fn.saved_tensors) == text, (
-    "releasing twice is no error, and frees no less"
+    "releasing twice is not an error, and the values stay freed"
 )
 ### BEGIN HIDDEN TESTS
 assert text == message_of(lambda: cube.grad_fn.saved_tensors) and text.endswith(
@@ -573,7 +574,7 @@ assert held(y.grad_fn)[1] == 0, "the second call did not retain, so it must have
 moved = x + 1.0
 moved.backward()
 moved.backward()
-assert x.grad.item() == 38.0, "x + 1 has saved nothing, so it runs as often as one likes"
+assert x.grad.item() == 38.0, "x + 1 has saved nothing, so it can run as often as you like"
 chain = ((x * x).tanh() * x).exp()
 chain.backward()
 assert held(chain.grad_fn) == (5, 0), "every node on the way must be released, not only one of them"
@@ -715,7 +716,7 @@ for cleared in (True, False):
     print("cleared in between:" if cleared else "not cleared:       ", first, x.grad.item())
 
 # %% [markdown]
-# Retaining and accumulating are two matters. The first decides whether a second call is possible, the second what it does to `.grad`.
+# Retaining and accumulating are two different things. The first decides whether a second call is possible, the second what it does to `.grad`.
 #
 # The usual case is **two losses on a shared trunk**: an encoder, and two heads with a loss each. If you call `backward` on one loss and then on the other, you meet the error.
 
@@ -787,14 +788,19 @@ def backward_each(losses):
 # %% nbgrader={"grade": true, "grade_id": "test_backward_each", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 def calls_of_backward(self, function, count):
     """On which of `count` losses a function calls backward, and whether it retains."""
-    calls, losses = [], [self * float(number) for number in range(count)]
+    kind, calls = type(self), []
+    losses = [self * float(number) for number in range(count)]
+    backward = kind.backward
 
-    def noting(number):
-        return lambda gradient=None, retain_graph=False: calls.append([number, bool(retain_graph)])
+    def noting(loss, gradient=None, retain_graph=False):
+        number = next(number for number, one in enumerate(losses) if one is loss)
+        calls.append([number, bool(retain_graph)])
 
-    for number, loss in enumerate(losses):
-        loss.backward = noting(number)
-    function(losses)
+    kind.backward = noting
+    try:
+        function(losses)
+    finally:
+        kind.backward = backward
     return calls
 
 
@@ -891,7 +897,7 @@ show_growth((plain, retaining, remembering, validating, carrying), MiniTensor, F
 # | loop | what grows | why |
 # | --- | --- | --- |
 # | A | nothing | the values are freed by `backward`, and the nodes when `keep["loss"]` gets its next value |
-# | B | **nothing**: one graph instead of none, always the same amount | the old graph goes when the name is bound to the new loss. `retain_graph` by itself does not leak |
+# | B | **nothing**: the values of one graph instead of none; always the same amount | the old graph goes when the name is bound to the new loss. `retain_graph` by itself does not leak |
 # | C | **nodes only** | the values are freed, but each remembered loss holds its chain of nodes |
 # | D | **everything** | nobody called `backward`, so nothing was ever freed |
 # | E | **everything, and time** | each state holds the one before it. Every `backward` runs through all steps since the start |
@@ -1018,12 +1024,17 @@ def by_hand(weights, inputs, targets):
 
 
 def backward_calls(self, function, inputs, targets):
-    """How often backward is called while a function runs with these arguments."""
-    kind, calls = type(self), []
+    """How often backward is called while a function runs with these arguments, and how many graphs
+    of earlier calls are still there at a later one, at most."""
+    import weakref
+
+    kind, calls, most = type(self), [], 0
     backward = kind.backward
 
     def counted(tensor, *arguments, **options):
-        calls.append(1)
+        nonlocal most
+        most = max(most, sum(node() is not None for node in calls))
+        calls.append(weakref.ref(tensor.grad_fn))
         return backward(tensor, *arguments, **options)
 
     kind.backward = counted
@@ -1031,7 +1042,7 @@ def backward_calls(self, function, inputs, targets):
         function(self, inputs, targets)
     finally:
         kind.backward = backward
-    return len(calls)
+    return len(calls), most
 
 
 MiniTensor.backward_calls = backward_calls
@@ -1044,9 +1055,8 @@ start, inputs, targets = (
 w = MiniTensor(start, requires_grad=True)
 history, state = run_sequence(w, inputs, targets)
 right, gradient, last = by_hand(start, inputs, targets)
-assert all(type(value) is float for value in history), (
-    "history must hold Python floats, not tensors"
-)
+others = [type(value).__name__ for value in history if type(value) is not float]
+assert not others, f"history must hold Python floats, as loss.item() gives, not {others[0]}"
 assert np.array_equal(w.data, start), "w itself must not change"
 assert np.allclose(history, right), (
     "the losses: step by step, state = tanh(state @ w + x) and the mean of (state - target)**2"
@@ -1061,9 +1071,13 @@ run_sequence(w, inputs, targets)
 assert np.allclose(w.grad.data, 2 * gradient), (
     "a second run adds to what is in w.grad: nothing is cleared"
 )
-calls = MiniTensor(start, requires_grad=True).backward_calls(run_sequence, inputs, targets)
+calls, graphs = MiniTensor(start, requires_grad=True).backward_calls(run_sequence, inputs, targets)
 assert calls == 6, (
     f"for six steps backward is called {calls} times. Call it in each step: then its graph can go"
+)
+assert graphs <= 1, (
+    f"at a call of backward the graphs of {graphs} earlier steps are still there: call it in each "
+    "step, and keep no loss"
 )
 ### BEGIN HIDDEN TESTS
 run_sequence(w, inputs[:1], targets[:1])

@@ -225,6 +225,7 @@ for result in (y, z):
     assert result.grad_fn is None, "recording was off, so the result must not have a grad_fn"
 assert (x * 3).grad_fn is not None, "recording is on again, and x requires grad: record this"
 assert (MiniTensor([4.0]) * 2).grad_fn is None, "no input requires grad: nothing to record"
+assert (MiniTensor([4.0]) * x).requires_grad, "one input that requires grad is enough"
 assert x.requires_grad, "the switch must leave the input as it is"
 credit = check_gradients(
     {"a * b + a": lambda a, b: a * b + a, "(a @ b).tanh()": lambda a, b: (a @ b).tanh()},
@@ -236,7 +237,6 @@ plain = (MiniTensor([[4.0, 1.0]]) @ MiniTensor([[2.0], [1.0]])).tanh()
 assert plain.is_leaf and not plain.requires_grad, (
     "without an input that requires grad nothing is recorded"
 )
-assert (MiniTensor([4.0]) * x).requires_grad, "one input that requires grad is enough"
 assert (x * MiniTensor([4.0])).requires_grad, "one input that requires grad is enough"
 assert MiniTensor([[1.0, 2.0]]).sum(dim=1).shape == (1,), "options must reach forward"
 credit = credit + check_gradients(
@@ -423,6 +423,18 @@ with no_grad():
         pass
     between = is_grad_enabled()
 assert not between, "leaving the inner of two no_grad blocks must not switch recording on"
+with no_grad():
+    with no_grad():
+        inside = is_grad_enabled()
+assert not inside, "inside two no_grad blocks nothing is recorded either"
+made_before = no_grad()
+with no_grad():
+    with made_before:
+        pass
+    between = is_grad_enabled()
+assert not between, (
+    "a block puts back what was there when it was entered, not when its object was made"
+)
 
 escaped = False
 try:
@@ -755,6 +767,7 @@ assert d.shares_memory_with(y), "detach must not copy: both tensors share the me
 (d * x).backward(np.array([[1.0, 10.0, 100.0]]))
 assert np.allclose(x.grad.data, [[1.0, 40.0, 900.0]]), "d is a constant: the gradient of d * x is d"
 assert x.detach().shares_memory_with(x) and x.requires_grad, "detach leaves the original as it is"
+assert x.detach().grad is None, "a detached tensor is a new leaf: it has no .grad yet"
 switches.recording = False
 shared = x.detach().shares_memory_with(x)
 switches.recording = True
@@ -832,7 +845,7 @@ explore(out)
 #
 # ### Loud or quiet
 #
-# Let `y = g(x) + x`, where `g(x)` should be the cube of `x`. At 2 the right slope is 13. If the path through `g` is lost, the gradient is 1. Here are twelve forms of `g` in PyTorch: **Predict** for each one whether it is right, loud or quiet.
+# Let `y = g(x) + x`, where `g(x)` should be the cube of `x`. At 2 the right slope is 13. If the path through `g` is lost, the gradient is 1. Here are twelve forms of `g` in PyTorch. **Predict** for each one whether it is right, loud or quiet.
 
 # %% tags=["demo"] items="F16 73 82"
 predict("How many of the twelve are right?")
@@ -1087,11 +1100,28 @@ def refusal(compute):
         compute()
     except NotImplementedError:
         raise
-    except (RuntimeError, ValueError) as error:
+    except RuntimeError as error:
         return str(error)
+    except ValueError as error:
+        return f"ValueError: {error}"
     return ""
 
 
+with inference_mode():
+    with inference_mode():
+        pass
+    found = is_grad_enabled(), is_inference_mode_enabled()
+assert found == (False, True), (
+    "leaving the inner of two inference_mode blocks leaves both switches as they were before it"
+)
+made_before = inference_mode()
+with no_grad():
+    with made_before:
+        pass
+    found = is_grad_enabled(), is_inference_mode_enabled()
+assert found == (False, False), (
+    "a block puts back what was there when it was entered, not when its object was made"
+)
 text = refusal(lambda: t + w)
 assert text == "", f"t + w saves nothing, so a marked tensor may take part; you say: {text!r}"
 text = refusal(lambda: w * w)

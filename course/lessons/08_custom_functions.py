@@ -658,7 +658,7 @@ for name, way in ways.items():
     print(f"{name:23s} gradient {a_torch.grad.numpy().round(4)}")
 
 # %% [markdown] items="F42 F52 92"
-# It is the *formula* that overflows, not autograd: the second version has no special rule, and its gradient is right. Your rule saves work: one node and one saved array instead of six. And a gradient is plain data: its sum has no `grad_fn`, unless the backward pass itself is recorded (lesson 10).
+# It is the *formula* that overflows, not autograd: the second version has no special rule, and its gradient is right. Your rule saves work: one node and one saved array, instead of seven nodes and four saved arrays. And a gradient is plain data: its sum has no `grad_fn`, unless the backward pass itself is recorded (lesson 10).
 #
 # In PyTorch your class needs one addition. Its `forward` has the argument `dim`, so `backward` must return something for it: `None`.
 
@@ -994,6 +994,23 @@ expect(MISMATCH + "0", half_right, (x,))
 canceling = with_rule(lambda grad, output: grad * (1 - output**2 + np.array([0.1, -0.1, 0.0])))
 expect(MISMATCH + "0", canceling, (x,))
 expect("passed", half_right, (x,), atol=1.0)
+
+
+class Uneven(Function):
+    """a * [1000, 1], with a rule that says 1.5 for the second slope."""
+
+    @staticmethod
+    def forward(ctx, a):
+        return a * np.array([1000.0, 1.0])
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * np.array([1000.0, 1.5])
+
+
+pair = MiniTensor([1.0, 2.0], requires_grad=True)
+expect(MISMATCH + "0", Uneven.apply, (pair,))  # each entry has a tolerance of its own
+expect(MISMATCH + "0", lambda x: x * np.nan, (x,))  # a NaN agrees with nothing, not even with a NaN
 doubled = with_rule(lambda grad, output: 2 * grad * (1 - output**2))
 expect(MISMATCH + "0", doubled, (x,), rtol=0.6)  # a part of |numerical| is allowed, not of |analytical|
 expect("passed", with_rule(lambda grad, output: grad * (1 - output**2) * 1.005), (x,), rtol=0.01)
@@ -1618,6 +1635,7 @@ MiniTensor.quantize = quantize
 a = MiniTensor([0.3, -0.9, 1.2], requires_grad=True)
 y = a.quantize(0.5)
 assert np.allclose(y.data, [0.5, -1.0, 1.0]), f"the nearest multiples of 0.5, not {y.data}"
+assert np.allclose(a.data, [0.3, -0.9, 1.2]), "forward must not write into its input"
 y.backward(np.array([1.0, 10.0, 100.0]))
 assert a.grad is not None and np.allclose(a.grad.data, [1.0, 10.0, 100.0]), (
     "the gradient passes as it came"

@@ -406,12 +406,43 @@ z = x + w
 x.written()
 assert complaint(lambda: z.sum().backward()) == "", "a sum saves nothing, so nothing is wrong"
 text = complaint(lambda: x.max().backward())
-assert text == "", f"max saves an array that no tensor shows, so its note is None: skip it ({text})"
+assert text == "", (
+    f"max saves an array that belongs to no tensor, so its note is None: skip it ({text})"
+)
 cube = x**3
 cube.sum().backward()
 text = complaint(lambda: cube.sum().backward())
 assert text.startswith("Trying to backward through the graph a second time"), (
     f"the values are freed: saved_tensors raises RuntimeError(SECOND_BACKWARD); you say: {text!r}"
+)
+assert (x + 1.0).grad_fn.saved_tensors == (), "a sum has saved nothing: an empty tuple, not an error"
+both = x * x.detach()
+assert sources(both.grad_fn) == [0, 1], (
+    "x.detach() shares the memory of x, but is another tensor: look for the same object among all "
+    "tensors first, and only then for shared memory"
+)
+
+
+class SavesTransposed(Function):
+    """Saves a.T: the memory of its input, in another object."""
+
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(a.T)
+        return a.T * 2.0
+
+    @staticmethod
+    def backward(ctx, grad):
+        (turned,) = ctx.saved_tensors
+        return 2.0 * grad.T + 0.0 * turned.T
+
+
+h = MiniTensor([[1.0, 2.0]], requires_grad=True) * 1.0
+turned = SavesTransposed.apply(h)
+h.written()
+text = complaint(lambda: turned.sum().backward())
+assert text.startswith(MODIFIED), (
+    f"h.T was saved, and h was written to: a note whose source is None counts too; you say: {text!r}"
 )
 ### BEGIN HIDDEN TESTS
 scalar = MiniTensor(0.5, requires_grad=True)
@@ -419,8 +450,6 @@ y = scalar.exp()
 assert sources(y.grad_fn) == ["output"], "shape () too"
 y.written()
 assert complaint(lambda: y.backward()).startswith(MODIFIED), "shape () too"
-both = x * x.detach()
-assert sources(both.grad_fn) == [0, 1], "a detached tensor is another tensor"
 square = x * x
 masked = x.max()
 x.written()
@@ -744,6 +773,13 @@ def seen_by_operation(self):
     return formers[0].data.tolist()
 
 
+def former_has_history(self):
+    """Whether former has the grad_fn and requires_grad that self had."""
+    formers, before = [], (self.grad_fn, self.requires_grad)
+    change(self, lambda former: formers.append(former) or former * 2)
+    return formers[0].grad_fn is before[0] and formers[0].requires_grad == before[1]
+
+
 def seen_by_take_over(self):
     """What the memory of self holds when add_(1) calls take_over."""
     seen = []
@@ -754,6 +790,7 @@ def seen_by_take_over(self):
 
 MiniTensor.add_and_tell, MiniTensor.seen_by_operation = add_and_tell, seen_by_operation
 MiniTensor.seen_by_take_over = seen_by_take_over
+MiniTensor.former_has_history = former_has_history
 x = MiniTensor([1.0, 2.0, 3.0], requires_grad=True)
 assert complaint(lambda: x.add_(1.0)) == LEAF, "check_writable refuses a leaf that requires grad"
 assert x.data.tolist() == [1.0, 2.0, 3.0] and x._version == 0, "refused means: nothing has changed"
@@ -1215,6 +1252,8 @@ square = w * w
 twin.add_(1.0)
 assert w.data.tolist() == [[2.0, 3.0], [4.0, 5.0]], "the same memory"
 assert complaint(lambda: square.sum().backward()).startswith(MODIFIED), "w was saved, twin wrote"
+w.grad = MiniTensor(np.ones((2, 2)))
+assert w.detach().grad is None, "what detach returns is a new leaf, without the gradient of w"
 credit = check_gradients(
     {
         "a.T.reshape(2, -1)[1:]": lambda a: a.T.reshape(2, -1)[1:],
@@ -2181,9 +2220,15 @@ found = silent_changes(before)
 assert found == ["MulBackward0", "MulBackward0"], (
     f"both factors of the product have changed; the write to h by mul_ was counted; you say: {found}"
 )
+long = MiniTensor(np.zeros(2000), requires_grad=True).exp()
+before = fingerprints(long)
+long.poke(1000, 5.0)
+assert silent_changes(before) == ["ExpBackward0"], (
+    "one of 2000 entries has changed: compare all of them (NumPy's text of an array leaves some out)"
+)
 largest = (x * 2).max()
 before = fingerprints(largest)
-assert silent_changes(before) == [], "max saves an array that no tensor shows: its note is None"
+assert silent_changes(before) == [], "max saves an array that belongs to no tensor: its note is None"
 largest.poke_saved()
 assert silent_changes(before) == ["MaxBackward0"], "an array whose note is None can change too"
 before = fingerprints(x * w)
