@@ -26,7 +26,7 @@ def run_inside(notebook: Any, sandbox: Sandbox, inside: Collection[str]) -> list
     ran = []
     hidden = False
     for _, cell in code_cells(notebook):
-        if cell.is_demo or not cell.source.strip():
+        if not cell.is_test and (cell.is_demo or not cell.source.strip()):
             ran.append(Ran())
             continue
         hidden = hidden or (cell.is_test and bool(hidden_lines(cell.source)))

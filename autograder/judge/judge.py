@@ -155,7 +155,7 @@ def _write_outputs(
     verdicts = []
     for (node, cell), seen, ran in zip(code_cells(notebook), shown, scored, strict=True):
         if cell.is_test:
-            outcomes = seen.outcome or CellOutcome(), ran.outcome or CellOutcome()
+            outcomes = seen.outcome or _not_run(), ran.outcome or _not_run()
             node["outputs"], judged = _judge(cell, *outcomes, before.get(cell.grade_id, ""), cell.grade_id in inside)
             verdicts.append(judged)
     return verdicts
@@ -243,6 +243,11 @@ class TestNotRun(Exception):  # noqa: N818
     """Something of ours failed; the text says what, and nothing of the submission's."""
 
     __test__ = False
+
+
+def _not_run() -> CellOutcome:
+    """How a test went that nobody ran: it earns nothing."""
+    return CellOutcome(error=TestNotRun("The test was not run."))
 
 
 def _judge(

@@ -96,13 +96,14 @@ def _salvaged(content: dict[str, Any]) -> NotebookNode:
         raise UnreadableError("The file has no list of cells, so it is not a Jupyter notebook.")
     notebook = new_notebook()
     for cell in cells:
-        if not isinstance(cell, dict) or cell.get("cell_type") not in NEW_CELL:
+        kind = cell.get("cell_type") if isinstance(cell, dict) else None
+        if not isinstance(kind, str) or kind not in NEW_CELL:
             continue
         source = cell.get("source", "")
         lines = source if isinstance(source, list) else [source]
         text = "".join(line for line in lines if isinstance(line, str))
         kept = {"nbgrader": NotebookNode(marks(cell))} if marks(cell) else {}
-        notebook.cells.append(NEW_CELL[cell["cell_type"]](text, metadata=NotebookNode(kept)))
+        notebook.cells.append(NEW_CELL[kind](text, metadata=NotebookNode(kept)))
     return notebook
 
 

@@ -7,12 +7,15 @@ with an expected value itself, so operations with a value of the test's own foll
 
 * An object that the test made by calling a class of the submission (`Money(3)`), and what arithmetic makes of it, is
   *declared*: the test asks for the class's own behavior, and all of it is forwarded but comparisons with plain values,
-  which are refused. (An attribute may return the object itself, and a function may return it where a number belongs.)
+  and plain results of calculating with one, which are refused. (An attribute may return the object itself, and a
+  function may return it where a number belongs.)
 * An object whose class derives from a plain one (a named tuple, a `Counter`) is compared, and calculated with, by its
   plain value.
 * Any other object, such as one returned where a number was expected, is never equal to a plain value, cannot be ordered
-  against one, contains one only if iterating finds an equal item, and the result of calculating with one cannot be
-  turned back into a plain value.
+  against one, and contains one only if iterating finds an equal item. What comes of calculating with one and a value
+  of the test's own cannot be asked for anything: not for a plain value, an attribute, an item, nor by NumPy.
+
+Where the instructor's own solution needs more than that, the test is judged inside.
 """
 
 from __future__ import annotations
@@ -107,7 +110,7 @@ class Handle:
             return object.__getattribute__(self, name)
         if name.startswith("__") and name.endswith("__") and name not in FORWARDED_DUNDERS:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        value = reference(self).ask("getattr", self, name)
+        value = reference(_untainted(self, f"`{name}`")).ask("getattr", self, name)
         if is_handle(value) and reference(self).constructor:
             mark_constructor(value)  # Money.from_text(...) makes a Money as well
         return value
@@ -171,6 +174,8 @@ class Handle:
             raise Refused(
                 f"numpy.{name} was given {_describe(next(h for h in inputs if is_handle(h)))} instead of numbers"
             )
+        for handle in filter(is_handle, inputs):
+            _untainted(handle, f"numpy.{name}")
         return reference(self).ask("ufunc", name, method, *inputs, **kwargs)
 
 
@@ -291,7 +296,7 @@ def _calculate(name: str, left: Any, right: Any) -> Any:
         made = reference(result)
         made.declared = made.declared or declared
         made.tainted = made.tainted or len(handles) == 1 or any(ref.tainted for ref in handles)
-    elif not declared and (len(handles) == 1 or any(ref.tainted for ref in handles)) and result is not NotImplemented:
+    elif result is not NotImplemented and (len(handles) == 1 or (not declared and any(r.tainted for r in handles))):
         raise Refused(f"{_describe(left if is_handle(left) else right)} was calculated with as if it were a number")
     return result
 
@@ -355,17 +360,17 @@ def _sign(name: str) -> Callable[..., Any]:
 
 def _forward(name: str) -> Callable[..., Any]:
     def method(self: Handle, *args: Any) -> Any:
-        return reference(self).ask(name, self, *args)
+        return reference(_untainted(self, name)).ask(name, self, *args)
 
     return method
 
 
 def _call(self: Handle, *args: Any, **kwargs: Any) -> Any:
-    return reference(self).sandbox.call(self, args, kwargs)
+    return reference(_untainted(self, "a call")).sandbox.call(self, args, kwargs)
 
 
 def _next(self: Handle) -> Any:
-    return reference(self).ask("next", self)
+    return reference(_untainted(self, "an item")).ask("next", self)
 
 
 def _length(self: Handle) -> int:
@@ -385,7 +390,7 @@ def _contains(self: Handle, item: Any) -> bool:
 
 
 def _iterate(self: Handle) -> Iterator[Any]:
-    result = reference(self).ask("iter", self)
+    result = reference(_untainted(self, "an item")).ask("iter", self)
     found = iter(result) if isinstance(result, (list, tuple)) else result
     return _as_many_as_said(self, found) if "__len__" in vars(type(self)) else found
 

@@ -14,6 +14,7 @@ from nbformat import NotebookNode, from_dict
 
 from autograder.judge.writing.messages import cut
 
+INSIDE = "This test ran in the process of the submission."
 MAX_CELL_TEXT = 200_000
 MAX_OUTPUTS = 100
 MAX_IMAGE = 8_000_000
@@ -147,9 +148,10 @@ def verdict_outputs(
     if printed.strip():
         outputs.append(new_output("stream", name="stdout", text=printable(printed)))
     metadata = {"autograder": {"message": message, "points": points, "bugs": list(bugs), "inside": inside}}
-    if cards or message:
-        text = cards_text or message
-        html = cards or f"<p>{escape(message)}</p>"
+    if cards or message or inside:
+        said = message or INSIDE
+        text = cards_text or said
+        html = cards or f"<p>{escape(said)}</p>"
         outputs.append(
             new_output("display_data", data={"text/plain": printable(text), "text/html": html}, metadata=metadata)
         )

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from autograder.sandbox import is_handle
+from autograder.sandbox.handles import reference
 
 TOLERANCE = 1e-9
 
@@ -19,6 +20,8 @@ def points_for_value(value: Any, max_points: float) -> tuple[float, str]:
     Where nbgrader would give full marks (NaN, a negative number) or drop the submission (more than the maximum), this
     is 0.
     """
+    if is_handle(value) and reference(value).tainted:
+        return 0.0, "The test gave an object of the submission's where a number of points was expected."
     if (
         is_handle(value)
         or isinstance(value, (bool, np.bool_))

@@ -198,6 +198,7 @@ ROWS: dict[str, tuple[Callable[[SmallCourse], bytes], list[float]]] = {
     # Acting in the page
     "outputs that were there": (changed(with_outputs, length=WRONG), [0, 3]),
     "raw HTML": (changed(with_cell(**RAW)), [2, 3]),
+    "a cell of no one kind": (changed(with_cell(cell_type=["code"])), [2, 3]),
     "HTML in a text": (changed(with_cell(cell_type="markdown", source=PAGE)), [2, 3]),
     "HTML after a heading": (changed(with_cell(cell_type="markdown", source=f"# {PAGE}\n\n<div>\n{PAGE}")), [2, 3]),
     "attachments": (changed(attached), [2, 3]),

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from autograder.judge import CellVerdict, judge_notebook, try_solution
+from autograder.notebooks.verdicts import verdict
 from autograder.sandbox import Limits
 from tests.autograder.judge.notebooks import notebook, stock_points
 
@@ -34,6 +35,17 @@ def test_a_test_inside_sees_the_notebook_as_a_kernel_shows_it() -> None:
     assert [(cell.points, cell.inside) for cell in cells] == [(2, True), (2, True), (2, False)]
     assert stock_points(node) == [2, 2, 2]
     assert node.cells[0].outputs[0].text == "seen\n"
+
+
+def test_a_test_that_passes_inside_is_marked_too() -> None:
+    node, _ = judged(ANSWER, LOOKS_AT_CODE, inside=("cell1",))
+    assert verdict(node.cells[1]) == {"message": "", "points": 2, "bugs": [], "inside": True}
+
+
+def test_a_tag_of_the_student_s_skips_no_test() -> None:
+    node = notebook("pass", LOOKS_AT_CODE)
+    node.cells[1].metadata["tags"] = ["demo"]
+    assert [cell.points for cell in judge_notebook(node, inside=("cell1",)).cells] == stock_points(node) == [0]
 
 
 def test_what_fails_is_said_in_words() -> None:
