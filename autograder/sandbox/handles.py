@@ -13,7 +13,8 @@ with an expected value itself, so operations with a value of the test's own foll
   plain value.
 * Any other object, such as one returned where a number was expected, is never equal to a plain value, cannot be ordered
   against one, and contains one only if iterating finds an equal item. What comes of calculating with one and a value
-  of the test's own cannot be asked for anything: not for a plain value, an attribute, an item, nor by NumPy.
+  of the test's own cannot be turned into a plain value, nor iterated, indexed or handed to NumPy. (Its attributes and
+  methods can be asked: tests of objects do.)
 
 Where the instructor's own solution needs more than that, the test is judged inside.
 """
@@ -110,7 +111,7 @@ class Handle:
             return object.__getattribute__(self, name)
         if name.startswith("__") and name.endswith("__") and name not in FORWARDED_DUNDERS:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        value = reference(_untainted(self, f"`{name}`")).ask("getattr", self, name)
+        value = reference(self).ask("getattr", self, name)
         if is_handle(value) and reference(self).constructor:
             mark_constructor(value)  # Money.from_text(...) makes a Money as well
         return value
@@ -366,7 +367,7 @@ def _forward(name: str) -> Callable[..., Any]:
 
 
 def _call(self: Handle, *args: Any, **kwargs: Any) -> Any:
-    return reference(_untainted(self, "a call")).sandbox.call(self, args, kwargs)
+    return reference(self).sandbox.call(self, args, kwargs)
 
 
 def _next(self: Handle) -> Any:

@@ -253,7 +253,7 @@ def test_a_file_that_is_a_folder_of_another_costs_only_its_student(course):
 def test_what_is_no_archive_or_of_no_platform_is_refused(course, capsys, monkeypatch):
     text = course.parent / "text.zip"
     text.write_text("no archive")
-    for path, said in ((text, "cannot be read as a zip archive"), (course / "none.zip", "cannot be read")):
+    for path, said in ((text, "cannot be read as a zip archive"), (course / "none.zip", "There is no file")):
         assert main(["import", LESSON, str(path), "--course", str(course)]) == 2
         assert said in capsys.readouterr().err
     assert imported(course, [("photo.jpg", b"")])[0] == 2

@@ -102,7 +102,7 @@ EDITS = {
         edited("test_shout", points=7),
         ["cell 'test_shout' of strings.ipynb has 7 points in the source and 3 in the gradebook.", "--force`"],
     ),
-    "text": (edited("test_shout", source="assert True"), ["'test_shout' of strings.ipynb reads otherwise", "--force`"]),
+    "text": (edited("test_shout", source="assert True"), ["'test_shout' of strings.ipynb differs between", "--force`"]),
     "a line for a test": (edited("test_shout", source="### AUTOTEST shout('a')"), []),
     "cells": (
         added,
