@@ -34,7 +34,8 @@ LESS_URGENT = 5  # niceness: it runs while tests wait, and gets its turn also wh
 TEST_WORKERS = os.environ.get("TEST_WORKERS", "3")
 LINT = [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"], ["lint-imports", "--no-logo"]]
 # Tests of one file share a server or a sandbox, so they stay together. tests/conftest.py orders the files.
-UNIT = ["pytest", "-q", "-n", TEST_WORKERS, "--dist", "loadfile", "--no-loadscope-reorder"]
+# In the place of a worker that died, another would wait forever for a second file.
+UNIT = ["pytest", "-q", "-n", TEST_WORKERS, "--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "0"]
 QUICK = ["-m", "not slow and not sandbox and not browser and not gpu"]
 
 # Package name to the commands that show that it is there.

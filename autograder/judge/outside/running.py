@@ -10,7 +10,6 @@ import contextlib
 import inspect
 import io
 import resource
-import signal
 import sys
 import threading
 import time
@@ -20,6 +19,7 @@ from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from autograder.alarm import alarm
 from autograder.judge.outside.guard import on_guard
 from autograder.judge.outside.namespace import TestNamespace
 from autograder.judge.outside.steps import TestCode, TestStatement, test_code
@@ -116,10 +116,10 @@ def run_test(
     try:
         with (
             on_guard(namespace.texts),
-            _time_limit(longer),
             _processor_limit(seconds),
             _memory_limit(),
             warnings.catch_warnings(),
+            _time_limit(longer),  # the last, so that its alarm keeps none of the others from putting things back
         ):
             warnings.simplefilter("ignore")
             _run_statements(cell, namespace, seed, outcome, visible_only)
@@ -283,19 +283,14 @@ def _time_limit(allowance: Allowance) -> Iterator[None]:
         yield
         return
 
-    def ring(number: int, frame: Any) -> None:
+    def ring() -> float:
         wait = allowance.wait()
         if not wait:
             raise TestTimeout
-        signal.setitimer(signal.ITIMER_REAL, wait, 1.0)
+        return wait
 
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, allowance.wait(), 1.0)
-    try:
+    with alarm(allowance.wait(), ring):
         yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
 
 
 @contextlib.contextmanager

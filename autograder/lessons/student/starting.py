@@ -18,8 +18,9 @@ import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
+from autograder.alarm import alarm
 from autograder.lessons.build.names import completed, is_of_course, statements
 from autograder.notebooks.cells import DEMO, grade_id, has_tag, is_grade
 from autograder.notebooks.headings import titles
@@ -311,7 +312,11 @@ def time_limit(seconds: float) -> Iterator[None]:
     if threading.current_thread() is not threading.main_thread():
         raise EngineError("your own engine can be checked in the main thread only")
     if hasattr(signal, "setitimer"):
-        with _alarm(seconds):
+
+        def end() -> NoReturn:
+            raise OwnTimeout
+
+        with alarm(seconds, end):
             yield
         return
     over = threading.Event()
@@ -330,17 +335,3 @@ def time_limit(seconds: float) -> Iterator[None]:
         raise
     finally:
         timer.cancel()
-
-
-@contextlib.contextmanager
-def _alarm(seconds: float) -> Iterator[None]:
-    def ring(number: int, frame: Any) -> None:
-        raise OwnTimeout
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, seconds, 1.0)  # again every second, should a bare `except` swallow the first
-    try:
-        yield
-    finally:
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)

@@ -124,11 +124,12 @@ class ForkedProcess:
         self._signal(signal.SIGKILL)  # process 1 of a tree takes all the others with it, and ends after them
         if self.descriptor is not None:
             select.select([self.descriptor], [], [])
-            os.close(self.descriptor)
-            self.descriptor = None
+            # Forgotten first: cut short between the two, this would close the number of somebody else's file later.
+            descriptor, self.descriptor = self.descriptor, None
+            os.close(descriptor)
         if self.lifeline is not None:
-            os.close(self.lifeline)
-            self.lifeline = None
+            lifeline, self.lifeline = self.lifeline, None
+            os.close(lifeline)
 
     def _signal(self, number: int) -> None:
         if self.descriptor is not None:

@@ -4,16 +4,15 @@ from __future__ import annotations
 
 import os
 import random
-import signal
 import sys
 import time
-from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 import pytest
 
+from autograder.alarm import alarm
 from autograder.judge import JudgeDied, Verdict, judge_apart, rehearse
 from autograder.sandbox import Limits
 from autograder.sandbox.process import forkserver
@@ -76,23 +75,14 @@ def test_forks_share_the_warm_process() -> None:
     assert forkserver.warm_process() is warm
 
 
-@pytest.fixture
-def interrupted_soon() -> Iterator[None]:
-    def ring(number: int, frame: Any) -> None:
-        raise KeyboardInterrupt
-
-    before = signal.signal(signal.SIGALRM, ring)
-    signal.setitimer(signal.ITIMER_REAL, 3.0)
-    yield
-    signal.setitimer(signal.ITIMER_REAL, 0)
-    signal.signal(signal.SIGALRM, before)
+def interrupt() -> NoReturn:
+    raise KeyboardInterrupt
 
 
-@pytest.mark.usefixtures("interrupted_soon")
 def test_ctrl_c_leaves_nothing_running() -> None:
     points(GOOD)
     warm = forkserver.warm_process()
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(KeyboardInterrupt), alarm(1.0, interrupt):
         judge_apart(notebook("while True: pass"), limits=Limits(cell_seconds=600))
     deadline = time.monotonic() + 60
     while _children(os.getpid()) & {warm.pid} or _children(warm.pid):
