@@ -4,11 +4,13 @@ say what is missing.
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import os
 import re
 import shlex
 import shutil
+import subprocess
 import sys
 from collections.abc import Generator
 from functools import cache
@@ -70,6 +72,15 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
             return "browser" if "/browser/" in nodeid.partition("::")[0] else super()._split_scope(nodeid)
 
     return Together(config, log)
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_testnodedown(node: Any, error: object) -> None:
+    """Say how a worker ended that should not have: xdist tells only that it did."""
+    if error:
+        with contextlib.suppress(AttributeError, subprocess.TimeoutExpired):
+            status = node.gateway._io.popen.wait(timeout=30)
+            print(f"\n{node.gateway.id} ended with status {status} (a negative one is a signal's number)", flush=True)
 
 
 def pytest_configure(config: pytest.Config) -> None:
