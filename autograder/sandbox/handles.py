@@ -12,9 +12,11 @@ with an expected value itself, so operations with a value of the test's own foll
 * An object whose class derives from a plain one (a named tuple, a `Counter`) is compared, and calculated with, by its
   plain value.
 * Any other object, such as one returned where a number was expected, is never equal to a plain value, cannot be ordered
-  against one, and contains one only if iterating finds an equal item. What comes of calculating with one and a value
-  of the test's own cannot be turned into a plain value, nor iterated, indexed or handed to NumPy. (Its attributes and
-  methods can be asked: tests of objects do.)
+  against one, and contains one only if iterating finds an equal item. The result of calculating with one and a value of
+  the test's own cannot be turned into a plain value, nor iterated, indexed or handed to NumPy. Its attributes and
+  methods can be asked, as tests of objects do, but not if it is *compared*: a difference from the expected value, or a
+  quotient, is the same number for every right answer, so an object could say it without knowing the answer. (Objects of
+  a class that the test has called are not numbers to the test either, and may be subtracted from.)
 
 Where the instructor's own solution needs more than that, the test is judged inside.
 """
@@ -54,6 +56,7 @@ FORWARDED_DUNDERS = SPECIAL_METHODS | words("""
     __post_init__ __members__ __cause__ __context__ __notes__ __abstractmethods__ __isabstractmethod__ __signature__
     __code__ __closure__ __contains__
 """)
+COMPARING = words("sub truediv floordiv mod divmod xor isub itruediv ifloordiv imod ixor")
 BUILTIN_BASES = {kind.__name__: kind for kind in (int, float, complex, str, bytes, tuple, list, dict, set, frozenset)}
 ORDERED: dict[str, Callable[[Any], Any]] = {
     "deque": collections.deque,
@@ -66,8 +69,8 @@ ORDERED: dict[str, Callable[[Any], Any]] = {
 
 @dataclass(eq=False)
 class Reference:
-    """What a handle knows: whose object it is and its number there; `declared` and `tainted` as the rules above need
-    them.
+    """What a handle knows: whose object it is and its number there. `declared` and `compared` as in the rules above;
+    `tainted`: calculated with a value of the test's own.
     """
 
     sandbox: Port
@@ -76,6 +79,7 @@ class Reference:
     base: str | None
     declared: bool = False
     tainted: bool = False
+    compared: bool = False
     constructor: bool = False
 
     def __post_init__(self) -> None:
@@ -105,12 +109,15 @@ class Handle:
     """
 
     __slots__ = ("__weakref__", "_autograder_reference")
+    _called = False  # whether a test has made an object of this class by calling it
 
     def __getattribute__(self, name: str) -> Any:
         if name in LOCAL:
             return object.__getattribute__(self, name)
         if name.startswith("__") and name.endswith("__") and name not in FORWARDED_DUNDERS:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        if reference(self).compared:
+            _untainted(self, f"`.{name}`")
         value = reference(self).ask("getattr", self, name)
         if is_handle(value) and reference(self).constructor:
             mark_constructor(value)  # Money.from_text(...) makes a Money as well
@@ -213,6 +220,12 @@ def mark_constructor(handle: Handle) -> None:
     reference(handle).constructor = True
 
 
+def declare(handle: Handle) -> None:
+    """Take note that the test made this object by calling its class."""
+    reference(handle).declared = True
+    type(handle)._called = True
+
+
 def make_handle(kind: type[Handle], ref: Reference) -> Handle:
     handle = object.__new__(kind)
     _SLOT.__set__(handle, ref)
@@ -247,6 +260,8 @@ def _forwarded(special: list[str]) -> dict[str, Any]:
     methods: dict[str, Any] = {method: FORWARDS[method] for method in special if method in FORWARDS}
     if "__len__" in methods and "__bool__" not in methods:
         methods["__bool__"] = FORWARDS["__bool__"]
+    if "__len__" in methods and "__getitem__" in methods and "__iter__" not in methods:
+        methods["__iter__"] = FORWARDS["__iter__"]  # a loop asks for its items by number; these are counted too
     return methods
 
 
@@ -297,6 +312,8 @@ def _calculate(name: str, left: Any, right: Any) -> Any:
         made = reference(result)
         made.declared = made.declared or declared
         made.tainted = made.tainted or len(handles) == 1 or any(ref.tainted for ref in handles)
+        compares = len(handles) == 1 and name in COMPARING and not type(left if is_handle(left) else right)._called
+        made.compared = made.compared or compares or any(ref.compared for ref in handles)
     elif result is not NotImplemented and (len(handles) == 1 or (not declared and any(r.tainted for r in handles))):
         raise Refused(f"{_describe(left if is_handle(left) else right)} was calculated with as if it were a number")
     return result
@@ -336,11 +353,18 @@ def _convert(name: str, kind: type | None = None) -> Callable[..., Any]:
     def method(self: Handle, *args: Any) -> Any:
         result = reference(_untainted(self, f"{name}()")).ask(name, self, *args)
         if is_handle(result):
-            made, ref = reference(result), reference(self)
-            made.declared, made.tainted = made.declared or ref.declared, made.tainted or ref.tainted
+            _inherit(result, self)
         return result if kind is None else _exactly(kind, result)
 
     return method
+
+
+def _inherit(result: Handle, origin: Handle) -> None:
+    """The rules for an object hold for what a builtin or a unary operator makes of it."""
+    made, ref = reference(result), reference(origin)
+    made.declared = made.declared or ref.declared
+    made.tainted = made.tainted or ref.tainted
+    made.compared = made.compared or ref.compared
 
 
 def _sign(name: str) -> Callable[..., Any]:
@@ -350,8 +374,7 @@ def _sign(name: str) -> Callable[..., Any]:
         ref = reference(self)
         result = ref.ask(name, self)
         if is_handle(result):
-            made = reference(result)
-            made.declared, made.tainted = made.declared or ref.declared, made.tainted or ref.tainted
+            _inherit(result, self)
         elif not ref.declared:
             _untainted(self, f"{name}()")
         return result

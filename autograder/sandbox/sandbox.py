@@ -1,5 +1,5 @@
-"""A sandbox as the judge uses it: run cells, look names up, ask objects; restarted with the cells replayed when its
-process is lost.
+"""A sandbox as the judge uses it: run cells, look names up, ask objects. If its process is lost, it is restarted and
+the cells are replayed.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from autograder.sandbox.handles import (
     Handle,
     Reference,
     change_handle_class,
+    declare,
     is_handle,
     make_handle,
     make_handle_class,
@@ -50,7 +51,7 @@ CELL_DIED = "The cell stopped the notebook's process: "
 
 @dataclass
 class CellResult:
-    """What running a cell gave: nbformat output dicts as the student's side sent them, and what went wrong, if
+    """The result of running a cell: nbformat output dicts as the student's side sent them, and what went wrong, if
     anything.
     """
 
@@ -74,14 +75,14 @@ class Mirror(Protocol):
         """Send to the sandbox what has changed here."""
 
     def known(self) -> KnownFiles:
-        """What is here of the sandbox's files, and how many bytes of others there is room for."""
+        """Which of the sandbox's files are here, and how many bytes of others there is room for."""
 
     def take(self, changed: ChangedFiles) -> None:
-        """Take over what has changed in the sandbox."""
+        """Apply the changes from the sandbox."""
 
 
 class Sandbox:
-    """One submission's process and everything held of it.
+    """One submission's process and the references to its objects.
 
     `files` is a folder whose regular files (no notebooks, no links) are copied to the working directory. Raises
     SandboxUnavailable when student code cannot be isolated here, unless `unsafe` is true.
@@ -102,9 +103,9 @@ class Sandbox:
         self._cells: list[_Cell] = []
         self._request = 0
         self._held: Counter[int] = Counter()  # how many references there are to each number
-        self._released: list[int] = []  # numbers that had none; one may have come back since
+        self._released: list[int] = []  # numbers that had none left; one may have come back since
         self._process: StudentProcess | None = None
-        self.failure: SandboxUnavailable | OSError | None = None  # why there is no process; not its code's fault
+        self.failure: SandboxUnavailable | OSError | None = None  # why there is no process; not the submission's fault
         self._begin()
 
     def __enter__(self) -> Sandbox:
@@ -121,8 +122,8 @@ class Sandbox:
     # What the judge asks
 
     def execute(self, source: str, seconds: float | None = None) -> CellResult:
-        """Run one cell. An endless cell is interrupted, a deadly one replaced: the cells before it are run again
-        without it.
+        """Run one cell. An endless cell is interrupted. If a cell ends the process, a new process runs the cells before
+        it again.
         """
         limit = self.limits.cell_seconds if seconds is None else seconds
         self.prepare()
@@ -151,17 +152,17 @@ class Sandbox:
         return self._answer({"do": "lookup", "name": name})
 
     def names(self) -> list[str]:
-        """The names that the notebook has bound, but for IPython's own."""
+        """The names that the notebook has bound, except IPython's own."""
         found = self._answer({"do": "names"})
         return [name for name in found if isinstance(name, str)] if isinstance(found, list) else []
 
     def bind(self, name: str, *value: Any) -> None:
-        """Give a name of the notebook a value, or, without one, take the name away."""
+        """Bind a name of the notebook to a value, or delete the name if there is no value."""
         codes, buffers = encode_arguments(self, list(value))
         self._answer({"do": "bind", "name": name, "args": codes}, buffers)
 
     def apply(self, operation: str, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> Any:
-        """An operator or builtin, by name, applied in the sandbox."""
+        """Apply an operator or builtin, by name, in the sandbox."""
         kwargs = kwargs or {}
         everything = [*args, *kwargs.values()]
         codes, buffers = encode_arguments(self, everything)
@@ -171,17 +172,17 @@ class Sandbox:
         return self._answer(request, buffers, everything)
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """Call an object. What a class of the submission makes when the test calls it by its name is declared (see
-        handles).
+        """Call an object. If a test calls a class of the submission by its name, the new object counts as declared (see
+        `handles.py`).
         """
         result = self.apply("call", (function, *args), kwargs)
         if is_handle(result) and reference(function).constructor:
-            reference(result).declared = True
+            declare(result)
         return result
 
     def run(self, function: Callable[..., Any], target: Any, *args: Any) -> Any:
-        """Run a trusted function over there, with an object of the submission as first argument. The answer is not to
-        be trusted.
+        """Run a trusted function over there, with an object of the submission as first argument. The answer cannot be
+        trusted.
         """
         if not is_module_function(function):
             codes, buffers = encode_arguments(self, [function, target, *args])
@@ -211,7 +212,7 @@ class Sandbox:
         self._ask(request, list(files.values()), self.limits.query_seconds)
 
     def note(self, text: str) -> None:
-        """Something that may explain a failed test later."""
+        """Note something that may explain a failed test later."""
         if len(self.notes) < 20:
             self.notes.append(text)
 
@@ -223,12 +224,12 @@ class Sandbox:
         return ref.number
 
     def hold(self, ref: Referring) -> None:
-        """Count a reference. The same object may arrive again while an older reference to it is still there."""
+        """Count a reference. The same object may arrive again while an older reference to it exists."""
         if ref.generation == self.generation:
             self._held[ref.number] += 1
 
     def release(self, ref: Referring) -> None:
-        """Count a reference that has gone. Python may call this at any time, also between an answer and its reading."""
+        """Count a reference as gone. Python may call this at any time, even between receiving and reading an answer."""
         if ref.generation == self.generation:
             self._held[ref.number] -= 1
             if not self._held[ref.number]:
@@ -253,7 +254,7 @@ class Sandbox:
         self._classes: dict[int, tuple[type[Handle], str | None]] = {}
         self._exceptions: dict[int, type[BaseException]] = {}
         self._functions: dict[Callable[..., Any], int] = {}  # those that the process has, with their numbers there
-        self.close()  # what cut the last exchange short may have cut the end of the process short too
+        self.close()  # whatever interrupted the last exchange may have interrupted this too
         with self._failures_kept():
             try:
                 self._process = StudentProcess(self.limits, self.unsafe)
@@ -263,13 +264,13 @@ class Sandbox:
         self._fresh = True
 
     def prepare(self) -> None:
-        """Have a process ready, so that starting it afresh is not part of anybody's time."""
+        """Have a process ready, so that a restart does not use up the time of a cell or test."""
         with contextlib.suppress(SandboxError), self._failures_kept():
             self._ready_process().wait_until_ready()
 
     @contextlib.contextmanager
     def _failures_kept(self) -> Iterator[None]:
-        """A test may go on, whatever is raised; that nothing can be said of the submission must not get lost."""
+        """Keep SandboxUnavailable in `failure`: a test may catch it and go on, but the submission cannot be judged."""
         try:
             yield
         except SandboxUnavailable as error:
@@ -311,7 +312,7 @@ class Sandbox:
         return reply, reply_buffers, late
 
     def _used_up(self) -> bool:
-        """Whether the notebook has had all its time, by the clock first, because that is known."""
+        """Whether the notebook has used up its time. Checks the clock first, because that is already known."""
         total = self.limits.total_seconds
         if self.used <= total or self._process is None:
             return False
@@ -326,7 +327,7 @@ class Sandbox:
         return theirs and usage_of_this_thread(asleep=self._process.asked) + theirs
 
     def quick_usage(self) -> Usage | None:
-        """The same, but for what the submission's process started and what still runs."""
+        """Like `usage`, without running processes that the submission's process has started."""
         theirs = None if self._process is None else self._process.quick_usage()
         return theirs and usage_of_this_thread() + theirs
 
@@ -346,7 +347,7 @@ class Sandbox:
             self.used += time.monotonic() - began
 
     def _answer(self, request: dict[str, Any], buffers: Sequence[Any] = (), arguments: Sequence[Any] = ()) -> Any:
-        """One question: its value, or the exception that student code raised. Threads of a test take turns."""
+        """Ask one question. Returns its value, or raises the exception that student code raised. Threads take turns."""
         with self._asking:
             return self._answer_in_turn(request, buffers, arguments)
 
@@ -378,7 +379,7 @@ class Sandbox:
 
     @contextlib.contextmanager
     def _believing_nothing(self) -> Iterator[None]:
-        """While an answer is read: whatever goes wrong comes from the answer, and no answer may get further."""
+        """Read an answer inside: any error comes from the answer, so it ends the process and becomes SandboxDied."""
         try:
             yield
         except Exception as malformed:
@@ -402,7 +403,7 @@ class Sandbox:
             update_in_place(arguments[entry[0]], decoder.decode(entry[1]))
 
     def _decoder(self, buffers: list[memoryview], arguments: Sequence[Any] = (), name: str = "") -> Decoder:
-        """`name`: the name in the notebook that was looked up."""
+        """A decoder for an answer. `name`: the name in the notebook that was looked up."""
 
         def argument(position: Any) -> Any:
             if type(position) is not int or position < 0:
@@ -438,7 +439,7 @@ class Sandbox:
         return make_handle_class(errors.clean_name(description.get("name")), special, base), base
 
     def _change_classes(self, changes: Any) -> None:
-        """Classes that have other special methods than they had when they were described."""
+        """Update the classes whose special methods have changed since they were described."""
         if type(changes) is not list or len(changes) > CLASSES_LIMIT:
             raise Malformed("changed classes are not a list, or there are too many")
         for number, special in changes:
@@ -448,8 +449,8 @@ class Sandbox:
         return self._answer({"do": "apply", "name": "identity", "args": [["h", self.number_of(ref)]]})
 
     def _module(self, asked: str, name: Any, handle: Any) -> Any:
-        """A module that acts upon this machine stands for itself under its own name only, and not where a test calls
-        `account.remove(...)`.
+        """A module that stands for itself here, or a handle. One that acts on this machine, such as `os`, stands for
+        itself only under its own name, so that a test's `account.remove(...)` cannot be `os.remove`.
         """
         if name in REAL_MODULES and (name not in ACTING_MODULES or name == asked):
             return importlib.import_module(name)
