@@ -1,7 +1,7 @@
 """Engine: what happens between the rules. Order of visits, accumulation, memory, and what is recorded.
 
-Whatever depends on the order in which equal nodes are visited has one plant per order, since a student's engine may
-choose any of them.
+A bug that depends on the order in which equal nodes are visited has one plant per order, since a student's engine may
+choose any order.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ EVERYWHERE = tuple(OPERATIONS)
 
 
 def _overwriting(names: Sequence[str], order: orders.Order) -> Plant:
-    """Rules of the named operations write `input.grad = ...`; all others add. Leaves keep their gradient at once."""
+    """Rules of the named operations write `input.grad = ...`; all others add. Leaves store their gradient at once."""
     source: list[Function] = []
     right_send = engine.send
 
@@ -45,7 +45,7 @@ def _overwriting(names: Sequence[str], order: orders.Order) -> Plant:
 
 
 def _overwriting_pending(names: Sequence[str], order: orders.Order) -> Plant:
-    """What the named operations hand on replaces what waits for a node; leaves add up what several calls give."""
+    """The gradient from a named operation replaces the pending gradient of a node; leaves add up over several calls."""
     source: list[Function] = []
     right_send, right_accumulate = engine.send, engine.accumulate
 
@@ -63,7 +63,7 @@ def _overwriting_pending(names: Sequence[str], order: orders.Order) -> Plant:
 
 
 def _keeping_first(order: orders.Order) -> Plant:
-    """What waits for a node stays, and what comes later is lost; leaves add up what several calls give."""
+    """The pending gradient of a node stays, and later ones are lost; leaves add up over several calls."""
 
     def accumulate(pending: Any, edge: Any, grad: Any) -> None:
         pending.setdefault(edge, grad)
@@ -72,7 +72,7 @@ def _keeping_first(order: orders.Order) -> Plant:
 
 
 def _keeping_first_at_leaves(order: orders.Order) -> Plant:
-    """A leaf whose `.grad` is not None any more keeps it; elsewhere gradients are added."""
+    """A leaf whose `.grad` is no longer None keeps it; elsewhere gradients are added."""
     right_accumulate = engine.accumulate
 
     def accumulate(pending: Any, edge: Any, grad: Any) -> None:
@@ -85,7 +85,7 @@ def _keeping_first_at_leaves(order: orders.Order) -> Plant:
 
 
 def _assignments(present: Sequence[str]) -> list[Variant]:
-    """In one rule, in all, or in the pass; which gradient survives depends on the order of the visits."""
+    """Assignment in one rule, in all, or in the pass. Which gradient survives depends on the order of the visits."""
     names = [name for name in present if name in OPERATIONS]
     chosen = [tuple(names)] + ([(name,) for name in names] if len(names) > 1 else [])
     return [
@@ -105,7 +105,7 @@ assigned_not_accumulated = Bug(
     misconception="A value has one gradient, and a rule knows it.",
     by_hand="a value is used more than once in the expression, and the gradient through one of its uses is missing: "
     "add the gradients through all of them",
-    said_in="in what {rules} hand{verb_s} on,",  # not the rule's fault where `backward` does the adding
+    said_in="in what {rules} hand{verb_s} on,",  # not the rule's fault if `backward` does the adding
     look_at="the line that adds what {rules} gives: in the rule, or in `backward`",
     engine=_assignments,
     engine_operations=EVERYWHERE,
@@ -171,7 +171,10 @@ def _disorder(present: Sequence[str]) -> list[Variant]:
 no_topological_order = Bug(
     name="no_topological_order",
     family=FAMILY,
-    explanation="a node passes its gradient on before all its own contributions have arrived (no topological order)",
+    explanation=(
+        "a node passes its gradient on before all its own contributions have arrived (no topological order), or the pass "
+        "ends before the last nodes"
+    ),
     hint="Draw the graph of b = a + 1; c = b * b + b. When is the gradient of b complete, and when is it used?",
     misconception="Walking the graph backwards from the output, in any way, is enough.",
     engine=_disorder,
@@ -261,7 +264,7 @@ def in_place(right: Rule, call: Call, grad: Any) -> Any:
 
 
 def used_again(right: Rule, call: Call, grad: Any) -> Any:
-    """The second gradient is worked out from what the first one left in place of the incoming gradient."""
+    """The second gradient is computed from what the first one left in the incoming gradient's array."""
     first, second = right(grad)
     if first is None or second is None or np.shape(first) != np.shape(grad):
         return first, second
@@ -307,7 +310,7 @@ incoming_changed_in_place = Bug(
 
 
 def through_saved_input(right: Rule, call: Call, grad: Any) -> Any:
-    """The derivative is worked out in place, in the array that the forward pass kept."""
+    """The derivative is computed in place, in the array that the forward pass kept."""
     x = call.inputs[0]
     result, derivative = right(grad), local(right, grad)
     if isinstance(x, np.ndarray) and x.flags.writeable:
@@ -351,7 +354,7 @@ def _in_place_forward(name: str) -> Callable[..., Any]:
 
 @contextmanager
 def _writing_and_reading_again(names: Sequence[str]) -> Iterator[None]:
-    """As above, with rules that read the input, in which the output now stands."""
+    """Operations write their output into their input, and their rules read that input."""
     with wrong_rules({name: FROM_INPUT[name] for name in names if name in FROM_INPUT}), _writing_into_input(names):
         yield
 

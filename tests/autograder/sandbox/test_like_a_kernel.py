@@ -219,13 +219,17 @@ Path('a.txt').write_text('hello')
 ---
 open('a.txt').read()
 ---
-import subprocess
-subprocess.run(['echo', 'child'], check=True)
+import subprocess, time
+child = subprocess.run(['echo', 'child'], check=True)
+time.sleep(1)  # a kernel reads what a child writes in another thread
+child
 ---
 subprocess.run('echo text', shell=True, capture_output=True, text=True).stdout
 ---
 import os
-os.system('echo from system')
+status = os.system('echo from system')
+time.sleep(1)
+status
 ---
 sorted(p.name for p in Path('.').glob('*.txt'))
 ---
