@@ -28,17 +28,17 @@ PROGRAMS_OF = "Scripts" if WINDOWS else "bin"  # where an environment has its pr
 LOCK = ROOT / "requirements.lock"
 EXPORT = ROOT / "mini_autograd" / "widgets" / "jupyter_nbconvert_config.json"
 
-# There is a test or a lesson for each processor; libraries that start threads beside them only make these wait.
+# Every processor already runs a test or a lesson; threads that libraries start beside them only make these wait.
 ONE_THREAD = {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
-LESS_URGENT = 5  # niceness: it runs while tests wait, and gets its turn also where other programs are busy
+LESS_URGENT = 5  # niceness: runs while tests wait, and still gets a turn if other programs are busy
 TEST_WORKERS = os.environ.get("TEST_WORKERS", "3")
 LINT = [["ruff", "check", "."], ["ruff", "format", "--check", "."], ["mypy"], ["lint-imports", "--no-logo"]]
 # Tests of one file share a server or a sandbox, so they stay together. tests/conftest.py orders the files.
-# In the place of a worker that died, another would wait forever for a second file.
+# A worker that replaced a dead one would wait forever for a second file.
 UNIT = ["pytest", "-q", "-n", TEST_WORKERS, "--dist", "loadfile", "--no-loadscope-reorder", "--max-worker-restart", "0"]
 QUICK = ["-m", "not slow and not sandbox and not browser and not gpu"]
 
-# Package name to the commands that show that it is there.
+# Package name -> commands; if one of them exists, the package is installed.
 PROGRAMS = {
     "bubblewrap": ("bwrap",),
     "chromium": ("chromium", "chromium-browser", "google-chrome"),
@@ -48,17 +48,18 @@ PURPOSES = {
     "chromium": "the browser tests drive it",
 }
 
-# jsonschema imports the first where it finds it, for a format that no schema of Jupyter uses. That compiles grammars,
-# which makes 0.2 s of processor time 1.8 s in every process that reads a notebook. Nothing else here needs the two.
+# jsonschema imports the first if it is installed, for a format that no Jupyter schema uses. The import compiles
+# grammars, which raises the processor time of every process that reads a notebook from 0.2 s to 1.8 s. Nothing else
+# here needs the two packages.
 UNUSED = ("rfc3987-syntax", "lark")
-# Packages that one system alone has or needs, as the lock file says.
+# Packages that only one system has or needs, with their markers in the lock file.
 MARKERS = {"pyseccomp": "sys_platform == 'linux'"}
-# Newer ones refuse Python 3.11 or, as soupsieve does, 3.11.0 to 3.11.4, and Debian 12 has 3.11.2.
+# Newer versions refuse Python 3.11 (soupsieve: 3.11.0 to 3.11.4), and Debian 12 has 3.11.2.
 LIMITS = ("soupsieve<3", "sphinx<9.1")
 
 
 def create_environment(directory: Path) -> None:
-    """Make `directory` a virtual environment with exactly the locked versions, less what is UNUSED, and this project in
+    """Make `directory` a virtual environment with exactly the locked versions, except UNUSED, and with this project in
     editable form.
     """
     started = time.monotonic()
@@ -91,10 +92,11 @@ def works(python: Path) -> bool:
 
 
 def compile_modules(python: Path, directory: Path) -> None:
-    """Compile the modules below a folder, on all processors: pip uses one, which takes as long as all the rest. The
+    """Compile the modules below a folder on all processors: pip uses one, which takes as long as everything else. The
     packages' own tests, a fifth of everything, are left out.
 
-    Some packages hold files that are no Python of this version. Nobody imports those, so failures mean nothing.
+    Some packages contain files that are not valid in this version of Python. Nothing imports them, so failures mean
+    nothing.
     """
     subprocess.run([str(python), "-m", "compileall", "-qq", "-j", "0", "-x", r"[/\\]tests?[/\\]", str(directory)])
 
@@ -133,14 +135,14 @@ def locked_lines(frozen: str) -> list[str]:
 
 
 def _marked(line: str) -> str:
-    """A line of the lock file, with the system that it is for where it is not for all."""
+    """A line of the lock file, with a marker if the package is for one system only."""
     marker = MARKERS.get(line.partition("==")[0])
     return f"{line}; {marker}" if marker else line
 
 
 def install_system_packages(names: list[str]) -> None:
-    """Install what is missing where that needs no question; name the command otherwise. Never fails: who needs a
-    package says so again, clearly, when it is not there."""
+    """Install the missing packages if that needs no password; otherwise print the command. Never fails: code that needs
+    a missing package says so clearly when it runs."""
     missing = [name for name in names if not any(shutil.which(program) for program in PROGRAMS[name])]
     if not missing:
         return
@@ -156,7 +158,7 @@ def install_system_packages(names: list[str]) -> None:
 
 
 def privilege() -> list[str] | None:
-    """What to put before a command to run it as root without a question, or None."""
+    """The words to put before a command to run it as root without a password prompt, or None."""
     if WINDOWS:
         return None
     if os.geteuid() == 0:
@@ -175,16 +177,17 @@ def install_command(name: str) -> str:
 
 
 def run(command: list[str]) -> None:
-    """Run a step of the installation; a step that fails ends it, with what to do."""
+    """Run a step of the installation. If the step fails, exit and say what to do."""
     if subprocess.run(command, cwd=ROOT).returncode == 0:
         return
     free = free_gigabytes()
     if free < 0.5:
         remedy = f"The disk is full ({free:.1f} GB free). Make room, about 4 GB in all"
     else:
-        remedy = "The first run needs the internet, or a package index that PIP_INDEX_URL names. See to that"
+        remedy = "The first run needs the internet, or a package index that PIP_INDEX_URL names. Fix that"
     sys.exit(
-        f"Installation stopped at: {' '.join(command)}\n{remedy}, and run the same command again: it goes on there."
+        f"Installation stopped at: {' '.join(command)}\n{remedy}, and run the same command again: "
+        "it continues from this step."
     )
 
 
@@ -193,25 +196,27 @@ def free_gigabytes() -> float:
 
 
 def ready() -> bool:
-    """Whether the environment is there, and as new as what it is made from."""
+    """Whether the environment exists and is as new as the files it is made from."""
     made = VENV / "ready"
     sources = (LOCK, ROOT / "pyproject.toml", Path(__file__))
     return made.is_file() and all(made.stat().st_mtime >= source.stat().st_mtime for source in sources)
 
 
 def environment() -> dict[str, str]:
-    """The environment of what is run: our programs first, and bytecode is stored, for hundreds of processes use it."""
+    """The environment variables of the programs we run: the environment's programs come first on PATH, and bytecode is
+    stored, because hundreds of processes use it.
+    """
     path = os.pathsep.join([str(VENV / PROGRAMS_OF), os.environ.get("PATH", "")])
     return {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"} | {"PATH": path}
 
 
 def program(command: list[str]) -> list[str]:
-    """The command with the environment's own program. Windows would look on the PATH of this process for it."""
+    """The command with the full path of its program. Windows would look for it on the PATH of this process."""
     return [str(VENV / PROGRAMS_OF / command[0]), *command[1:]]
 
 
 def start(command: list[str]) -> int:
-    """Run a program of the environment until it ends. Ctrl-C is for it, and not for us."""
+    """Run a program of the environment until it ends. The program handles Ctrl-C; this process ignores it."""
     if not WINDOWS:
         os.chdir(ROOT)
         sys.stdout.flush()
@@ -225,10 +230,10 @@ def start(command: list[str]) -> int:
 
 
 def steps(*lists: list[list[str]]) -> int:
-    """Run these lists of commands beside each other, each until one of it fails. Returns 1 if any has failed.
+    """Run these lists of commands in parallel, each list until one of its commands fails. Returns 1 if any failed.
 
-    The last list, which is of the tests, goes first where processors are short: tests wait a lot, for a browser or for
-    a limit of time, and the others compute meanwhile.
+    The last list holds the tests and has priority if processors are short: tests often wait for a browser or a time
+    limit, and the other lists compute meanwhile.
     """
     with ThreadPoolExecutor(len(lists)) as threads:
         return int(not all(threads.map(_in_order, lists, [LESS_URGENT] * (len(lists) - 1) + [0])))
@@ -286,7 +291,7 @@ def site(arguments: list[str]) -> int:
 
 
 def lock(arguments: list[str]) -> int:
-    """Resolve anew from the floors in pyproject.toml, for a maintainer who wants newer versions."""
+    """Resolve the dependencies again from the minimum versions in pyproject.toml, to get newer versions."""
     write_lock(VENV)
     return 0
 

@@ -1,4 +1,4 @@
-"""A function that is called after a time, in the middle of whatever the main thread does. Not on Windows."""
+"""Calls a function after a given time, in the middle of whatever the main thread does. Not on Windows."""
 
 from __future__ import annotations
 
@@ -7,13 +7,13 @@ import signal
 from collections.abc import Callable, Iterator
 from typing import Any
 
-AGAIN = 1.0  # seconds after which it is called again, should a bare `except` have swallowed what it raised
+AGAIN = 1.0  # seconds after which it is called again, in case a bare `except` swallowed what it raised
 
 
 @contextlib.contextmanager
 def alarm(seconds: float, ring: Callable[[], float]) -> Iterator[None]:
-    """While inside, call `ring` after so many seconds by the clock, and again after as many as it returns. What it
-    raises is raised where the main thread is. One alarm may go off inside another. In the main thread only.
+    """While inside, call `ring` after `seconds` of wall-clock time, and again after as many seconds as it returns. Its
+    exceptions are raised wherever the main thread is. Alarms can be nested. Main thread only.
     """
     inside = True
 
@@ -26,7 +26,7 @@ def alarm(seconds: float, ring: Callable[[], float]) -> Iterator[None]:
     try:
         yield
     finally:
-        # Before all else: a signal on its way would set the timer again, and what was there before may end the process.
+        # First of all: a pending signal would set the timer again, and the previous handler may end the process.
         inside = False
         signal.setitimer(signal.ITIMER_REAL, 0)
         signal.signal(signal.SIGALRM, before)

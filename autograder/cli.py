@@ -29,7 +29,7 @@ class Command:
 
 COMMANDS = (
     Command("course", "autograder.lessons.commands.course", "copy the course to a folder of your own, for a class"),
-    Command("new", "autograder.lessons.commands.new", "write a small lesson to start one of your own from"),
+    Command("new", "autograder.lessons.commands.new", "write a small lesson as a starting point for your own"),
     Command("build", "autograder.lessons.commands.build", "make the instructor's notebooks from the lesson texts"),
     Command("lab", "autograder.lessons.commands.lab", "open JupyterLab on the lessons as a student sees them"),
     Command("demos", "autograder.lessons.commands.demos", "open all demos on one full page, for an audience"),
@@ -39,9 +39,7 @@ COMMANDS = (
         "reference", "autograder.lessons.commands.reference", "give a class the reference engine that was held back"
     ),
     Command("grade", "autograder.grading.commands.grade", "grade the submissions of a class"),
-    Command(
-        "import", "autograder.grading.commands.import_lms", "take over submissions downloaded from Canvas or Moodle"
-    ),
+    Command("import", "autograder.grading.commands.import_lms", "import submissions downloaded from Canvas or Moodle"),
     Command("watch", "autograder.grading.commands.watch", "grade what arrives and release its feedback at once"),
     Command(
         "doctor", "autograder.grading.commands.doctor", "say which tests of an assignment can be trusted, and how far"

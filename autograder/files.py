@@ -1,7 +1,6 @@
-"""Where the course lies, and files that are there as a whole or not at all: half a table of marks would be imported
-like a whole one.
+"""Where the course is, and how to write files atomically: half a table of marks would be imported like a whole one.
 
-Standard library only, so that `autograder lab` need not wait for Jupyter's libraries when nothing has changed.
+Standard library only, so that `autograder lab` does not wait for Jupyter's libraries when nothing has changed.
 """
 
 from __future__ import annotations
@@ -17,7 +16,7 @@ DISTRIBUTION = "mini-autograd-course"
 
 
 def _installed_course() -> Path:
-    """Where a wheel has put the course: pip knows, and each way of installing has a place of its own."""
+    """The folder into which a wheel installed the course, as pip recorded it: each way of installing uses another."""
     from importlib.metadata import PackageNotFoundError, files
 
     with contextlib.suppress(PackageNotFoundError):
@@ -32,8 +31,8 @@ BUILT_IN = PROJECT / "course" if IS_CHECKOUT else _installed_course()
 
 
 def course_around(folder: Path) -> Path:
-    """The course that a folder is in: the folder itself or the nearest one above it that holds `nbgrader_config.py`.
-    The built-in course where there is none, and in a checkout outside of its courses.
+    """The course that a folder is in: the folder itself or its nearest parent that holds `nbgrader_config.py`. If there
+    is none, the built-in course; the search does not leave a checkout.
     """
     for place in (folder, *folder.parents):
         if (place / "nbgrader_config.py").is_file():
@@ -44,15 +43,15 @@ def course_around(folder: Path) -> Path:
 
 
 COURSE = course_around(Path.cwd())
-"""The course that commands are about, unless told otherwise: the one in which they are given, or the built-in one."""
+"""The course that commands use by default: the one around the working directory, or the built-in one."""
 HOME = PROJECT if IS_CHECKOUT else Path.cwd()
-"""Below it go the folders that commands make, unless told otherwise."""
+"""By default, commands make their folders below this one."""
 
 
 @contextlib.contextmanager
 def atomic_write(target: Path) -> Iterator[Path]:
-    """Where to write what is to be `target`: it takes that name when all is written. Raises OSError."""
-    draft = target.with_name(f".{os.getpid()}.{threading.get_ident()}.part")  # short, however long the other is
+    """Yield the path of a draft, which is renamed to `target` once it is complete. Raises OSError."""
+    draft = target.with_name(f".{os.getpid()}.{threading.get_ident()}.part")  # short, however long target's name is
     try:
         yield draft
         os.replace(draft, target)
@@ -66,14 +65,14 @@ def atomic_write(target: Path) -> Iterator[Path]:
 
 
 def write_file(target: Path, content: bytes) -> None:
-    """Write a file in one step, in a folder that is made where it is missing."""
+    """Write a file in one step, and make its folder if it is missing."""
     target.parent.mkdir(parents=True, exist_ok=True)
     with atomic_write(target) as draft:
         draft.write_bytes(content)
 
 
 def write_if_changed(target: Path, text: str) -> bool:
-    """Write a file in one step, unless it has this text already. Returns whether it was written."""
+    """Write a file in one step, unless it already has this text. Returns whether it was written."""
     content = text.encode()
     if target.is_file() and target.read_bytes() == content:
         return False
@@ -82,7 +81,7 @@ def write_if_changed(target: Path, text: str) -> bool:
 
 
 def swap_folders(new: Path, target: Path, old: Path) -> None:
-    """Put `new` in place of `target`, which becomes `old`; where that fails, `target` is as before."""
+    """Put `new` in place of `target`, which becomes `old`. If that fails, `target` stays as it was."""
     if not os.path.lexists(target):
         os.rename(new, target)
         return

@@ -1,5 +1,5 @@
-"""When Python looks for cycles: objects that hold each other and that nothing else holds. By default it looks so often
-that a process which imports PyTorch or nbgrader, or compares thousands of gradients, spends much of its time on it.
+"""How often Python looks for garbage cycles: objects that are held only by each other. By default it looks so often
+that a process that imports PyTorch or nbgrader, or compares thousands of gradients, spends much of its time on it.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ import gc
 import sys
 from collections.abc import Iterator
 
-SELDOM = 10_000, 20, 20  # new objects; then how many looks at the young ones before one at the older
+SELDOM = 10_000, 20, 20  # new objects; then how many looks at younger objects before one at the older
 
 
 def collect_seldom() -> None:
@@ -21,8 +21,8 @@ def collect_seldom() -> None:
 
 @contextlib.contextmanager
 def quick_imports() -> Iterator[None]:
-    """Do not look for cycles during the imports inside, nor later among what they brought: hundreds of thousands of
-    objects that stay. It halves the processor time of importing nbgrader. Does nothing where nbgrader is loaded.
+    """Do not look for cycles during the imports inside, or later among the hundreds of thousands of objects that they
+    leave behind. This halves the processor time of importing nbgrader. Does nothing if nbgrader is already loaded.
     """
     if "nbgrader" in sys.modules:
         yield

@@ -4,8 +4,8 @@
 
     check_gradients(lambda a, b: (a * b).tanh(), [(), ()])
 
-The same calls run while grading; only who holds the student's objects differs. A check without points raises when
-something is wrong; a check with points returns the points earned.
+The same calls run during grading; the only difference is which process holds the student's objects. A check without
+points raises when something is wrong; a check with points returns the points earned.
 """
 
 from __future__ import annotations
@@ -54,7 +54,7 @@ __all__ = [
 ]
 
 ENGINE = "MiniTensor"
-NOT_YOURS = "{!r} has handed this in, and it is written for {!r}: variants go by the name under which it was handed in."
+NOT_YOURS = "{!r} handed this in, but it uses the variant of {!r}: use the name under which you hand in."
 AGAIN = "The engine is again as at the start of this lesson. Now run every cell below the first start_lesson(...)."
 
 
@@ -71,16 +71,16 @@ def check_gradients(
 ) -> Credit | None:
     """Check values and gradients of an expression of tensors, on random inputs.
 
-    `expression`: a function of tensors, or several in a dict by the name to be shown; each is right or wrong as a
-    whole.
-    `inputs`: per argument a shape, fixed numbers, `between(low, high, shape)` or `positive(shape)`; or a list of such
-    lists. `engine`: what makes a tensor of a number or array; `MiniTensor` of the notebook if not given.
+    `expression`: a function of tensors, or a dict of several by the names to show; each is right or wrong as a whole.
+    `inputs`: for each argument a shape, fixed numbers, `between(low, high, shape)` or `positive(shape)`; or a list of
+    such lists. `engine`: makes a tensor from a number or array; by default the notebook's `MiniTensor`.
     `accumulates`: also require that a second `backward` adds to `.grad`.
-    `at_kinks`: "any" gradient between the one-sided derivatives is right, or only "PyTorch"'s, where the exercise
-    states that convention. `dtype`: "float64", or "float32" to hand the engine such arrays and allow for such rounding.
+    `at_kinks`: "any" accepts every gradient between the one-sided derivatives; "PyTorch" accepts only PyTorch's, for
+    exercises that state that convention. `dtype`: "float64", or "float32" to give the engine float32 arrays and allow
+    for their rounding.
 
-    With `points` returns the points earned (each expression is worth the same). Without, returns nothing, shows the
-    card and raises CheckFailed when something is wrong.
+    With `points`, returns the points earned (each expression is worth the same). Without, shows the card, returns
+    nothing, and raises CheckFailed if something is wrong.
     """
     try:
         found = _in_caller(sys._getframe(1), ENGINE) if engine is None else engine
@@ -129,7 +129,7 @@ def check_function(
 ) -> Credit | None:
     """Check that a function returns what a reference function returns, on random inputs; inputs may be functions.
 
-    `tolerance` is relative to max(1, |right|); without it, it follows from the conditioning of the reference.
+    `tolerance` is relative to max(1, |right|). By default it follows from the conditioning of the reference.
     """
     from autograder.checks.functions import function_report
 
@@ -145,8 +145,8 @@ def check_tangents(
     points: float | None = None,
     name: str | None = None,
 ) -> Credit | None:
-    """Check a forward mode, a function `jvp(function, inputs, tangents)` that returns the value and its tangent, on
-    random inputs and directions. `expression` and `inputs` are those of `check_gradients`, and so are the points.
+    """Check a forward-mode engine: a function `jvp(function, inputs, tangents)` that returns the value and its tangent,
+    on random inputs and directions. `expression`, `inputs` and `points` are as in `check_gradients`.
     """
     from autograder.checks.tangents import tangents_report
 
@@ -156,11 +156,11 @@ def check_tangents(
 def check_engine(
     *behaviors: str, points: float | None = None, engine: Any = None, no_grad: Any = None, name: str | None = None
 ) -> Credit | None:
-    """Check what gradients do not show, against PyTorch.
+    """Check engine behavior that gradients do not show, against PyTorch.
 
     `behaviors`: "gradients of leaves only", "None and zero", "freed after backward", "retained graph", "no_grad".
-    `engine` and `no_grad`: `MiniTensor` and `no_grad` of the notebook if not given; only the last behavior needs the
-    latter.
+    `engine` and `no_grad`: by default the notebook's `MiniTensor` and `no_grad`; only the behavior "no_grad" needs the
+    second.
     """
     frame = sys._getframe(1)
     try:
@@ -176,9 +176,9 @@ def check_engine(
 
 
 def broken_engine(name: str) -> BrokenEngine:
-    """The reference engine with that bug of the bank, for `expose` and for `check_gradients(engine=...)`.
+    """The reference engine with the named bug from the bank, for `expose` and for `check_gradients(engine=...)`.
 
-    Raises LessonError for a name that the bank does not have.
+    Raises LessonError for a name that is not in the bank.
     """
     from autograder.bugs.breaking import broken
 
@@ -195,15 +195,15 @@ def expose(
 ) -> Credit | None:
     """Check that an example shows the bug of `broken_engine(name)`: a gradient differs from the right one.
 
-    `expression`: a function of tensors, or a text such as "a * b + a" (in graded cells, where functions of the student
-    cannot run on this side). `inputs`: numbers or arrays. `most`: how many operations the example may have.
+    `expression`: a function of tensors, or a text such as "a * b + a" (in graded cells, because the student's functions
+    cannot run on this side). `inputs`: numbers or arrays. `most`: the most operations that the example may have.
     """
     from autograder.bugs.breaking import exposure
 
     try:
         found = exposure(engine, expression, inputs)
         small = most is None or len(found.operations) <= most
-        text = found.sentence() if small else f"{found.sentence()} At most {most} operations are asked for."
+        text = found.sentence() if small else f"{found.sentence()} The exercise allows at most {most} operations."
         line = Line(f"an example for {engine.bug.name}", "right" if found.exposed and small else "wrong", text)
     except LessonError as error:
         line = Line(f"an example for {engine.bug.name}", "wrong", str(error))
@@ -213,12 +213,12 @@ def expose(
 def quiz(answers: Any, sealed: str, *, points: float | None = None) -> Credit | None:
     """Score a quiz, question by question, and explain every chosen option. Never raises for a wrong answer.
 
-    In a notebook it can also be answered with clicks; the letters are then written into the cell of the answers. Where
-    the class holds the answers back, the letters are recorded, and explained when they are graded.
+    In a notebook it can also be answered with clicks, which write the letters into the cell with the answers. If the
+    class holds the answers back, the letters are only recorded, and explained when they are graded.
     """
     if is_held_back(sealed):
         if current().graded:
-            raise LessonError("the answers of this quiz are held back, and the gradebook does not have them either")
+            raise LessonError("the answers to this quiz are held back, and the gradebook does not contain them")
         points = None
     report = quiz_report(answers, sealed, points)
     current().reports.append(report)
@@ -235,12 +235,12 @@ def hints(sealed: str) -> None:
 
 
 def start_lesson(sealed: str | None = None, *, own: bool | None = None) -> None:
-    """Put the engine of the lessons before into this notebook: its classes and functions, by their names.
+    """Put the engine of the previous lessons into this notebook: its classes and functions, by their names.
 
-    Yours is used if the notebook of the lesson before lies beside this one and passes its visible checks, otherwise the
-    reference engine; one line says which, and why. Another says what comes next, once you have begun the lesson.
-    `own=True` insists on yours, `own=False` on the reference. The course has put the reference engine into the call
-    (`sealed`); later calls in the same notebook need not repeat it.
+    Your own engine is used if the notebook of the previous lesson is in the same folder and passes its visible checks,
+    otherwise the reference engine; one line says which, and why. Once you have begun the lesson, another line says what
+    comes next. `own=True` insists on yours, `own=False` on the reference. The course has put the reference engine into
+    the call (`sealed`); later calls in the same notebook can leave it out.
     """
     from autograder.lessons.student.starting import choose
     from autograder.sandbox.inside import engine_file
@@ -260,10 +260,11 @@ def start_lesson(sealed: str | None = None, *, own: bool | None = None) -> None:
 
 
 def variant(question: str, choices: Sequence[Choice], student: str) -> Choice:
-    """The student's own one of several numbers, texts or other values: always the same for a question and a student.
+    """One of several numbers, texts or other values, always the same one for a question and a student.
 
-    `student`: the name under which the student hands in. When a notebook is graded, it has to be that of who has handed
-    it in, or the test fails and says so: nobody can take another's variant. Raises CheckFailed.
+    `student`: the name under which the student hands in. During grading it must be the name of the student who handed
+    the notebook in. Otherwise the test fails and says so, so that students cannot use each other's variants. Raises
+    CheckFailed.
     """
     owner = current().student
     if owner is not None and plain_name(owner) != plain_name(student):
@@ -272,10 +273,10 @@ def variant(question: str, choices: Sequence[Choice], student: str) -> Choice:
 
 
 def predict(question: str, *options: str) -> None:
-    """Ask for a prediction of what this cell shows, and cover that until there is one. Nothing of it is graded.
+    """Ask for a prediction of what this cell shows, and cover the output until there is one. It is not graded.
 
-    With `options` you choose, without you type: a number, a shape, a word. The prediction stays in the notebook.
-    Outside notebooks nothing happens.
+    With `options` you choose one of them; without, you type a number, a shape or a word. The prediction stays in the
+    notebook. Does nothing outside notebooks.
     """
     if current().graded or not _in_notebook():
         return
@@ -289,7 +290,7 @@ def predict(question: str, *options: str) -> None:
 def progress(*, short: bool = False) -> None:
     """Show how far you have come in all lessons, as the saved notebooks say. Runs nothing.
 
-    `short`: a line on this lesson alone, and none where it has not been begun.
+    `short`: one line about this lesson only, or none if you have not begun it.
     """
     from autograder.lessons.student.progress import progress_of
 
@@ -311,7 +312,7 @@ def _missing(name: str, points: float | None) -> Report:
 
 
 def _finish(report: Report, points: float | None) -> Credit | None:
-    """Hand the report on: as credit where there are points, else on the screen, and as an error when it failed."""
+    """Return the report as credit if there are points; otherwise show it, and raise CheckFailed if it failed."""
     if not report.passed and _is_first_try(report.title):
         report = replace(report, asks_first=True)
     current().reports.append(report)
@@ -326,7 +327,7 @@ def _finish(report: Report, points: float | None) -> Credit | None:
 
 
 def _show_after_the_cell(make: Callable[[], Any]) -> None:
-    """Show what `make` gives below everything else that this cell shows."""
+    """Show what `make` returns, below everything else that this cell shows."""
     shell = sys.modules["IPython"].get_ipython()
 
     def show(*_: Any) -> None:
@@ -340,7 +341,7 @@ def _show_after_the_cell(make: Callable[[], Any]) -> None:
 
 
 def _is_first_try(title: str) -> bool:
-    """Whether this cell of a student's notebook shows such a card for the first time since its kernel started."""
+    """Whether this cell of a student's notebook shows a card with this title for the first time in its kernel."""
     if current().graded or not _in_notebook():
         return False
     check = sys.modules["IPython"].get_ipython().user_ns["In"][-1], title
@@ -354,7 +355,7 @@ _TRIED: set[tuple[str, str]] = set()
 
 
 def _clickable(answers: Any, sealed: str, points: float | None) -> dict[str, Any]:
-    """The mime types of a quiz to click on; none while grading, outside notebooks, and without the widget library."""
+    """The MIME bundle of a clickable quiz; empty during grading, outside notebooks, and without the widget library."""
     if current().graded or not _in_notebook() or type(answers) is not dict:
         return {}
     try:
@@ -373,7 +374,7 @@ def _clickable(answers: Any, sealed: str, points: float | None) -> dict[str, Any
 
 
 def _show(shown: Any, live: Mapping[str, Any] = MappingProxyType({})) -> None:
-    """As HTML in a notebook (or live there), as text elsewhere."""
+    """Show something as HTML in a notebook (or live there), and as text elsewhere."""
     if _in_notebook():
         from IPython.display import display
 
@@ -385,7 +386,7 @@ def _show(shown: Any, live: Mapping[str, Any] = MappingProxyType({})) -> None:
 
 
 def _in_notebook() -> bool:
-    """Whether this runs in a Jupyter kernel, without importing IPython where nobody has."""
+    """Whether this runs in a Jupyter kernel, without importing IPython if it is not loaded."""
     ipython = sys.modules.get("IPython")
     shell = ipython.get_ipython() if ipython is not None else None
     return shell is not None and hasattr(shell, "kernel")
@@ -396,7 +397,7 @@ if _in_notebook():
 
 
 def _prepare_notebook() -> None:
-    """In a notebook, and there alone: what its shell says of assertions and of two kinds of errors."""
+    """In a notebook only: have its shell confirm assertions that hold, and show some kinds of errors in few lines."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     if hasattr(shell, "kernel"):
         from autograder.lessons.student.shell import prepare

@@ -23,7 +23,7 @@ PROJECT = Path(__file__).resolve().parents[1]
 SIZES = ((1000, 700), (1400, 1000), (1920, 1080))
 THEMES = ("JupyterLab Light", "JupyterLab Dark")
 COLUMNS, THUMBNAIL = 4, 480
-SETTLED = 700  # milliseconds in which a picture takes its new size
+SETTLED = 700  # milliseconds until a picture has its new size
 
 
 def screens(lab: Any, folder: Path) -> Iterator[tuple[str, Path]]:
@@ -36,7 +36,7 @@ def screens(lab: Any, folder: Path) -> Iterator[tuple[str, Path]]:
             lab.cell(0)
             page.get_by_role("button", name="One demonstration per screen").click()
             bar.wait_for()
-            page.mouse.move(0, 0)  # what it stands on would look chosen
+            page.mouse.move(0, 0)  # an element under the pointer would look selected
             name = f"{width}x{height}-{theme.split()[-1].lower()}"
             count = int(re.findall(r"of (\d+)", bar.inner_text())[0])
             for number in range(1, count + 1):
@@ -50,7 +50,7 @@ def screens(lab: Any, folder: Path) -> Iterator[tuple[str, Path]]:
 
 
 def sheet(files: list[Path], path: Path) -> None:
-    """All pictures side by side, made smaller."""
+    """Write one picture that shows all pictures side by side, made smaller."""
     pictures = [Image.open(file).convert("RGB") for file in files]
     height = round(THUMBNAIL * pictures[0].height / pictures[0].width)
     rows = -(-len(pictures) // COLUMNS)

@@ -93,7 +93,7 @@ def timed(call: Callable[[], Any]) -> tuple[Any, float]:
 
 @contextmanager
 def timed_diagnosis(times: list[float]) -> Iterator[None]:
-    """Note how long the first diagnosis inside takes: that of the whole check, not those of its parts."""
+    """Record how long the first diagnosis in the block takes: the one of the whole check, not of its parts."""
     search = diagnosis.diagnose_all
 
     def diagnose(evidence: Any) -> Any:
@@ -157,7 +157,7 @@ def markdown(rows: Sequence[Row]) -> str:
 
 
 def unseen_text() -> str:
-    """How mistakes that the bank does not hold are explained."""
+    """A line on how well mistakes that the bank does not hold are explained."""
     reports = [(mistake, report) for mistake in UNSEEN if not (report := _unseen_report(mistake)).passed]
     told = sum(any(words in report.text() for words in mistake.told) for mistake, report in reports)
     wrong = sum(len(report.bugs) == 1 and report.bugs[0] not in mistake.bugs for mistake, report in reports)

@@ -62,7 +62,7 @@ STYLES: dict[str, Callable[[Any, Expression, Sequence[Array]], bool]] = {
 
 
 def notices(style: str, engine: Any, expressions: Sequence[Expression], inputs: Sequence[Any]) -> bool:
-    """Whether that way of checking fails an engine on one of the expressions; an exception is a failure, too."""
+    """Whether that way of checking fails an engine on one of the expressions; an exception is also a failure."""
     for case in cases_of(inputs):
         generator = np.random.default_rng(1)
         arrays = [spec.draw(generator) for spec in case]
@@ -88,7 +88,7 @@ def differentiated(engine: Any, expression: Expression, inputs: Sequence[Array],
 
 
 def leaf(engine: Any, array: Array) -> Any:
-    """A leaf that requires a gradient, on engines that ask for it."""
+    """A leaf that requires a gradient, also in engines that have no `requires_grad`."""
     try:
         return engine(array, requires_grad=True)
     except TypeError:

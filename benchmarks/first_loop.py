@@ -86,7 +86,7 @@ def sandbox_times() -> tuple[float, float]:
 
 
 def make_course(root: Path, submissions: int) -> None:
-    """Lesson 02 with honest submissions of the pretend class, as often as needed."""
+    """Make a course of lesson 02 with honest submissions of the pretend class, repeated as often as needed."""
     from autograder.grading.commands.class_run import loaded
     from autograder.grading.pretend_class import pretend_course
     from autograder.grading.pretend_class.students import notebook_of

@@ -61,7 +61,7 @@ class Walk:
                 self.hand_overs[caller[1], callee[1]] += 1
 
     def _place(self, frame: FrameType) -> Place | None:
-        """Project package and room of the code that runs in a frame; None for others' code."""
+        """Project package and room of the code that runs in a frame; None for code that is not ours."""
         code = frame.f_code
         if code not in self.places:
             package, _, rest = frame.f_globals.get("__name__", "").partition(".")
@@ -69,7 +69,7 @@ class Walk:
         return self.places[code]
 
     def _caller(self, frame: FrameType) -> Place | None:
-        """The nearest frame of ours below one, or None."""
+        """The place of the nearest caller of a frame that is our code, or None."""
         below = frame.f_back
         while below is not None:
             if (place := self._place(below)) is not None:
@@ -85,7 +85,7 @@ class Walk:
 
 @contextmanager
 def walking(walk: Walk) -> Iterator[None]:
-    """Count everything that is called inside, in this thread and in those that are started meanwhile."""
+    """Count everything that is called inside, in this thread and in threads that are started meanwhile."""
 
     def profile(frame: FrameType, event: str, argument: Any) -> None:
         if event == "call":
@@ -101,7 +101,7 @@ def walking(walk: Walk) -> Iterator[None]:
 
 
 class MiniTensor:
-    """A student's engine with one classic mistake: the operands of a product have changed places."""
+    """A student's engine with one classic mistake: the operands of a product are swapped."""
 
     def __init__(self, data: float, inputs: tuple[MiniTensor, ...] = (), slopes: tuple[float, ...] = ()):
         self.data, self.grad, self.inputs, self.slopes = data, 0.0, inputs, slopes
@@ -147,7 +147,7 @@ def lesson(walk: Walk) -> None:
 
 
 def grade(walk: Walk) -> None:
-    """`autograder grade`, with the worker and the judge in this process, of an assignment whose solution was tried."""
+    """`autograder grade` with the worker and the judge in this process, on an assignment whose solution was tried."""
     from autograder.grading import run
     from autograder.grading.workers import local
     from autograder.judge import judge_notebook
@@ -174,7 +174,7 @@ class InProcess:
         self.work = work
 
     def run(self, tasks: Iterable[Any]) -> Iterator[tuple[Any, Any]]:
-        """Each task with what came of it."""
+        """Each task with its result."""
         for task in tasks:
             yield task, self.work(task)
 
@@ -205,7 +205,7 @@ def take(name: str) -> dict[str, Any]:
 
 
 def lines_per_room() -> dict[str, tuple[int, int]]:
-    """Room -> files and lines of code that git knows; tests and lessons have rooms too."""
+    """Room -> files and lines of code that git tracks; tests and lessons have rooms too."""
     listed = subprocess.run(["git", "ls-files"], cwd=ROOT, check=True, capture_output=True, text=True).stdout
     found: dict[str, tuple[int, int]] = {}
     for name in listed.splitlines():
@@ -257,7 +257,7 @@ def _imports(graph: grimp.ImportGraph, room: str, other: str) -> bool:
 
 
 def _nearest(arrows: dict[str, set[str]], room: str) -> set[str]:
-    """The rooms that a room imports and cannot reach by way of another one."""
+    """The rooms that a room imports and cannot reach through another one."""
     return {other for other in arrows[room] if not any(other in _reached(arrows, by) for by in arrows[room] - {other})}
 
 

@@ -1,9 +1,9 @@
 """What the lessons hold and how they run: one line per lesson, counted from the texts and measured now.
 
 `python -m benchmarks.lessons` counts exercises, points, quiz questions, lines and minutes (by the formula of
-benchmarks/reading_time.py), runs each solved notebook in a real kernel, and gives every mistake that the tests in
-tests/course plant in the solutions to the lesson's own test cells. `--quick` only counts. `--mutants` also tries the
-mutants that `autograder audit --mutants` makes of the solutions, which takes five minutes more.
+benchmarks/reading_time.py), runs each solved notebook in a real kernel, and runs the lesson's own test cells on every
+mistake that tests/course plants in the solutions. `--quick` only counts. `--mutants` also tries the mutants that
+`autograder audit --mutants` makes of the solutions, which takes five minutes more.
 """
 
 from __future__ import annotations
@@ -41,11 +41,12 @@ MUTANTS = 60  # of a lesson
 
 @dataclass(frozen=True)
 class Figures:
-    """One line. `given` and `written` are lines of code of the core, and `core`, `further`, `first` (before the first
-    exercise) and `stretch` (the longest between two) minutes. `ease` is Flesch's figure. `statements` on PyTorch and
-    NumPy are run by tests/course. `styles` are other right solutions of an exercise, the fewest that one has. `bugs`
-    are the planted mistakes, `caught` those that cost points on every test cell that they should. Of the `mutants`,
-    `listed` keep full marks for a reason that is listed, `survivors` without one. None: not run.
+    """One line of the tables. `given` and `written` count lines of code in the core. `core`, `further`, `first` (before
+    the first exercise) and `stretch` (the longest between two exercises) are minutes. `ease` is Flesch's reading ease.
+    `statements` about PyTorch and NumPy are run by tests/course. `styles` counts the other right solutions of the
+    exercise that has the fewest. `bugs` counts the planted mistakes, and `caught` those that cost points on every test
+    cell where they should. Of the `mutants`, `listed` keep full marks for a listed reason, `survivors` without one.
+    None: not run.
     """
 
     lesson: str
@@ -116,7 +117,7 @@ def mutants_of(text: Path) -> dict[str, Any]:
 
 
 def fewest_styles(text: Path) -> int:
-    """In how many other ways the exercises of a lesson are solved: of the one with the fewest."""
+    """The number of other solutions of the exercise that has the fewest."""
     from autograder.lessons.build.notebook import assemble, styles
     from autograder.notebooks.cells import grade_id, is_code_solution
 
@@ -126,7 +127,7 @@ def fewest_styles(text: Path) -> int:
 
 
 def statements(lesson: str) -> int:
-    """The statements of a lesson that tests/course runs."""
+    """The number of a lesson's statements that tests/course runs."""
     listed = TESTS / "statements" / f"{lesson[:2]}.txt"
     lines = listed.read_text(encoding="utf-8").splitlines() if listed.exists() else []
     return sum(line.startswith("# %% ") for line in lines)
@@ -202,7 +203,7 @@ def length_table(lines: list[Figures]) -> Table:
 
 
 def marked(count: float, limit: float) -> str:
-    """Minutes or lines, with a mark where they are over the limit."""
+    """Minutes or lines, with a mark if they are over the limit."""
     return f"{count:.0f}{'!' if round(count) > limit else ' '}"
 
 

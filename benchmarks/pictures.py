@@ -13,7 +13,7 @@ from typing import Any
 from tests.browser import conftest
 
 PROJECT = Path(__file__).resolve().parents[1]
-WIDTH, SETTLED = 1230, 700  # CSS pixels of the window; milliseconds in which a picture takes its size
+WIDTH, SETTLED = 1230, 700  # CSS pixels of the window; milliseconds until a picture has its size
 GRAPH = """import mini_autograd as ma
 from mini_autograd.widgets import explore, lifetime, optimizer_paths
 a, b, c = (ma.tensor(value, requires_grad=True) for value in (2.0, -3.0, 0.5))
@@ -27,7 +27,7 @@ DEMOS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "lifetime": (LEAK, ".ma-demo", ("End",)),
     "optimizer_paths": (VALLEY, ".ma-demo", ("End",)),
 }
-"""By the name of the file: the cell, what is taken of it, and the buttons that are pressed first."""
+"""Name of the file -> the cell, the part of it in the picture, and the buttons that are pressed first."""
 
 
 def take(lab: Any, folder: Path) -> None:

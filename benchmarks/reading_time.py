@@ -1,7 +1,7 @@
 """How long a lesson takes, by counting: words at 180 a minute, given lines of code at 12 a minute, and a minute and a
 half for each line of the reference solution.
 
-What is optional (see autograder/lessons/build/further.py) is not part of the core.
+Optional parts (see autograder/lessons/build/further.py) do not count as core.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Amount:
 
     @property
     def read(self) -> float:
-        """Minutes for what is there to be read."""
+        """Minutes for reading the prose and the given code."""
         return self.words / WORDS_A_MINUTE + self.given / GIVEN_LINES_A_MINUTE
 
     @property
@@ -60,7 +60,7 @@ class Reading:
 
     @property
     def longest_stretch(self) -> float:
-        """Minutes between two exercises, where it is longest."""
+        """The longest time between two exercises, in minutes."""
         return max(self.stretches[1:], default=0.0)
 
 
@@ -99,7 +99,7 @@ def amount_of(cell: TextCell) -> Amount:
 
 
 def predictions(source: str) -> list[ast.Call]:
-    """The calls that ask for a prediction. What they ask is read as a question, and is no code to be understood."""
+    """The calls that ask for a prediction. Their text is read as a question, not understood as code."""
     try:
         statements = ast.parse(source).body
     except SyntaxError:
@@ -121,14 +121,14 @@ def solution_lines(source: str) -> int:
 
 
 def code_lines(source: str) -> list[str]:
-    """The lines of a source that are neither blank nor comments alone."""
+    """The lines of a source that are neither blank nor only a comment."""
     return [line for line in source.splitlines() if line.strip() and not line.strip().startswith("#")]
 
 
 def reading_ease(cells: list[TextCell]) -> float:
     """Flesch's reading ease of the prose: 206.835 - 1.015 words per sentence - 84.6 syllables per word. 60 to 70 is
     plain English. Code, formulas and addresses in the prose are one word each, of one syllable. Hyphenation misses some
-    syllables, so the figure is a few points too high, and good for comparing lessons.
+    syllables, so the figure is a few points too high, but good for comparing lessons.
     """
     text = "\n\n".join(CODE.sub(" x ", cell.source) for cell in cells if cell.kind == "markdown" and is_read(cell))
     words = WORD.findall(text)
@@ -139,7 +139,7 @@ def reading_ease(cells: list[TextCell]) -> float:
 
 
 def syllables(word: str) -> int:
-    """The places where a word can be hyphenated, and one."""
+    """The number of places where a word can be hyphenated, plus one."""
     return len(_dictionary().positions(word.lower())) + 1
 
 

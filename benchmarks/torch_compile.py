@@ -1,8 +1,8 @@
 """`python -m benchmarks.torch_compile`: what `torch.compile` costs at the first call and gives at later ones.
 
 Two chains of 24 elementwise operations with their backward pass, on a tiny array and on a large one, with one thread:
-with `relu` memory takes the time, with `tanh` arithmetic does. Lesson 14 and `docs/from_minitensor_to_pytorch.md` speak
-of it. It needs a C++ compiler.
+with `relu` memory takes the time, with `tanh` arithmetic does. Lesson 14 and `docs/from_minitensor_to_pytorch.md` refer
+to it. It needs a C++ compiler.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from collections.abc import Callable
 import torch
 
 SIZES = {"tiny": 10, "large": 1_000_000}
-ROUNDS = 5  # by turns; the quickest counts
+ROUNDS = 5  # in alternation; the quickest counts
 
 
 Chain = Callable[[torch.Tensor], torch.Tensor]
@@ -37,7 +37,7 @@ CHAINS = {"relu": chain(torch.relu), "tanh": chain(torch.tanh)}
 
 
 def seconds(function: Chain, x: torch.Tensor, times: int = 1) -> float:
-    """Of a call and its backward pass, on average."""
+    """The seconds of a call and its backward pass, on average."""
     began = time.perf_counter()
     for _ in range(times):
         function(x).backward()

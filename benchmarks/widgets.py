@@ -91,9 +91,9 @@ def demos() -> dict[str, Any]:
 
 
 def measured(page: Any, root: Any, actions: list[Callable[[], None]], part: str = ".ma-canvas") -> list[float]:
-    """Take turns with the actions, and note how long each takes to show in a part of the widget ("": in any).
+    """Do the actions in turn, and measure how long each takes to show in a part of the widget ("": in any part).
 
-    The first round is not counted. The widget ends as it was: the number of turns is a multiple of that of the actions.
+    The first round is not counted. The widget ends as it was: every action is done the same number of times.
     """
     root.evaluate(WATCH, part)
     first = len(actions) + -TIMES % len(actions)
@@ -130,7 +130,7 @@ def in_browser() -> Iterator[Row]:
 
 
 def round_trips(page: Any) -> list[float]:
-    """What no widget that Python answers can be quicker than, on this machine and now."""
+    """Milliseconds of an empty message to Python and back. No widget that Python answers can be quicker right now."""
     return page.evaluate(
         """async (times) => {
             const { kernel } = window.jupyterapp.shell.currentWidget.sessionContext.session;
@@ -195,7 +195,7 @@ def quiz_rows(lab: Any, index: int) -> Iterator[Row]:
 
 
 def in_python() -> Iterator[Row]:
-    """What is drawn and not clicked: the training monitor, and the progress of a student."""
+    """The pictures that are not clicked: the training monitor, and the progress of a student."""
     watched = Monitor(range(2000), {f"layer {n}.weight": ma.ones(3, requires_grad=True) for n in range(6)}, Silent())
     for step in watched:
         for weight in watched.model.values():
@@ -236,7 +236,7 @@ def pressing(root: Any, *names: str) -> list[Callable[[], None]]:
 
 
 def network(nodes: int, shared: bool) -> Any:
-    """The graph of a residual network of about so many nodes, whose layers have weights of their own or share three."""
+    """The graph of a residual network of about `nodes` nodes, whose layers have weights of their own or share three."""
     generator = np.random.default_rng(0)
 
     def weight(*shape: int) -> Any:

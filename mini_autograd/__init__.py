@@ -1,7 +1,7 @@
 """A small automatic-differentiation engine on NumPy, with PyTorch's names, semantics and error texts.
 
-It is what a finished MiniTensor looks like: `import mini_autograd as ma` in place of `import torch`, within what is
-covered here.
+This is what a finished MiniTensor looks like. `import mini_autograd as ma` replaces `import torch`, for the parts of
+PyTorch that are covered here.
 """
 
 # ruff: noqa: F401  (everything imported here is meant for users)
@@ -76,7 +76,7 @@ arrays.keep_numpy_quiet()
 
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:
-    """The dtype that holds both."""
+    """The dtype that can hold the values of both."""
     return dtypes.of(arrays.promote_types(type1.dtype, type2.dtype))
 
 
@@ -85,7 +85,7 @@ globals().update(on_demand.by_name(on_demand.FUNCTIONS))
 ON_DEMAND = {"compile": "fusion", "vmap": "func", "autocast": "amp"}
 MODULES = "accelerator allocator amp backends cuda distributed func linalg nn optim utils"
 ON_DEMAND |= {name: name for name in MODULES.split()}
-"""name -> the module where it is: not every program uses these, and the engine alone starts as quickly as NumPy"""
+"""name -> the module that it is in, imported when it is first used, so that the engine starts as quickly as NumPy"""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""`torch.accelerator`: whether there is something faster than the CPU, which is a GPU with CuPy or nothing."""
+"""`torch.accelerator`: whether there is something faster than the CPU; here, only a GPU with CuPy."""
 
 from __future__ import annotations
 
@@ -19,5 +19,5 @@ def device_count() -> int:
 
 
 def current_accelerator(check_available: bool = False) -> Device | None:
-    """The device `cuda`, or None without a GPU. PyTorch built for CUDA names it without `check_available`, too."""
+    """The device `cuda`, or None without a GPU. PyTorch built for CUDA names it even then, unless `check_available`."""
     return Device("cuda") if cuda.is_available() else None

@@ -2,14 +2,15 @@
 
     mini_autograd.allocator.keep_freed_memory()
 
-The one idea to know: a graph keeps every intermediate array until the backward pass frees it. By default glibc returns
-such large blocks to the operating system at once, and the next step gets them anew, page by page, each first touch a
-fault: for arrays of a few megabytes that takes several times as long as the arithmetic. A chain of ten operations on a
-million numbers took 16 ms so, and 4.5 ms with the setting; beside PyTorch, 1.01 of its time, and 0.49 with it.
+The one idea to know: a graph keeps every intermediate array until the backward pass frees it. By default, glibc returns
+such large blocks to the operating system at once. The next step then gets them back page by page, with a page fault at
+each first touch: for arrays of a few megabytes, this takes several times as long as the arithmetic. A chain of ten
+operations on a million numbers took 16 ms without the setting and 4.5 ms with it: 1.01 and 0.49 times what PyTorch
+took.
 
-What it costs: memory that was freed stays with the process, up to the most that it ever used at once: other programs do
-not get it back before the process ends. And the setting holds for everything in the process, which is why importing the
-engine leaves it alone. There is no way back within the process.
+The cost: freed memory stays with the process, up to the most that it ever used at once, and other programs do not get
+it back before the process ends. The setting applies to everything in the process, so importing the engine does not
+change it. It cannot be undone within the process.
 """
 
 from __future__ import annotations
@@ -22,14 +23,14 @@ GLIBC_VARIABLES = ("MALLOC_TRIM_THRESHOLD_", "MALLOC_MMAP_THRESHOLD_", "MALLOC_T
 
 TRIM_THRESHOLD, MMAP_THRESHOLD = -1, -3  # numbers of mallopt's parameters, from malloc.h
 KEEP_UP_TO = 1 << 30
-LARGEST_ALLOWED = 32 << 20  # what some versions of glibc accept at most for the second of them
+LARGEST_ALLOWED = 32 << 20  # the largest MMAP_THRESHOLD that some versions of glibc accept
 
 
 def keep_freed_memory() -> bool:
-    """Let this process keep memory that is freed. Returns whether that is in force from now on; never raises.
+    """Let this process keep freed memory. Returns whether the setting is now in effect; never raises.
 
-    It is not, and nothing happens, elsewhere than on Linux with glibc, and where one of glibc's own variables, such as
-    `MALLOC_TRIM_THRESHOLD_`, is set already.
+    It has no effect on systems other than Linux with glibc, and if one of glibc's own environment variables, such as
+    `MALLOC_TRIM_THRESHOLD_`, is already set.
     """
     if sys.platform != "linux" or any(name in os.environ for name in GLIBC_VARIABLES):
         return False

@@ -1,6 +1,6 @@
 """`torch.amp`: the names for training in mixed precision. Here every operation keeps the dtype of its inputs.
 
-So a script runs, in float32 and more exactly than in mixed precision, and needs no scaling of the loss.
+So a script runs in float32, more precisely than in mixed precision, and needs no loss scaling.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ class autocast(ContextDecorator):  # noqa: N801  (PyTorch's name)
 
 
 class GradScaler:
-    """Scales nothing: gradients in float32 do not vanish, so `step` is that of the optimizer."""
+    """Scales nothing: gradients in float32 do not vanish, so `step` is just the optimizer's `step`."""
 
     def __init__(self, device: str = "cuda", enabled: bool = True, **options: Any) -> None:
         self.device = device
@@ -37,14 +37,14 @@ class GradScaler:
         return 1.0
 
     def scale(self, outputs: Any) -> Any:
-        """The loss as it is."""
+        """The loss, unchanged."""
         return outputs
 
     def unscale_(self, optimizer: Any) -> None:
         """Nothing was scaled."""
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """What `optimizer.step` gives."""
+        """What `optimizer.step` returns."""
         return optimizer.step(*args, **kwargs)
 
     def update(self, new_scale: Any = None) -> None:

@@ -1,6 +1,6 @@
-"""`torch.backends`: settings that scripts write for cuDNN, for matrix products on a GPU and for Apple's GPUs.
+"""`torch.backends`: settings that scripts make for cuDNN, for matrix products on a GPU and for Apple's GPUs.
 
-There is nothing here to be set, for NumPy and CuPy calculate: what is written is kept and changes nothing.
+They have no effect, because NumPy and CuPy do the computing: values that are set are only kept.
 """
 
 from __future__ import annotations

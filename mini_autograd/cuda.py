@@ -1,4 +1,4 @@
-"""`torch.cuda`: whether there is a GPU, which CuPy then works on, and how to wait for it."""
+"""`torch.cuda`: whether there is a GPU for CuPy to work on, and how to wait for it."""
 
 from __future__ import annotations
 
@@ -43,12 +43,12 @@ def memory_allocated() -> int:
 
 
 def max_memory_allocated() -> int:
-    """Bytes that CuPy holds for arrays, which is at least what they took at most: it gives nothing back by itself."""
+    """Bytes that CuPy holds for arrays: at least their peak use, because CuPy returns no memory by itself."""
     return importlib.import_module("cupy").get_default_memory_pool().total_bytes() if is_available() else 0
 
 
 def empty_cache() -> None:
-    """Give the memory that no array uses back to the GPU."""
+    """Return memory that no array uses to the GPU."""
     if is_available():
         importlib.import_module("cupy").get_default_memory_pool().free_all_blocks()
 
@@ -56,7 +56,7 @@ def empty_cache() -> None:
 def current_device() -> int:
     """The number of the GPU that new arrays go to. Raises RuntimeError without a GPU."""
     if not is_available():
-        raise RuntimeError("there is no GPU that CuPy finds")
+        raise RuntimeError("CuPy finds no GPU")
     return importlib.import_module("cupy").cuda.Device().id
 
 
@@ -66,11 +66,11 @@ def is_bf16_supported() -> bool:
 
 
 def manual_seed(seed: int) -> None:
-    """Nothing is to be done: random numbers are drawn on the CPU, with the seed of `mini_autograd.manual_seed`."""
+    """Does nothing: random numbers are drawn on the CPU, with the seed of `mini_autograd.manual_seed`."""
 
 
 def manual_seed_all(seed: int) -> None:
-    """As `manual_seed`."""
+    """Does nothing, like `manual_seed`."""
 
 
 def __getattr__(name: str) -> Any:

@@ -1,8 +1,8 @@
-"""Functions of functions: `torch.func` with `vmap`, `grad`, `vjp`, `jvp`, `jacrev`, `jacfwd` and `hessian`;
-and calls of modules with other parameters than their own.
+"""Functions of functions: `torch.func` with `vmap`, `grad`, `vjp`, `jvp`, `jacrev`, `jacfwd` and `hessian`; and calls
+of modules with parameters other than their own.
 
-The one idea to know: each of them returns a function, so they can be put around one another; `vmap(grad(f))` gives the
-gradient of every example by itself.
+The one idea to know: most of them return a function, so they can be nested: `vmap(grad(f))` gives the gradient of each
+example separately.
 """
 
 from __future__ import annotations
@@ -41,10 +41,10 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
     `in_dims`: the batch axis of every argument, or a tuple with one entry per argument (None: the same for every
     example); lists, tuples and dicts of tensors are searched. `out_dims`: where the batch axis of each result goes.
 
-    Different from PyTorch's, which rewrites every operation, this one calls `func` once per example: the results are
-    the same and can be differentiated, but nothing gets faster, and `func` may do anything, `.item()` included.
+    Unlike PyTorch's `vmap`, which rewrites every operation, this one calls `func` once per example: the results are the
+    same and can be differentiated, but nothing gets faster, and `func` may do anything, `.item()` included.
 
-    Raises ValueError if no input has a batch axis, if their lengths differ, or if `in_dims` does not fit to the inputs.
+    Raises ValueError if no input has a batch axis, if their lengths differ, or if `in_dims` does not fit the inputs.
     """
     name = getattr(func, "__name__", repr(func))
 
@@ -58,7 +58,7 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
                 "vmap: Expected all tensors to have the same size in the mapped dimension, got sizes "
                 f"{list(dict.fromkeys(found))} for the mapped dimension"
             )
-        if found[0] == 0:  # one example of zeros tells what the results look like
+        if found[0] == 0:  # one example of zeros shows what the results look like
             return _stacked([func(*_example(args, dims, None), **kwargs)], out_dims, name, empty=True)
         results = [func(*_example(args, dims, number), **kwargs) for number in range(found[0])]
         return _stacked(results, out_dims, name)
@@ -67,7 +67,7 @@ def vmap(func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0) -> Calla
 
 
 def _spread(in_dims: Any, args: tuple, name: str) -> tuple:
-    """One entry of `in_dims` per argument. Raises ValueError."""
+    """One entry of `in_dims` per argument. Raises ValueError if it does not fit."""
     where = f"vmap({name}, in_dims={in_dims}, ...)(<inputs>)"
     if isinstance(in_dims, int):
         return (in_dims,) * len(args)
@@ -89,7 +89,7 @@ def _parts(value: Any, dims: Any) -> Iterator[tuple[Any, Any, Any]]:
 
 
 def _sizes(value: Any, dims: Any, name: str) -> Iterator[int]:
-    """The length of the batch axis of every tensor. Raises ValueError where there is none."""
+    """The length of the batch axis of every tensor. Raises ValueError if an input does not have that axis."""
     if isinstance(value, tuple | list | dict):
         for _, part, dim in _parts(value, dims):
             yield from _sizes(part, dim, name)
@@ -109,7 +109,7 @@ def _sizes(value: Any, dims: Any, name: str) -> Iterator[int]:
 
 
 def _example(value: Any, dims: Any, number: int | None) -> Any:
-    """The arguments with one example in place of every batch: that of a number, or (None) one of zeros."""
+    """The arguments with one example in place of every batch: example `number`, or one of zeros if that is None."""
     if isinstance(value, dict):
         return {key: _example(part, dim, number) for key, part, dim in _parts(value, dims)}
     if isinstance(value, tuple | list):
@@ -120,7 +120,7 @@ def _example(value: Any, dims: Any, number: int | None) -> Any:
 
 
 def _stacked(results: Sequence[Any], out_dims: Any, name: str, empty: bool = False) -> Any:
-    """The results of all examples as one; `empty`: without any. Raises ValueError where a result is no tensor."""
+    """The results of all examples, stacked; if `empty`, with none of them. Raises ValueError for a non-tensor."""
     first = results[0]
     if isinstance(first, dict):
         return {key: _stacked([r[key] for r in results], dim, name, empty) for key, _, dim in _parts(first, out_dims)}
@@ -143,7 +143,7 @@ def _stacked(results: Sequence[Any], out_dims: Any, name: str, empty: bool = Fal
 
 
 def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False) -> Callable[..., Any]:
-    """A function that returns the gradient of `func`, whose value is one number, with respect to some arguments."""
+    """A function that returns the gradient of the scalar function `func` with respect to some arguments."""
     both = grad_and_value(func, argnums, has_aux)
 
     def gradient(*args: Any, **kwargs: Any) -> Any:
@@ -156,14 +156,14 @@ def grad(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: 
 def grad_and_value(
     func: Callable[..., Any], argnums: int | tuple[int, ...] = 0, has_aux: bool = False
 ) -> Callable[..., Any]:
-    """As `grad`, and the value beside it; with `has_aux`, `func` returns its value and something to be handed through.
+    """Like `grad`, but also return the value. With `has_aux`, `func` returns its value and extra data to pass through.
 
     An argument may be a tensor, or a list, tuple or dict of tensors, such as the parameters of a module; its gradient
-    is of the same form.
+    has the same form.
 
-    The gradient is itself recorded if an argument requires grad, so these can be nested for higher derivatives.
+    The gradient is itself recorded if an argument requires grad, so calls can be nested for higher derivatives.
 
-    What it returns raises RuntimeError if the value of `func` is not a tensor of 0 axes.
+    The returned function raises RuntimeError if the value of `func` is not a 0-d tensor.
     """
 
     def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
@@ -193,7 +193,7 @@ def grad_and_value(
 
 
 def _gradients(value: Tensor, xs: Sequence[Tensor], recorded: bool) -> Sequence[Tensor]:
-    """The gradients of a number; zeros where it depends on none of the inputs."""
+    """The gradients of a scalar; zeros for inputs that it does not depend on."""
     if not value.requires_grad:
         return [tensor_of(np.zeros_like(x.array)) for x in xs]
     return gradients_of(value, xs, create_graph=recorded, materialize_grads=True)
@@ -216,7 +216,7 @@ def _mapped(change: Callable[[Tensor], Any], value: Any) -> Any:
 
 
 def _fresh(x: Tensor) -> Tensor:
-    """The same values as a tensor of its own, so that only what `func` does with it counts."""
+    """A new tensor with the same values, so that only what `func` does with it counts."""
     return x.view_as_itself() if x.requires_grad else x.detach().requires_grad_()
 
 
@@ -247,15 +247,15 @@ def jvp(func: Callable[..., Any], primals: tuple, tangents: tuple) -> tuple[Any,
 def jacrev(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
     """A function that returns the Jacobian of `func`, row by row in reverse mode.
 
-    It is with respect to one argument, or a tuple with respect to several; so are those of `jacfwd` and `hessian`.
+    The result is a tuple if `argnums` is one; the same holds for `jacfwd` and `hessian`.
     """
     return _with_respect_to(functional.jacobian, func, argnums)
 
 
 def jacfwd(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
-    """As `jacrev`, but column by column in forward mode: better for few inputs and many outputs.
+    """Like `jacrev`, but column by column in forward mode: better for few inputs and many outputs.
 
-    Where `func` runs a backward pass itself, a column is the product that two backward passes give.
+    If `func` runs a backward pass itself, each column is computed by two backward passes instead.
     """
 
     def columns(f: Callable[..., Any], x: Any, create_graph: bool) -> Any:
@@ -279,7 +279,7 @@ def jacfwd(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Call
 
 
 def hessian(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
-    """A function that returns the Hessian of `func`, whose value is one number."""
+    """A function that returns the Hessian of the scalar function `func`."""
     return _with_respect_to(functional.hessian, func, argnums)
 
 
@@ -292,12 +292,12 @@ def functional_call(
     tie_weights: bool = True,
     strict: bool = False,
 ) -> Any:
-    """What `module` gives for these arguments with other tensors in place of its parameters and buffers.
+    """The result of `module` for these arguments, with other tensors in place of its parameters and buffers.
 
-    The tensors are in a dict by path ("encoder.0.weight"), or in a sequence of such dicts; what is in none stays. With
-    `tie_weights`, a parameter that a module has under two names is replaced under both. Raises RuntimeError if `strict`
-    and the names are not those of the module, AttributeError for a path that leads nowhere, and ValueError for dicts
-    that name a tensor twice.
+    The tensors are in a dict by path ("encoder.0.weight"), or in a sequence of such dicts; tensors that are not named
+    stay. With `tie_weights`, a parameter that a module has under two names is replaced under both. Raises RuntimeError
+    if `strict` and the names differ from the module's, AttributeError for a path that leads nowhere, and ValueError for
+    dicts that name a tensor twice.
     """
     given = _in_one_dict(parameter_and_buffer_dicts)
     own = {
@@ -333,7 +333,7 @@ def _in_one_dict(dicts: Any) -> dict[str, Tensor]:
 
 
 def _complain_of_keys(module: Any, missing: set[str], unexpected: set[str]) -> None:
-    """Raise PyTorch's error for names that are not those of the module."""
+    """Raise PyTorch's error for names that are missing or that the module does not have."""
     found = [("Unexpected", unexpected), ("Missing", missing)]
     problems = [
         f"\n\t{what} key(s): {', '.join(repr(name) for name in sorted(names))}." for what, names in found if names
@@ -342,7 +342,7 @@ def _complain_of_keys(module: Any, missing: set[str], unexpected: set[str]) -> N
 
 
 def _put(module: Any, path: str, tensor: Tensor) -> tuple[dict, str, Any]:
-    """Put a tensor in place of a parameter or buffer; where it was put, and what was there."""
+    """Put a tensor in place of a parameter or buffer; return where it was put, and what was there."""
     if not isinstance(tensor, Tensor):
         raise TypeError(f"{tensor} is not an instance of torch.Tensor")
     owner_path, _, name = path.rpartition(".")
@@ -351,14 +351,14 @@ def _put(module: Any, path: str, tensor: Tensor) -> tuple[dict, str, Any]:
         if name in family:
             before, family[name] = family[name], tensor
             return family, name, before
-    return {name: None}, name, None  # nothing of the module has this name: there is nothing to put anywhere
+    return {name: None}, name, None  # the module has nothing of this name, so nothing is replaced
 
 
 def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Tensor], dict[str, Tensor]]:
-    """The parameters, and the buffers, of models of one kind, each stacked along a new axis 0, for `vmap`.
+    """The parameters and the buffers of models of one class, each stacked along a new axis 0, for `vmap`.
 
-    The stacked parameters are leaves that require grad as those of the models. Raises RuntimeError without models, or
-    if some are in training mode and some not, or not of one class.
+    The stacked parameters are leaves, which require grad if those of the models do. Raises RuntimeError if there are no
+    models, or if they differ in class or training mode.
     """
     if not models:
         raise RuntimeError("stack_module_state: Expected at least one model, got 0.")
@@ -370,7 +370,7 @@ def stack_module_state(models: Sequence[Any]) -> tuple[dict[str, Tensor], dict[s
 
 
 def _joined_by_name(states: Sequence[Any]) -> dict[str, Tensor]:
-    """The tensors of one name, stacked, for every name."""
+    """For every name, the tensors of that name, stacked."""
     known = [dict(state) for state in states]
     return {name: _joined([state[name] for state in known]) for name in known[0]}
 

@@ -1,12 +1,12 @@
-"""`compile(function)`: runs a chain of elementwise operations block by block, while its numbers are in the cache.
+"""`compile(function)`: run a chain of elementwise operations block by block, while its numbers are in the cache.
 
 The one idea to know: an eager chain of ten operations on a large array takes the whole array through memory ten times,
-and memory is what it waits for. A compiled chain takes one block of the array through all ten operations, then the next
-block; what happens between the first and the last never leaves the cache. The backward pass computes the forward values
-again, block by block, rather than store them.
+and spends its time waiting for memory. A compiled chain takes one block of the array through all ten operations, then
+the next block; results between the first and the last operation never leave the cache. The backward pass computes the
+forward values again, block by block, instead of storing them.
 
 The steps are found by running `function`, and then the engine's own backward pass, on arrays without numbers (see
-tracing.py). So there are no rules here: what runs is what the engine would do, in the same order, with the same bits.
+tracing.py). So there are no rules here: the engine's own steps run in the same order, and give the same bits.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from mini_autograd.tensors.tensor import Tensor
 
 @dataclass(frozen=True)
 class Kernel:
-    """A compiled function of tensors of one shape: its forward pass, and for which inputs it gives gradients."""
+    """A compiled function of tensors of one shape: its forward and backward pass, and which inputs get gradients."""
 
     function: Callable[..., Tensor]
     trace: Trace
@@ -58,9 +58,9 @@ def build(function: Callable[..., Tensor], tensors: Sequence[Tensor], block: int
 
 
 def own_numbers(results: Iterable[Any], inputs: Sequence[int]) -> list[int]:
-    """The numbers of results; one that is an input, or another result too, is copied into an array of its own.
+    """The numbers of the results; one that is also an input, or another result, is copied into a new array.
 
-    Raises UntraceableError for a result that no input has to do with.
+    Raises UntraceableError for a result that does not depend on the inputs.
     """
     numbers: list[int] = []
     for array in results:
@@ -86,7 +86,7 @@ class Fused(Function):
     @staticmethod
     def backward(ctx, grad):
         inputs, kernel = ctx.saved_tensors, ctx.kernel
-        if isinstance(grad, Tensor):  # a pass that is recorded goes through the single operations
+        if isinstance(grad, Tensor):  # a recorded pass goes through the individual operations
             wanted = [inputs[number] for number in kernel.wanted]
             results: Sequence[Any] = autograd.grad(kernel.function(*inputs), wanted, grad, create_graph=True)
         else:
@@ -96,13 +96,13 @@ class Fused(Function):
 
 
 def compile(function: Callable[..., Tensor] | None = None, *, block: int = BLOCK) -> Callable[..., Any]:
-    """`function`, faster on large arrays if all it does is elementwise; otherwise as it is. Also as a decorator.
+    """`function`, faster on large arrays if it is purely elementwise; otherwise unchanged. Also works as a decorator.
 
-    Tensors of one shape are arguments of the fused chain; everything else (numbers, flags) is part of what it was
-    traced for, as are shapes, dtypes, `requires_grad`, the grad mode, and numbers that the function finds outside
-    itself: if one of them changes, it is traced anew. Where tracing fails (control flow on values, reductions, other
-    tensors from outside, small arrays) the function runs eagerly. As with any compiler, what it does besides computing,
-    such as printing, happens only while it is traced.
+    Tensors of one shape are the arguments of the fused chain. A trace is specific to everything else (numbers, flags),
+    and to shapes, dtypes, `requires_grad`, the grad mode, and numbers that the function finds outside itself: if one of
+    them changes, the function is traced again. If tracing fails (control flow on values, reductions, other tensors from
+    outside, small arrays), the function runs eagerly. As with any compiler, side effects such as printing happen only
+    during tracing.
     """
     if function is None:
         return functools.partial(compile, block=block)
@@ -127,7 +127,7 @@ def compile(function: Callable[..., Tensor] | None = None, *, block: int = BLOCK
 
 
 def fusible(tensors: Sequence[Tensor], block: int) -> bool:
-    """Whether there are plain NumPy arrays, all of one shape, and large enough for blocks to matter."""
+    """Whether the tensors hold plain NumPy arrays, all of one shape, and large enough for blocks to matter."""
     return (
         len(tensors) > 0
         and all(type(x.array) is np.ndarray and x.shape == tensors[0].shape for x in tensors)
@@ -136,7 +136,7 @@ def fusible(tensors: Sequence[Tensor], block: int) -> bool:
 
 
 def guard(value: Any) -> Any:
-    """What has to stay the same about an argument."""
+    """The properties of an argument that have to stay the same."""
     return (value.shape, value.dtype, value.requires_grad) if isinstance(value, Tensor) else repr(value)
 
 
@@ -150,7 +150,7 @@ def outer_numbers(function: Callable) -> tuple:
 
 
 def with_constants(function: Callable, inputs: Sequence[Any]) -> Callable[..., Any]:
-    """The function of the tensors alone, with its other arguments as they are now."""
+    """The function of the tensors alone, with its other arguments fixed at their present values."""
     places = [place for place, value in enumerate(inputs) if isinstance(value, Tensor)]
 
     def of_tensors(*tensors: Tensor) -> Any:
@@ -160,10 +160,10 @@ def with_constants(function: Callable, inputs: Sequence[Any]) -> Callable[..., A
 
 
 def trace_twice(function: Callable[..., Any], tensors: Sequence[Tensor], block: int) -> Kernel | None:
-    """The kernel; None if the function cannot be traced, or does not do the same each time (it draws numbers, say)."""
+    """The kernel; None if the function cannot be traced, or differs from run to run (by random numbers, say)."""
     try:
         kernel, again = build(function, tensors, block), build(function, tensors, block)
-    except Exception:  # whatever it is, the eager run that follows raises it too, if it is the function's own
+    except Exception:  # if it is the function's own error, the eager run that follows raises it too
         return None
     same = kernel.trace.steps == again.trace.steps and kernel.trace.values == again.trace.values
     return kernel if same else None

@@ -1,4 +1,4 @@
-"""What is covered of `torch.linalg`: norms.
+"""The part of `torch.linalg` that is covered: norms.
 
 The one idea to know: without `dim` and `ord`, `norm` takes all elements as one vector.
 """
@@ -24,12 +24,12 @@ def matrix_norm(
     *,
     dtype: np.dtype | None = None,
 ) -> Value:
-    """The Frobenius norm of matrices, the root of the sum of the squares. No other one is covered.
+    """The Frobenius norm of matrices: the square root of the sum of squares.
 
-    Raises NotImplementedError for another.
+    Raises NotImplementedError for any other norm.
     """
     if ord != "fro":
-        raise NotImplementedError(f"linalg.matrix_norm: of the norms of matrices only 'fro' is covered, got {ord!r}")
+        raise NotImplementedError(f"linalg.matrix_norm: only ord='fro' is supported, got {ord!r}")
     return vector_norm(A, 2, dim, keepdim, dtype=dtype)
 
 

@@ -1,6 +1,6 @@
-"""The bug bank: classic mistakes in automatic differentiation, each with its words beside the change that plants it.
+"""The bug bank: classic mistakes in automatic differentiation, each with its description and the change that plants it.
 
-The entries stand in `families`, one module per family. The same entries diagnose, audit, teach and simulate.
+The entries are in `families`, one module per family. The same entries serve diagnosis, audits, lessons and simulations.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ from autograder.bugs.families import (
 FAMILIES = (local_rule, upstream, broadcast, linear_algebra, reduction, shape, neural, engine, behavior)
 
 BUGS: tuple[Bug, ...] = tuple(entry for family in FAMILIES for entry in family.BUGS)
-"""All bugs. Where several explain a student's numbers equally well, the earlier one is named first."""
+"""All bugs. If several explain a student's numbers equally well, the earliest is named first."""
 
 BY_NAME = {entry.name: entry for entry in BUGS}
 
 
 def bug(name: str) -> Bug:
-    """The bug of that name. Raises KeyError."""
+    """The bug with this name. Raises KeyError if there is none."""
     return BY_NAME[name]

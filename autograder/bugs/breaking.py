@@ -1,11 +1,11 @@
-"""Break-it labs: an engine with one bug of the bank planted in it, and the question which example shows that.
+"""Break-it labs: an engine with one bug of the bank planted in it, and the question of which example exposes it.
 
     engine = broken("operands_swapped")
     engine.run(lambda a, b: a * b, [2.0, 3.0])     # value and gradients of the broken engine
     expose(engine, lambda a, b: a * b, [2.0, 3.0])
 
-The broken engine is the reference with the bug in it while an expression runs, so everything else is right. An
-expression is a function of tensors, or a text such as "a * b", which is all that a graded notebook hands over.
+The broken engine is the reference, with the bug planted while an expression runs, so everything else is right. An
+expression is a function of tensors, or a text such as "a * b"; a graded notebook hands over only the text.
 `check_gradients(..., engine=engine)` shows the card that a student with this mistake would see.
 """
 
@@ -31,7 +31,7 @@ from mini_autograd.graph.backward import reachable
 from mini_autograd.graph.function import AccumulateGrad, GraphRoot
 
 DIFFERENT = 1e7 * EPSILON
-"""Relative: how far apart two gradients must be for an example to count, well above rounding."""
+"""The relative difference between two gradients from which an example counts, well above rounding."""
 
 
 Expression = Callable[..., Any] | str
@@ -39,7 +39,7 @@ Expression = Callable[..., Any] | str
 
 @dataclass(frozen=True)
 class Evaluation:
-    """What an engine made of an expression: its value and the gradient of each input (None: none arrived)."""
+    """The result of an expression on an engine: its value and the gradient of each input (None: none arrived)."""
 
     value: Array
     gradients: tuple[Array | None, ...]
@@ -47,15 +47,15 @@ class Evaluation:
 
 @dataclass(frozen=True)
 class BrokenEngine:
-    """The reference with a bug. Printing it gives nothing away but its name."""
+    """The reference with a bug. Printing it shows only the name of the bug."""
 
     broken_on_purpose: ClassVar[bool] = True
     bug: Bug
 
     def run(self, expression: Expression, inputs: Sequence[Any]) -> Evaluation:
-        """The expression of tensors made of `inputs`, forward, and backward with a cotangent of ones.
+        """Run the expression on tensors made from `inputs`, forward, and backward with a cotangent of ones.
 
-        Raises LessonError where the expression does not run even without the bug.
+        Raises LessonError if the expression does not run even without the bug.
         """
         right = _run(expression, inputs, None)
         variant = self._variant(expression, inputs)
@@ -67,13 +67,13 @@ class BrokenEngine:
             raise LessonError(f"the broken engine raised {type(error).__name__}: {error}") from error
 
     def _variant(self, expression: Expression, inputs: Sequence[Any]) -> Variant | None:
-        """The bug in as many operations of this expression as it can sit in; None if it can sit in none."""
+        """The bug in every operation of this expression that can have it; None if there is none."""
         found = self.bug.variants(operations_of(expression, inputs))
         return max(found, key=lambda variant: len(variant.operations)) if found else None
 
     def __run_remotely__(self, function: Callable[..., Any], *arguments: Any) -> Any:
-        """Call `function` with the reference in this engine's place while the bug is in it, wherever it can sit: how a
-        check runs what it has to run on an engine that is not a class of the notebook.
+        """Call `function` with the reference instead of this engine, while the bug is planted wherever it can sit. This
+        is how a check runs an engine that is not a class of the notebook.
         """
         found = self.bug.variants(list(OPERATIONS))
         plant = max(found, key=lambda variant: len(variant.operations)).plants[0]
@@ -86,10 +86,10 @@ class BrokenEngine:
 
 
 def broken(name: str) -> BrokenEngine:
-    """The reference engine with that bug of the bank. Raises LessonError for a name that the bank does not have."""
+    """The reference engine with this bug of the bank. Raises LessonError if no bug with this name can be planted."""
     if name not in BY_NAME or BY_NAME[name].behavior:
         known = ", ".join(sorted(bug.name for bug in BUGS if not bug.behavior))
-        raise LessonError(f"there is no bug {name!r} to be planted; there are: {known}")
+        raise LessonError(f"there is no bug {name!r} to plant; there are: {known}")
     return BrokenEngine(BY_NAME[name])
 
 
@@ -109,7 +109,7 @@ class Exposure:
         return bool(self.problem)
 
     def sentence(self) -> str:
-        """What came out, for a student."""
+        """The outcome, for a student."""
         size = f"{_count(len(self.operations), 'operation')} on {_count(self.numbers, 'number')}"
         if not self.exposed:
             return f"not exposed: the broken engine gives the right gradients here ({size})."
@@ -117,7 +117,7 @@ class Exposure:
 
 
 def exposure(engine: BrokenEngine, expression: Expression, inputs: Sequence[Any]) -> Exposure:
-    """Run an example on the broken engine and on the right one. Raises LessonError where it does not run at all."""
+    """Run an example on the broken engine and on the right one. Raises LessonError if it does not run at all."""
     right = _run(expression, inputs, None)
     names = tuple(symbol(name) for name in operations_of(expression, inputs, repeated=True))
     numbers = sum(np.size(value) for value in inputs)
@@ -130,7 +130,7 @@ def exposure(engine: BrokenEngine, expression: Expression, inputs: Sequence[Any]
 
 
 def _difference(right: Evaluation, broken: Evaluation | None) -> str:
-    """The first gradient that differs, in words; empty where all agree."""
+    """The first gradient that differs, in words; empty if all agree."""
     assert broken is not None
     for number, (good, bad) in enumerate(zip(right.gradients, broken.gradients, strict=True)):
         where = f"the gradient of input {number + 1}"

@@ -1,7 +1,8 @@
-"""What a bug is: a classic mistake, its words, and the ways of planting it in the reference engine.
+"""The form of a bug: a classic mistake, its description, and the ways of planting it in the reference engine.
 
-The bank holds the bugs; this file holds their shape. A bug has one or several variants, because the same mistake can
-sit in one rule or in all, and can take forms that give different numbers (a wrong order: depth first, breadth first).
+The bank holds the bugs; this file defines what a bug is. A bug has one or more variants, because the same mistake can
+sit in one rule or in all, and can take forms that give different numbers (a wrong order may be depth first or breadth
+first).
 """
 
 from __future__ import annotations
@@ -19,8 +20,8 @@ from autograder.runs.replay import Plant
 MOST_SUBSETS = 30
 KEPT_OR_ADDED = (True, False)
 MOST_RULES_NAMED = 3
-THE_RULE = "the rule "  # as explanations begin that go on with what it does
-LOOK_AT = {  # by the family of a bug that sits in no rule
+THE_RULE = "the rule "  # begins explanations that go on with what the rule does
+LOOK_AT = {  # by family, for a bug that sits in no rule
     "engine": "`backward` itself: the order of the visits, and the line that adds to a gradient",
     "broadcast": "the place where the gradient of a broadcast input gets back the shape of that input",
 }
@@ -30,9 +31,9 @@ LOOK_AT = {  # by the family of a bug that sits in no rule
 class Variant:
     """One way of planting a bug. `operations`: the rules it sits in (empty: in the engine, not in a rule).
 
-    `plants` holds alternatives among which a student's engine may choose anew at every call, such as the order in which
-    equal nodes are visited; the variant explains a draw if any of them does. Where it is only the order that differs,
-    `ordered` makes a plant of each of `orders`. `arrays_only`: plain numbers cannot show it.
+    `plants` holds alternatives, such as the order in which equal nodes are visited, among which a student's engine may
+    choose again at every call. The variant explains a draw if any of them does. If only the order differs, `ordered`
+    makes a plant from each of `orders`. `arrays_only`: plain numbers cannot show the bug.
     """
 
     operations: tuple[str, ...]
@@ -54,17 +55,17 @@ def in_orders(
 
 @dataclass(frozen=True, eq=False)
 class Bug:
-    """A classic mistake. `rules` gives a wrong rule per operation; `engine` makes variants that are no rule's fault.
+    """A classic mistake. `rules` gives a wrong rule per operation; `engine` makes variants outside the rules.
 
-    `examples` shows the mistake in the formulas of some operations, for whom it is known to sit there.
+    `examples` shows the mistake in the formulas of some operations, for use when it is known to sit there.
     `forms` are further forms of the mistake: other wrong rules of the same kind. `shapes`: if the wrong rules give
-    gradients of wrong shapes, what engines make of them: they keep them (True), or add them to zeros (False).
-    `behavior`: what shows a bug that values and gradients do not show (see `checks.behavior`).
+    gradients of wrong shapes, what engines do with these: keep them (True) or add them to zeros (False). `behavior`:
+    the behavior that shows a bug hidden from values and gradients (see `checks.behavior`).
     `drops_gradients`: its rules leave out the gradient of an input, and so may return fewer gradients than inputs.
 
-    `by_hand`: what an engine's bug is in gradients that somebody worked out without an engine; empty where it is none.
+    `by_hand`: describes a bug of an engine in gradients worked out without one; empty if it cannot occur there.
     `said_in` begins the sentence that names its rules, `{rules}` (with `{s}` for several of them and `{verb_s}` for a
-    single one). `look_at` says what a student should read again: `{where}` is what is said of most bugs.
+    single one). `look_at` says what a student should read again: `{where}` is the usual text.
     """
 
     name: str
@@ -90,14 +91,14 @@ class Bug:
         return self.explanation if example is None else f"{self.explanation} ({example})"
 
     def sentence(self, operations: Sequence[str] = ()) -> str:
-        """Where the bug sits, as far as that is to be told, and what it is."""
+        """Where the bug sits, if that can be said, and what it is."""
         place, text = self.place(operations), self.explained(operations)
         if len(operations) == 1 and text.startswith(THE_RULE) and self.said_in == Bug.said_in:
             return f"{THE_RULE}of {_symbols(operations)} {text.removeprefix(THE_RULE)}"
         return f"{place and f'{place} '}{text}"
 
     def place(self, operations: Sequence[str]) -> str:
-        """In which rules the bug sits, to begin a sentence with; empty where that is not known, or they are many."""
+        """The beginning of a sentence: the rules in which the bug sits. Empty if they are unknown or too many."""
         if not operations or len(operations) > MOST_RULES_NAMED:
             return ""
         several = len(operations) > 1
@@ -112,7 +113,7 @@ class Bug:
 
     @property
     def operations(self) -> tuple[str, ...]:
-        """The operations that the bug can sit in or show itself with."""
+        """The operations that the bug can sit in, or that can show it."""
         return tuple(dict.fromkeys(name for form in (self.rules, *self.forms) for name in form)) or (
             self.engine_operations
         )

@@ -1,6 +1,6 @@
 """Expressions as text, such as "(a * b + a).tanh()": read, never run as Python, so they may come from a submission.
 
-Inputs are a, b, c, ... in order. Numbers, the arithmetic operators, `@`, and methods of tensors are all there is.
+Inputs are a, b, c, ... in order. Only numbers, arithmetic operators, `@`, and methods of tensors are allowed.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def expression_of(text: str, inputs: int) -> Callable[..., Any]:
 
 
 def _check(node: ast.AST, names: str, text: str) -> None:
-    """Raise LessonError for what an expression may not hold."""
+    """Raise LessonError if a node is not allowed in an expression."""
     if isinstance(node, ast.Name) and node.id not in list(names):
         raise LessonError(f"{text!r}: {node.id!r} is no input; the inputs are {', '.join(names)}")
     if isinstance(node, ast.Constant) and not _is_number(node.value):

@@ -1,9 +1,9 @@
 """Which bug explains a student's wrong numbers: run each bug that applies on the same draws, and compare.
 
-A bug is believed only if it gives the student's numbers in every draw of every failing expression, and none that differ
-from the student's in the expressions that pass. One such bug is certain, unless the expressions use operations that no
-bug can sit in, such as writes through views; a few are named together; otherwise two bugs at once are tried (see
-`pairs`), and then there is silence.
+A bug counts only if it gives the student's numbers in every draw of every failing expression, and does not contradict
+them in the expressions that pass. A single such bug is certain, unless the expressions use operations that no bug can
+sit in, such as writes through views. A few are named together. If there is none, two bugs at once are tried (see
+`pairs`); if they fail too, nothing is said.
 """
 
 from __future__ import annotations
@@ -37,10 +37,10 @@ VISIBLE = tuple(bug for bug in BUGS if not bug.behavior)
 
 @dataclass(frozen=True)
 class Diagnosis:
-    """What explains the numbers of a student.
+    """The explanation of a student's numbers.
 
-    `certain`: the one bug that does. `candidates`: all that do, or the members of the pairs that do, the likeliest
-    first. `operations`: the rules that the certain bug sits in. `pairs`: two bugs at once, where no single bug explains
+    `certain`: the one bug that explains them. `candidates`: all that do, or all members of pairs that do, the likeliest
+    first. `operations`: the rules that the certain bug sits in. `pairs`: two bugs at once, if no single bug explains
     everything; a single pair is certain.
     """
 
@@ -50,7 +50,7 @@ class Diagnosis:
     pairs: tuple[Pair, ...] = ()
 
     def sentence(self) -> str:
-        """One sentence for the student; empty where nothing is known."""
+        """One sentence for the student; empty if nothing is known."""
         if self.certain is not None:
             return f"{self.certain.sentence(self.operations)}."
         if len(self.pairs) == 1:
@@ -87,7 +87,7 @@ def diagnose(
 
 
 def diagnose_all(evidence: Sequence[Evidence]) -> Diagnosis:
-    """The diagnosis of a whole check. Says nothing when it would take too long."""
+    """The diagnosis of a whole check; empty if it would take too long."""
     failing = [entry for entry in evidence if not entry.passed and entry.usable]
     if not failing or max(entry.size for entry in evidence) > LARGEST:
         return Diagnosis()
@@ -110,7 +110,7 @@ def diagnose_all(evidence: Sequence[Evidence]) -> Diagnosis:
 def _single(
     search: Search, failing: Sequence[Evidence], passing: Sequence[Evidence]
 ) -> tuple[tuple[Bug, ...], list[list[Suspect]]]:
-    """The bugs each of which explains everything, and where they would sit in each failing expression."""
+    """The bugs that each explain everything, and where they would sit in each failing expression."""
     found: list[list[Suspect]] = []
     bugs = VISIBLE
     for entry in failing:
@@ -136,7 +136,7 @@ def _diagnosis(bugs: tuple[Bug, ...], found: Sequence[Sequence[Suspect]], failin
     if len(bugs) > 1 or not any(entry.runs for entry in failing):  # an exception alone proves nothing
         return Diagnosis(None, bugs)
     if not any(suspect.decomposition == 0 for suspects in found for suspect in suspects if suspect.bug is bugs[0]):
-        return Diagnosis(None, bugs)  # only if `/` is made of `**`, say, and nothing says that it is
+        return Diagnosis(None, bugs)  # it fits only if, say, `/` is made of `**`, and nothing shows that it is
     places = [_places([suspect for suspect in suspects if suspect.bug is bugs[0]]) for suspects in found]
     common = sorted(set.intersection(*places))
     return Diagnosis(bugs[0], bugs, tuple(common) if len(common) == 1 else ())
@@ -149,7 +149,7 @@ def _of_pairs(pairs: Sequence[Pair]) -> Diagnosis:
 
 
 def _places(suspects: Sequence[Suspect]) -> set[str]:
-    """The single operations that explain an expression, by the simplest arithmetic that does."""
+    """The operations that each explain an expression alone, in the simplest decomposition that explains it."""
     simplest = min(suspect.decomposition for suspect in suspects)
     operations = [suspect.variant.operations for suspect in suspects if suspect.decomposition == simplest]
     return {names[0] for names in operations if len(names) == 1}

@@ -1,8 +1,8 @@
 """Orders in which an engine may visit the nodes of a graph: right ones (there are many) and tempting wrong ones.
 
-Every function takes the root of a backward pass and gives its nodes. Leaves mostly come last: an engine that adds to
-a leaf's gradient whenever something arrives gives leaves no place in the order. An engine with a dict of pending
-gradients does, which matters where the order is wrong.
+Every function takes the root of a backward pass and returns its nodes. Leaves mostly come last: an engine that adds to
+a leaf's gradient whenever something arrives has no place for leaves in its order. An engine with a dict of pending
+gradients has one, which matters if the order is wrong.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MOST_VISITS = 5_000
 
 
 def inputs_of(node: Function) -> list[Function]:
-    """The nodes of the inputs, those without a gradient left out; an input used twice appears twice."""
+    """The nodes of the inputs that need a gradient. An input used twice appears twice."""
     return [source for source, _ in node.next_functions if source is not None]
 
 
@@ -32,7 +32,7 @@ def leaves_last(order: list[Function]) -> list[Function]:
 
 
 def depth_first(root: Function, last_first: bool = False) -> list[Function]:
-    """Wrong: every node as soon as it is met on the way down, once."""
+    """Wrong: every node once, as soon as the walk reaches it."""
     found: dict[Function, None] = {}
     stack = [root]
     while stack:
@@ -44,7 +44,7 @@ def depth_first(root: Function, last_first: bool = False) -> list[Function]:
 
 
 def breadth_first(root: Function, last_first: bool = False) -> list[Function]:
-    """Wrong: level by level, every node once, at the level where it is met first."""
+    """Wrong: level by level, every node once, at the first level where it appears."""
     found = {root: None}
     queue = deque([root])
     while queue:
@@ -57,7 +57,7 @@ def breadth_first(root: Function, last_first: bool = False) -> list[Function]:
 
 
 def every_path(root: Function, last_first: bool = False) -> Iterator[Function]:
-    """Wrong: recursion without a memory of what was visited; a node comes once per path that leads to it."""
+    """Wrong: recursion without a record of visited nodes; a node comes once per path that leads to it."""
     stack = [root]
     leaves: dict[Function, None] = {}
     for _ in range(MOST_VISITS):
@@ -74,7 +74,7 @@ def every_path(root: Function, last_first: bool = False) -> Iterator[Function]:
 
 
 def topological(root: Function, last_first: bool = False) -> list[Function]:
-    """Right: reversed postorder of a depth-first walk, as most engines for learners do it."""
+    """Right: reversed postorder of a depth-first walk, as in most engines for learners."""
     finished: list[Function] = []
     seen: set[Function] = set()
     stack: list[tuple[Function, bool]] = [(root, False)]
@@ -91,7 +91,7 @@ def topological(root: Function, last_first: bool = False) -> list[Function]:
 
 
 def by_uses(root: Function, newest_first: bool, last_first: bool) -> list[Function]:
-    """Right: a node becomes ready with the last of its uses; the newest or the oldest ready node comes next."""
+    """Right: a node becomes ready after the last of its uses; the newest or the oldest ready node comes next."""
     uses = Counter(source for node in topological(root) for source in inputs_of(node))
     ready, order = deque([root]), []
     while ready:
@@ -126,7 +126,7 @@ def any_topological(root: Function, seed: int) -> list[Function]:
 
 
 def from_the_leaves(root: Function) -> list[Function]:
-    """Wrong: a topological order that nobody reversed."""
+    """Wrong: a topological order that was not reversed."""
     order = topological(root)
     inner = [node for node in order if not isinstance(node, AccumulateGrad)]
     return [root, *(node for node in inner[::-1] if node is not root), *order[len(inner) :]]
@@ -150,10 +150,10 @@ DEPTH_FIRST, BREADTH_FIRST = wrong_orders(depth_first), wrong_orders(breadth_fir
 
 
 def distinct(root: Function, orders: Sequence[Order]) -> tuple[Order, ...]:
-    """Of several orders those that differ for this graph, ready to be used on any graph that is built in the same way.
+    """Those of several orders that differ for this graph, in a form for any graph that is built in the same way.
 
-    Nodes are told apart by their place in one walk, which depends on the graph alone. The order of their creation does
-    not do: the nodes of leaves survive the first graph, and are older than all others of the second one.
+    Nodes are identified by their place in one walk, which depends on the graph alone. Their order of creation would not
+    work: the nodes of leaves survive the first graph, and are older than all other nodes of the second.
     """
     number = {node: n for n, node in enumerate(topological(root))}
     kept = dict.fromkeys(tuple(number[node] for node in order(root)) for order in orders)

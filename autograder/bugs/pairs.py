@@ -1,8 +1,8 @@
 """Two bugs at once, for numbers that no single bug explains.
 
-Either every failing expression is explained by one of the two, or both sit in one expression. For the latter all pairs
-would be too many: kept are bugs that, alone, change only inputs whose gradient is wrong, and that explain the inputs
-which the other one of the pair leaves alone.
+Either every failing expression is explained by one of the two, or both sit in one expression. In that case there are
+too many pairs to try all. So a bug is kept only if, alone, it changes only inputs whose gradient is wrong, and explains
+those that the other bug of the pair does not change.
 """
 
 from __future__ import annotations
@@ -22,17 +22,17 @@ MOST_PLANTS = 2  # of a bug that depends on the order of visits
 
 @dataclass(frozen=True)
 class Pair:
-    """Two bugs, each with the rules that it sits in (empty: not in a rule, or not to be told)."""
+    """Two bugs, each with the rules that it sits in (empty: not in a rule, or unknown)."""
 
     bugs: tuple[Bug, Bug]
     operations: tuple[tuple[str, ...], tuple[str, ...]]
 
     def places(self) -> dict[Bug, tuple[str, ...]]:
-        """For each bug the rules that it sits in."""
+        """The rules that each bug sits in."""
         return dict(zip(self.bugs, self.operations, strict=True))
 
     def leaves_open(self, first: Alone, second: Alone) -> bool:
-        """Whether two suspects of these bugs would say nothing new: in all places that they differ in, none is told."""
+        """Whether two suspects of these bugs would add nothing: each place that they differ in is already left open."""
         told = self.places()
         return all(told[one.suspect.bug] in ((), one.suspect.variant.operations) for one in (first, second))
 
@@ -54,7 +54,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Alone:
-    """What a suspect does alone to the first draw of an expression: which inputs' gradients it changes, and which
+    """The effect of a suspect alone on the first draw of an expression: which inputs' gradients it changes, and which
     wrong ones it explains."""
 
     suspect: Suspect
@@ -66,7 +66,7 @@ class Alone:
 def find_pairs(
     search: Search, failing: Sequence[Evidence], passing: Sequence[Evidence], bugs: Sequence[Bug]
 ) -> list[Pair]:
-    """All pairs that explain every failing expression and spare those that pass."""
+    """All pairs that explain every failing expression and leave the passing ones as they are."""
     found = [consistent_with_passing(search, suspects_in(search, entry, bugs), entry, passing) for entry in failing]
     if all(found) and len(failing) > 1:
         return _shared_out(found)
@@ -84,7 +84,7 @@ def find_pairs(
 
 
 def _shared_out(found: Sequence[Sequence[Suspect]]) -> list[Pair]:
-    """Pairs of which one or the other explains each failing expression."""
+    """Pairs in which one bug or the other explains each failing expression."""
     places: dict[Bug, set[str]] = {}
     for suspects in found:
         for suspect in suspects:
@@ -103,7 +103,7 @@ def _together(
     bugs: Sequence[Bug],
     explained: Sequence[Sequence[Suspect]],
 ) -> dict[frozenset[Bug], Pair]:
-    """Pairs of bugs that, planted at once, explain one expression; one of them must explain each of the others."""
+    """Pairs of bugs that, planted at once, explain one expression; one of them must explain each other expression."""
     pairs: dict[frozenset[Bug], Pair] = {}
     tried = 0
     for decomposition in list(search.decompositions(entry))[:1]:
@@ -122,7 +122,7 @@ def _together(
                 continue
             tried += 1
             if tried > MOST_PAIRS:
-                if known is not None:  # it explains the numbers; only where it sits has not been tried to the end
+                if known is not None:  # it explains the numbers; only its possible places have not all been tried
                     continue
                 raise OverBudget
             if not search.replays.explains(entry, decomposition, [both(first.plant, second.plant)]):
@@ -136,7 +136,7 @@ def _together(
 
 
 def _alone(search: Search, entry: Evidence, decomposition: int, bugs: Sequence[Bug]) -> list[Alone]:
-    """What each suspect does alone, of those that change nothing that is right."""
+    """The effect of each suspect alone, for those that change nothing that is right."""
     number = entry.quickest
     reference, run = entry.expected[number].reference, entry.runs[number]
     allowed = search.replays.allowed(entry, number)

@@ -17,7 +17,7 @@ from autograder.runs.replay import Evidence, Plant, RecordedGraph, Replays, grap
 @dataclass(frozen=True)
 class Suspect:
     """A bug, where it would sit, and the first operator decomposition in which it explains an expression;
-    `decompositions` are all in which it does, and leaves the expressions that passed as they are."""
+    `decompositions` are all in which it does and also leaves the passing expressions as they are."""
 
     bug: Bug
     variant: Variant
@@ -70,7 +70,7 @@ class Search:
 
 
 def suspects_in(search: Search, entry: Evidence, bugs: Sequence[Bug]) -> list[Suspect]:
-    """Every way of planting one of the bugs that gives the student's numbers: first in one rule or in all; where
+    """Every way of planting one of the bugs that gives the student's numbers: first in one rule or in all, then, if
     nothing is found, in several."""
     for partial in (False, True):
         suspects = [
@@ -88,8 +88,8 @@ def suspects_in(search: Search, entry: Evidence, bugs: Sequence[Bug]) -> list[Su
 def consistent_with_passing(
     search: Search, suspects: Sequence[Suspect], entry: Evidence, passing: Sequence[Evidence]
 ) -> list[Suspect]:
-    """The suspects of a failing expression that leave those that passed as they are, with the decompositions in which
-    they do: in the same decomposition the bug must explain the one and be invisible in the others."""
+    """The suspects of a failing expression that leave the passing ones as they are, with the decompositions in which
+    they do. In the same decomposition, the bug must explain the failing expression and be invisible in the others."""
     found = []
     for suspect in suspects:
         spoken = [
@@ -114,7 +114,7 @@ def _spares(search: Search, variant: Variant, entry: Evidence, decomposition: in
 
 
 def both(first: Plant, second: Plant) -> Plant:
-    """Two bugs at once."""
+    """A plant of two bugs at once."""
 
     @contextmanager
     def plant() -> Iterator[None]:

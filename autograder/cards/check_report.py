@@ -1,4 +1,4 @@
-"""What a check has to say, as data, and its two renderings: an HTML card and plain text.
+"""The findings of a check, as data, and their two renderings: an HTML card and plain text.
 
 A card leads with what helps most: the verdict, the likely bug or the place where it goes wrong, hints on demand; then
 what failed, with the numbers and a picture; last, folded, what was compared with what. On a first try it leads with a
@@ -36,15 +36,15 @@ __all__ = ["LONGEST", "Line", "Report", "escaped"]
 MOST_LINES = 40
 COLORS = {"right": RIGHT, "wrong": WRONG, "unanswered": UNDECIDED, "answered": TEXT}
 LIKELY = "Likely:"
-SEVERAL = "one of these"  # begins a diagnosis that is not sure
+SEVERAL = "one of these"  # begins a diagnosis that is not certain
 HINT_LABELS = ("Hint: a question", "The idea behind it", "Where to look")
 ASKED_FIRST = "A question first"
 
 
 @dataclass(frozen=True)
 class Line:
-    """One expression, function or question: `status` is "right", "wrong", "not yet", "unanswered", or "answered" where
-    the verdict comes later. `details` are facts that a card shows on demand.
+    """One expression, function or question: `status` is "right", "wrong", "not yet", "unanswered", or "answered" if the
+    verdict comes later. `details` are facts that a card shows on demand.
     """
 
     name: str
@@ -62,12 +62,12 @@ class Line:
 
 @dataclass(frozen=True)
 class Report:
-    """The outcome of one check. `points` None: it is not worth any. `hidden`: no numbers, no sources on the card.
+    """The outcome of one check. `points` None: it is worth none. `hidden`: no numbers and no sources on the card.
 
     `diagnosis` names the likely bug, `place` where it goes wrong if no bug is certain; `place_facts` and `place_maps`
-    are what was seen of either. `bugs` and `operations` are the names in these two.
+    are the evidence for either. `bugs` and `operations` are the names in these two.
     `hints` are up to three, each a step further: a question, the idea behind it, where to look. `asks_first`: they come
-    before the diagnosis. `on_the_graph` makes what shows the first failure on its graph, or None.
+    before the diagnosis. `on_the_graph` makes a display of the first failure on its graph, or None.
     """
 
     title: str
@@ -105,12 +105,12 @@ class Report:
 
     @property
     def error(self) -> str:
-        """What the error below a card says: no bug and no place where the card asks first."""
+        """The text of the error below a card: without bug and place if the card asks first."""
         return self.finding if self.asks_first and self.hints else self.message
 
     @property
     def finding(self) -> str:
-        """What failed first; empty where nothing did."""
+        """What failed first; empty if nothing did."""
         if self.passed:
             return ""
         failed = next(line for line in self.lines if not line.passed)
@@ -120,7 +120,7 @@ class Report:
 
     @property
     def reason(self) -> str:
-        """The likely bug, or else the place where it goes wrong; empty where nothing is known."""
+        """The likely bug, or else the place where it goes wrong; empty if nothing is known."""
         if self.passed:
             return ""
         return f"{LIKELY} {cut(self.diagnosis)}" if self.diagnosis else cut(self.place)
@@ -201,7 +201,7 @@ def _text_of(line: Line) -> list[str]:
 
 
 def _indented(facts: Sequence[tuple[str, str]], maps: Sequence[HeatMap], margin: int) -> list[str]:
-    """Facts and pictures for a terminal; the further rows of an array stand below its first one."""
+    """Facts and pictures for a terminal; further rows of an array are aligned with its first row."""
     rows = []
     for label, value in facts:
         first, *more = cut(value).splitlines() or [""]

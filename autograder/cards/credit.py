@@ -19,7 +19,7 @@ class Credit(float):
 
     reports: tuple[Report, ...]
     live: Mapping[str, Any]
-    """What a notebook shows in place of the cards where it can: the mime types of a widget."""
+    """What a notebook shows instead of the cards if it can: the mime types of a widget."""
 
     def __new__(
         cls, points: float, reports: tuple[Report, ...] = (), live: Mapping[str, Any] = MappingProxyType({})
@@ -48,7 +48,7 @@ class Credit(float):
         return "\n".join(report.html() for report in self.reports)
 
     def still(self) -> dict[str, str]:
-        """The cards for pages without a kernel, and in the text what nbgrader is to read: see `_ipython_display_`."""
+        """The cards for pages without a kernel, with the text that nbgrader reads: see `_ipython_display_`."""
         text = f"{self:g} of {self.whole:g} points" if self.is_whole else repr(self)
         return {"text/html": self._repr_html_(), "text/plain": text}
 
@@ -61,8 +61,8 @@ class Credit(float):
         return bool(self.reports) and self >= self.whole - 1e-9
 
     def _repr_mimebundle_(self, include: Any = None, exclude: Any = None) -> dict[str, Any]:
-        """The bare number for nbgrader. A page shows the widget where there is one, else the points; the cards stand
-        above: see `_ipython_display_`.
+        """The bare number for nbgrader. A page shows the widget if there is one, else the points below the cards: see
+        `_ipython_display_`.
         """
         bundle = {"text/plain": repr(self), **self.live}
         if self.live:
@@ -72,11 +72,11 @@ class Credit(float):
         return bundle
 
     def _ipython_display_(self) -> None:
-        """Show the cards: as a page, as a widget where there is one, and as text for a terminal.
+        """Show the cards: as a page, as a widget if there is one, and as text for a terminal.
 
-        Where every check passed, the number stays away. The hidden checks are missing on a laptop, so a right
-        solution's credit is below the cell's points, and nbgrader's Validate would call it partly wrong. A cell that
-        shows no value is fully right to nbgrader. Otherwise the number follows in IPython's ordinary way.
+        If every check passed, the number is left out. The hidden checks are missing on a laptop, so a right solution's
+        credit is below the cell's points, and nbgrader's Validate would call it partly wrong. A cell that shows no
+        value is fully right to nbgrader. Otherwise the number follows in IPython's ordinary way.
         """
         from IPython.display import display
 

@@ -1,7 +1,7 @@
 """A small picture of where an array gradient is wrong: one cell per element, or per block of a large array.
 
-Blue with a minus is too small, orange with a plus too large, the stronger the color the larger the error; right
-elements are empty. The signs stand there for those who cannot tell the colors apart, and for the text version.
+Blue with a minus is too small, orange with a plus too large; a stronger color is a larger error, and right elements are
+empty. The signs are for readers who cannot tell the colors apart, and for the text version.
 """
 
 from __future__ import annotations
@@ -95,7 +95,7 @@ def _legend() -> str:
 
 
 def heat_map(name: str, got: Array, expected: Array, allowed: Array) -> HeatMap | None:
-    """The picture of a wrong gradient; None for a number, for another shape, and where nothing is wrong."""
+    """The picture of a wrong gradient; None for a number, for a wrong shape, and if nothing is wrong."""
     if got.shape != expected.shape or got.size < 2:
         return None
     allowed = np.broadcast_to(allowed, got.shape)
@@ -112,7 +112,7 @@ def heat_map(name: str, got: Array, expected: Array, allowed: Array) -> HeatMap 
 
 
 def _slice(error: Array) -> tuple[Array, str]:
-    """At most two axes of an error, those around the worst element, and how that slice is called."""
+    """At most two axes of an error, those around the worst element, and the name of that slice."""
     if error.ndim <= 2:
         return np.atleast_2d(error), ""
     worst = np.unravel_index(int(np.argmax(np.where(np.isnan(error), np.inf, np.abs(error)))), error.shape)
@@ -135,7 +135,7 @@ def _worst_of(block: Array) -> float:
 
 
 def pattern(got: Array, expected: Array, error: Array) -> str:
-    """What stands out about a wrong array, in words; empty where nothing does."""
+    """What stands out about a wrong array, in words; empty if nothing does."""
     wrong = np.isnan(error) | (error != 0)
     if np.any(np.isnan(got)) or np.any(np.isinf(got)):
         kinds = [word for word, test in (("NaN", np.isnan), ("infinite", np.isinf)) if np.any(test(got))]

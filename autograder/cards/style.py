@@ -1,7 +1,7 @@
 """The looks of a card: JupyterLab's color variables with fallbacks, and text made safe for HTML.
 
 Inline styles only: they follow light and dark themes, need nothing from the network, and survive nbconvert and
-sanitising. Every string may come from a student: all are cut to a length and escaped here, in one place each.
+sanitizing. Any string may come from a student, so all are shortened and escaped here, in one place each.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ def cut(text: str, longest: int = LONGEST) -> str:
 
 
 def escaped(text: str, longest: int = LONGEST) -> str:
-    """Text of bounded length for HTML. What stands between backquotes becomes code, between stars emphasis."""
+    """Text of bounded length for HTML. Text between backquotes becomes code, text between stars emphasis."""
     parts = html.escape(cut(text, longest)).replace(CODE, "").split("`")
     if len(parts) % 2 == 0:
         return "`".join(parts).replace("\n", "<br>")

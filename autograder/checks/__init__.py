@@ -1,4 +1,4 @@
 """The checks that test cells call: gradients, tangents, functions, and what gradients do not show.
 
-What is to be checked comes in, and a report goes out with points, likely cause and numbers.
+Takes a student's objects and returns a report with points, the likely cause and numbers.
 """

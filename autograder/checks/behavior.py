@@ -1,4 +1,4 @@
-"""`check_engine`: whether an engine behaves as PyTorch does where no value and no gradient of an expression shows it.
+"""`check_engine`: whether an engine behaves like PyTorch in ways that values and gradients do not show.
 
 The same probes run on the student's engine, on the reference and on PyTorch. A mistake is named when exactly one bug,
 planted into the reference, makes the probes see what they saw on the student's engine.
@@ -62,7 +62,7 @@ def behavior_report(
 
 
 def _trusted(behaviors: Sequence[str]) -> list[Seen]:
-    """What the probes see on the reference, and on PyTorch alike, where it is."""
+    """What the probes see on the reference, and likewise on PyTorch if it is installed."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         probes = [PROBES[behavior] for behavior in behaviors]
@@ -80,7 +80,7 @@ def _compared_with() -> str:
 
 
 def _on_reference(behavior: str, bug: Bug | None = None, number: int = 0) -> Seen | None:
-    """What a probe sees on the reference, in which a form of a bug may be planted; None where it raises."""
+    """What a probe sees on the reference, in which a form of a bug may be planted; None if it raises."""
     with LOCK, warnings.catch_warnings():
         warnings.simplefilter("ignore")
         with nullcontext() if bug is None else bug.variants(bug.operations)[number].plants[0]():
@@ -123,8 +123,8 @@ def _equal(first: Any, second: Any) -> bool:
 
 
 def _diagnosis(behaviors: Sequence[str], answers: Sequence[Any], right: Sequence[Seen]) -> Diagnosis:
-    """The bugs that make the probes see on the reference what they saw on the student's engine: one for each behavior
-    that is wrong; silent unless there is one bug for all of them."""
+    """The bugs that make the probes see on the reference what they saw on the student's engine, in every behavior that
+    is wrong. The diagnosis is certain if there is only one such bug."""
     wrong = [
         (behavior, answer.get("seen") if isinstance(answer, dict) else None)
         for behavior, answer, expected in zip(behaviors, answers, right, strict=True)

@@ -1,4 +1,4 @@
-"""Why gradients are wrong: the bug of the bank that explains all of them, else the place where it goes wrong."""
+"""Why gradients are wrong: the bug of the bank that explains all of them, else the place where they go wrong."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ Found = TypeVar("Found")
 
 
 def cause(engine: Any, outcomes: Sequence[Outcome], hidden: bool) -> dict[str, Any]:
-    """What a report says of the cause, as fields of `Report`. `hidden`: nothing that tells what was asked."""
+    """The cause, as fields of `Report`. `hidden`: leave out anything that tells what was asked."""
     diagnosis, place = _explained(engine, outcomes)
     if place is None:
         bugs = tuple(bug.name for bug in diagnosis.candidates)
@@ -43,14 +43,14 @@ def cause(engine: Any, outcomes: Sequence[Outcome], hidden: bool) -> dict[str, A
 
 
 def named(evidence: Evidence) -> dict[str, Any]:
-    """The bug, or the few, that explain gradients of an expression without an engine, as fields of `Report`."""
+    """The bug or few bugs that explain gradients worked out without an engine, as fields of `Report`."""
     found = diagnose_all([evidence])
     if found.pairs:
         return {}
     lost = next((bug for bug in found.candidates if bug.by_hand), None)
     others = [bug for bug in found.candidates if bug.rules and not bug.drops_gradients]
     if lost is not None:
-        texts = "; or ".join([lost.by_hand, *(bug.explanation for bug in others)])  # which give the same numbers
+        texts = "; or ".join([lost.by_hand, *(bug.explanation for bug in others)])  # `others` give the same numbers
         beginning = "one of these: " if others else ""
         return {"diagnosis": f"{beginning}{texts}.", "bugs": (lost.name, *(bug.name for bug in others))}
     found = replace(found, candidates=tuple(bug for bug in found.candidates if bug.rules))
@@ -64,7 +64,7 @@ def named(evidence: Evidence) -> dict[str, Any]:
 
 def _explained(engine: Any, outcomes: Sequence[Outcome]) -> tuple[Diagnosis, Place | None]:
     """The bug that explains everything, else the place where it goes wrong. Gradients of a wrong shape, or None, may
-    also come from a rule that does not return one gradient per input, so then the rules are asked first.
+    also come from a rule that does not return one gradient per input, so in that case the rules are examined first.
     """
     diagnosis = diagnose_all([outcome.evidence() for outcome in outcomes])
     bug = diagnosis.certain
@@ -79,7 +79,7 @@ def _explained(engine: Any, outcomes: Sequence[Outcome]) -> tuple[Diagnosis, Pla
 
 
 def _example(engine: Any, outcomes: Sequence[Outcome], diagnosis: Diagnosis) -> Facts:
-    """What the one rule in which a bug sits gives when it is tried alone; nothing where it sits elsewhere."""
+    """The results of the one rule in which a bug sits, tried alone; nothing if it sits elsewhere."""
     if diagnosis.certain is None or not diagnosis.certain.rules or len(diagnosis.operations) != 1:
         return ()
     operation = symbol(diagnosis.operations[0])
@@ -87,14 +87,14 @@ def _example(engine: Any, outcomes: Sequence[Outcome], diagnosis: Diagnosis) -> 
 
 
 def _place(engine: Any, outcomes: Sequence[Outcome]) -> Place | None:
-    """Where the first, short expression goes wrong for which that can be said."""
+    """The place where an expression goes wrong, for the shortest expression for which it can be found."""
     return _first(outcomes, partial(localize, engine))
 
 
 def _first(
     outcomes: Sequence[Outcome], explain: Callable[[Program, Sequence[Expected], Problem], Found | None]
 ) -> Found | None:
-    """What can be said of the first, short expression of which something can."""
+    """The first explanation found, trying only the shortest failing expressions."""
     failing = [
         (outcome.program, outcome.expected, outcome.problem)
         for outcome in outcomes
@@ -107,7 +107,7 @@ def _first(
 
 
 def _hints(diagnosis: Diagnosis) -> tuple[str, ...]:
-    """A question, the misconception behind the bug, and where to look; empty where no bug is certain."""
+    """A question, the misconception behind the bug, and where to look; empty if no bug is certain."""
     bug = diagnosis.certain
     if bug is None:
         return ()

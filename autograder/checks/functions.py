@@ -74,7 +74,7 @@ def handwritten_report(
     points: float | None,
     name: str | None,
 ) -> Report:
-    """Compare the gradients that a student's function returns with those of the expression, each worth the same."""
+    """Compare the gradients that a student's function returns with those of the expression. Each is worth the same."""
     cases = cases_of(inputs)
     (program,) = programs_of(expression, len(cases[0]))
     expected = expected_of(program, cases, context.seed, accumulates=False, plain=True)
@@ -100,7 +100,7 @@ def _call(
 
 
 def disturbed(argument: Any, generator: np.random.Generator) -> Any:
-    """An argument with every number moved by itself: numbers that cancel in a sum then show how much they do."""
+    """An argument with every number moved independently, so that numbers that cancel in a sum show by how much."""
     if callable(argument):
         return argument
     signs = np.where(generator.random(np.shape(argument)) < 0.5, -1.0, 1.0)
@@ -108,7 +108,7 @@ def disturbed(argument: Any, generator: np.random.Generator) -> Any:
 
 
 def _trusted(reference: Callable[..., Any], arguments: Sequence[Any]) -> Any:
-    """The reference's result as a plain tree. Raises LessonError when it fails or gives something that is none."""
+    """The reference's result as a plain tree. Raises LessonError if it fails."""
     with np.errstate(all="ignore"):
         answer = engine_protocol.call_function(reference, [list(arguments)], Exception)[0]
     if "error" in answer:
@@ -157,7 +157,7 @@ def _checked(
     title: str,
     traced: Traced | None = None,
 ) -> Report:
-    """`traced`: the expression whose gradients the function returns, if it returns such."""
+    """The report on all calls. `traced`: the expression whose gradients the function returns, if it does."""
     gradients = traced is not None
     answers = run_where_it_lives(function, engine_protocol.call_function, [list(call.arguments) for call in calls])
     lines: tuple[Line, ...] = (_line(answers, calls, names, context.hidden, gradients),)
@@ -175,7 +175,7 @@ def _checked(
 
 
 def _cause(answers: Any, calls: Sequence[FunctionCall], names: Sequence[str], traced: Traced | None) -> dict[str, Any]:
-    """What a report says of wrong results: what all of them have in common, else the bug that gives such gradients."""
+    """The cause of wrong results, as report fields: what they have in common, else the bug that gives the gradients."""
     got = _numbers(answers, calls, traced is not None)
     if got is None or not _all_unchanged(answers, calls, names):
         return {}
@@ -184,15 +184,15 @@ def _cause(answers: Any, calls: Sequence[FunctionCall], names: Sequence[str], tr
 
 
 def _bug(got: Sequence[Sequence[Array]], program: Program, expected: Sequence[Expected]) -> dict[str, Any]:
-    """The bug of the bank that gives the gradients which somebody calculated, as fields of a report."""
-    from autograder.checks.diagnosis import named  # with the bug bank, which right answers need not wait for
+    """The bug of the bank that gives the calculated gradients, as fields of a report."""
+    from autograder.checks.diagnosis import named  # loads the bug bank, which right answers need not wait for
 
     runs = [Run(entry.reference.value, tuple(arrays)) for entry, arrays in zip(expected, got, strict=True)]
     return named(Evidence(program, expected, runs, passed=False))
 
 
 def _numbers(answers: Any, calls: Sequence[FunctionCall], gradients: bool) -> list[list[Array]] | None:
-    """The results of all calls as arrays; None where a call failed, or gave something else."""
+    """The results of all calls as arrays; None if a call failed or gave something else."""
     if not isinstance(answers, list) or len(answers) != len(calls):
         return None
     got = []
@@ -212,7 +212,7 @@ def _numbers(answers: Any, calls: Sequence[FunctionCall], gradients: bool) -> li
 def _in_common(
     got: Sequence[Sequence[Array]], calls: Sequence[FunctionCall], names: Sequence[str], gradients: bool
 ) -> str:
-    """What the wrong results of all calls have in common; empty where nothing is known."""
+    """What the wrong results of all calls have in common; empty if nothing is known."""
     right, allowed = [], []
     for call in calls:
         wanted = call.right if gradients else (call.right,)
@@ -224,7 +224,7 @@ def _in_common(
 def _lines_per_gradient(
     answers: Any, calls: Sequence[FunctionCall], names: Sequence[str], hidden: bool
 ) -> tuple[Line, ...] | None:
-    """A verdict on each gradient; None if a call failed, gave another number of them, or changed its inputs."""
+    """A verdict on each gradient; None if a call failed, gave the wrong number of them, or changed its inputs."""
     if not isinstance(answers, list) or len(answers) != len(calls):
         return None
     for answer, call in zip(answers, calls, strict=True):
@@ -278,7 +278,7 @@ def _line(answers: Any, calls: Sequence[FunctionCall], names: Sequence[str], hid
 
 
 def _as_gradients(result: Any, call: FunctionCall) -> Any:
-    """A function of one input may return the gradient itself, and one of several numbers an array of as many."""
+    """A function of one input may return the gradient itself; a function of several numbers may return one array."""
     if len(call.arguments) == 1 and not (isinstance(result, list) and len(result) == 1):
         return [result]
     numbers = all(np.shape(entry) == () for entry in call.right)
@@ -358,7 +358,7 @@ def values(count: int) -> str:
 
 
 def _what_came(tree: Any, place: str) -> str:
-    """What a result is, and for a whole result that is None, why that often is so."""
+    """What a result is; if the whole result is None, also the usual reason."""
     return kind_of(tree) + (f": {NO_RETURN}" if tree is None and not place else "")
 
 

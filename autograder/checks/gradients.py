@@ -44,7 +44,7 @@ def gradients_report(
     at_kinks: str = ANY,
     dtype: str = FLOAT64,
 ) -> Report:
-    """Check an engine on every expression and say what came out. Raises LessonError when the check is faulty."""
+    """Check an engine on every expression and report the outcome. Raises LessonError when the check is faulty."""
     cases = cases_of(inputs)
     programs = programs_of(expression, len(cases[0]))
     if at_kinks not in (ANY, PYTORCH) or dtype not in (FLOAT64, FLOAT32):
@@ -60,7 +60,7 @@ def gradients_report(
 
 
 def _by_the_chain_rule(engine: Any, outcomes: list[Outcome], cases: Sequence[Sequence[Spec]]) -> list[Outcome]:
-    """The outcomes, with a problem where right gradients were found by other means than backpropagation."""
+    """The outcomes, with a problem if right gradients were found by means other than backpropagation."""
     passed = [outcome for outcome in outcomes if outcome.problem is None]
     reasons = iter(
         numerical_gradient_detector.reasons(engine, [(outcome.program, outcome.expected) for outcome in passed], cases)
@@ -92,7 +92,7 @@ def _report(
 
 
 def _on_the_graph(engine: Any, outcomes: Sequence[Outcome]) -> Any:
-    """The first failing expression whose graph shows what is wrong."""
+    """An explorer for the first failing expression whose graph shows what is wrong."""
     from autograder.checks.on_the_graph import explorer_of
 
     failing = [(outcome, outcome.problem.draw) for outcome in outcomes if outcome.problem]
@@ -101,10 +101,10 @@ def _on_the_graph(engine: Any, outcomes: Sequence[Outcome]) -> Any:
 
 
 def _cause(engine: Any, outcomes: Sequence[Outcome], hidden: bool) -> dict[str, Any]:
-    """What a report says of the cause of wrong answers; nothing where all are right."""
+    """The cause of wrong answers, as fields of `Report`; empty if all are right."""
     if all(outcome.problem is None for outcome in outcomes):
         return {}
-    from autograder.checks.diagnosis import cause  # with the bug bank, which right answers need not wait for
+    from autograder.checks.diagnosis import cause  # loads the bug bank, which right answers need not wait for
 
     return cause(engine, outcomes, hidden)
 
@@ -149,7 +149,7 @@ def _routes(program: Program, right: Expected, worst: Worst) -> list[tuple[str, 
 
 
 def _compared(outcomes: Sequence[Outcome]) -> tuple[tuple[str, str], ...]:
-    """How far each route lies from the reference, at most, over all draws."""
+    """The largest distance of each route from the reference, over all draws."""
     everything = [entry for outcome in outcomes for entry in outcome.expected]
     smooth = [entry.numerical_difference for entry in everything if entry.low is None]
     differences = [outcome.comparison.difference for outcome in outcomes if outcome.comparison.difference is not None]
@@ -162,7 +162,7 @@ def _compared(outcomes: Sequence[Outcome]) -> tuple[tuple[str, str], ...]:
             "PyTorch",
             _distance([entry.torch_difference for entry in everything]) if has_torch() else "not installed here",
         ),
-        ("finite differences", _distance(smooth) if smooth else "of no use here: a kink, or too steep"),
+        ("finite differences", _distance(smooth) if smooth else "not usable here: a kink, or too steep"),
     )
 
 

@@ -17,14 +17,14 @@ SHOW = "Show on the graph"
 
 
 def explorer_of(engine: Any, program: Program, draw: Draw) -> Any | None:
-    """The explorer of what the engine makes of a draw, on simple numbers if it goes wrong on them too.
+    """An explorer of the engine's graph: on simple numbers if it goes wrong on them too, else on the draw.
 
-    None where no graph can be read, or nothing in it is wrong.
+    None if no graph can be read, or nothing in it is wrong.
     """
     for tried in (simple_draw(draw), draw):
         try:
             shown = None if tried is None else _explored(engine, program, replace(tried, again=None))
-        except Exception:  # the engine's own, in whatever way it fails
+        except Exception:  # whatever the engine raises
             shown = None
         if shown is not None:
             return shown

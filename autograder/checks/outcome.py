@@ -23,6 +23,6 @@ class Outcome:
         return self.comparison.problem
 
     def evidence(self) -> Evidence:
-        """What a diagnosis starts from."""
+        """The evidence that a diagnosis starts from."""
         compared = self.comparison
         return Evidence(self.program, self.expected, compared.runs, self.problem is None, compared.raised)

@@ -36,7 +36,7 @@ AGREEMENT = 1e-9  # relative: how well the trusted routes must agree
 @dataclass(frozen=True)
 class Push:
     """One call: inputs, a direction, the right value and tangent, how far these may be off, and the tangents that
-    likely mistakes give, by what is to be said of them."""
+    likely mistakes give, by their descriptions."""
 
     inputs: tuple[Array, ...]
     direction: tuple[Array, ...]
@@ -107,7 +107,7 @@ def _by_reference(program: Program, inputs: Sequence[Array], line: Sequence[Arra
 def _mistakes(
     program: Program, inputs: Sequence[Array], line: Sequence[Array], right: tuple[Array, Array]
 ) -> Iterator[tuple[str, Array]]:
-    """What likely mistakes give instead of the tangent, where it differs from the right one."""
+    """The wrong tangents that likely mistakes give, with descriptions; only those that differ from the right one."""
     value, tangent = right
     ones = [np.ones_like(array) for array in line]
     others: list[tuple[str, Any]] = [("the tangents of the inputs are ignored: every entry moves at the rate 1", ones)]
@@ -115,7 +115,7 @@ def _mistakes(
         still = [np.zeros_like(array) if number == place else array for place, array in enumerate(line)]
         others.append((f"the tangent of `{name}` has no effect, as if `{name}` were a constant", still))
     if len(inputs) == 2 and inputs[0].shape == inputs[1].shape:
-        others.append(("the slopes, or the tangents, of the two inputs have changed places", list(reversed(line))))
+        others.append(("the slopes, or the tangents, of the two inputs are swapped", list(reversed(line))))
     found = [(text, _by_reference(program, inputs, other)[1]) for text, other in others]
     found += [("the sign of the tangent is wrong", -tangent), ("the value was returned in place of the tangent", value)]
     for text, array in found:
@@ -134,7 +134,7 @@ def _line(program: Program, pushes: Sequence[Push], answer: Any, number: int, hi
             return Line(title, problem.status, problem.public if hidden else problem.text, details=facts)
         try:
             if not _is_pair(call):
-                raise Mismatch("two results are due, the value and its tangent", "two results are due")
+                raise Mismatch("expected two results: the value and its tangent", "two results are expected")
             whats = ("the value", "the tangent")
             for what, got, right, allowed in zip(whats, call["result"], push.right, push.allowed, strict=True):
                 compare_numbers(got, right, allowed, what)
@@ -152,7 +152,7 @@ def _facts(program: Program, push: Push) -> tuple[tuple[str, str], ...]:
 
 
 def _guess(pushes: Sequence[Push], answer: Any) -> str:
-    """The one mistake that gives the student's tangent in every call; empty where there is none, or several."""
+    """The one mistake that gives the student's tangent in every call; empty if there is none, or several."""
     if not isinstance(answer, list) or len(answer) != len(pushes) or not all(map(_is_pair, answer)):
         return ""
     try:

@@ -1,5 +1,5 @@
-"""An assignment graded by stock nbgrader and by the judge, on two submissions that nobody needs to fear: the solution,
-and the release as it was handed out.
+"""Grades an assignment with stock nbgrader and with the judge, on two harmless submissions: the solution, and the
+release as it was handed out.
 
 nbgrader runs them without a sandbox, in a copy of the course with a gradebook of its own.
 """
@@ -32,8 +32,8 @@ Marks = dict[tuple[str, str, str], float]  # by student, notebook and cell
 
 
 def differences(course: Course, assignment: str) -> list[str]:
-    """The cells of the solution and of the release that nbgrader and the judge give different points, a sentence each.
-    Raises CourseError where nbgrader cannot grade them.
+    """Return a sentence for each cell of the solution or the release on whose points nbgrader and the judge disagree.
+    Raises CourseError if nbgrader cannot grade them.
     """
     with tempfile.TemporaryDirectory(prefix="autograder-") as folder:
         root = Path(folder, "course")

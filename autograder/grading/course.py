@@ -1,7 +1,7 @@
 """An nbgrader course directory, opened as nbgrader itself opens one, with our configuration on top.
 
 nbgrader looks for its configuration and for plugins in the current directory, and its converters change into the
-course's root; so opening a course changes the directory of this process for as long as it is open.
+course's root; so opening a course changes this process's working directory for as long as the course is open.
 """
 
 from __future__ import annotations
@@ -55,7 +55,7 @@ class Course:
 
 @contextlib.contextmanager
 def open_course(directory: Path, *, unsafe: bool = False) -> Iterator[Course]:
-    """Open an nbgrader course directory. Raises `CourseError` where there is none."""
+    """Open an nbgrader course directory. Raises `CourseError` if there is none."""
     root = directory.resolve()
     if not root.is_dir():
         raise CourseError(f"There is no course directory {directory}.")
@@ -76,22 +76,20 @@ def open_course(directory: Path, *, unsafe: bool = False) -> Iterator[Course]:
 
 
 def _refuse_empty(coursedir: CourseDirectory) -> None:
-    """SQLite takes a file without content for a new gradebook, and nobody would learn that the old one is lost."""
+    """Refuse an empty gradebook: SQLite takes it for a new one, so it would go unnoticed that the old one is lost."""
     path = _gradebook_file(coursedir)
     if path is not None and path.is_file() and path.stat().st_size == 0:
-        raise CourseError(
-            f"The gradebook {path.name} has no content. Put a copy of it back, or delete it to begin anew."
-        )
+        raise CourseError(f"The gradebook {path.name} is empty. Restore it from a copy, or delete it to start over.")
 
 
 def _gradebook_file(coursedir: CourseDirectory) -> Path | None:
-    """Where the gradebook lies, or should; None where it is in a database server."""
+    """The path of the gradebook file, which need not exist; None if the gradebook is on a database server."""
     name = coursedir.db_url.partition("?")[0].removeprefix("sqlite:///")
     return None if name == coursedir.db_url.partition("?")[0] else Path(coursedir.root, name)
 
 
 def _initialize(app: NbGrader, root: Path) -> None:
-    """Read the course's configuration. nbgrader would go on without one that has a mistake in it, and so grade by
+    """Read the course's configuration. nbgrader would ignore a configuration with a mistake in it, and so grade by
     other rules; here it is a `CourseError`.
     """
     app.raise_config_file_errors = True
@@ -106,7 +104,7 @@ def _initialize(app: NbGrader, root: Path) -> None:
 
 
 def quieted(app: NbGrader) -> NbGrader:
-    """nbgrader's application object with its log kept from the terminal: each converter's log is captured instead."""
+    """Keep the log of nbgrader's application object off the terminal: each converter's log is captured instead."""
     app.log.propagate = False
     for handler in list(app.log.handlers):
         app.log.removeHandler(handler)
@@ -115,7 +113,7 @@ def quieted(app: NbGrader) -> NbGrader:
 
 
 def put_environment_on_path() -> None:
-    """nbgrader starts `alembic` by its bare name, which is found only with the environment's programs on PATH."""
+    """Put the environment's programs on PATH, because nbgrader starts `alembic` by its bare name."""
     programs = str(Path(sys.executable).parent)
     paths = os.environ.get("PATH", "").split(os.pathsep)
     if programs not in paths:
@@ -123,7 +121,7 @@ def put_environment_on_path() -> None:
 
 
 def prepare(course: Course, assignment: str) -> None:
-    """Make sure that the assignment is in the gradebook, releasing it first where that has not been done."""
+    """Make sure that the assignment is in the gradebook; release it if that has not been done."""
     if is_in_gradebook(course, assignment):
         return
     _require_source(course, assignment)
@@ -136,7 +134,7 @@ def _require_source(course: Course, assignment: str) -> None:
 
 
 def is_in_gradebook(course: Course, assignment: str) -> bool:
-    """Whether the assignment has been released, as the gradebook knows. Makes no gradebook where there is none."""
+    """Whether the gradebook says that the assignment has been released. Makes no gradebook if there is none."""
     file = _gradebook_file(course.coursedir)
     if file is not None and not file.exists():
         return False
@@ -149,8 +147,8 @@ def is_in_gradebook(course: Course, assignment: str) -> bool:
 
 @contextlib.contextmanager
 def released_for_now(course: Course, assignment: str) -> Iterator[None]:
-    """The course with the assignment in its gradebook. One that has not been released is released in a copy, which is
-    gone afterwards: an instructor releases when it is time, with the settings of that day.
+    """Make sure that the assignment is in the gradebook within the context. If it has not been released, this releases
+    it in a temporary copy of the course: an instructor releases when it is time, with the settings of that day.
     """
     if is_in_gradebook(course, assignment):
         yield
@@ -169,7 +167,7 @@ def released_for_now(course: Course, assignment: str) -> Iterator[None]:
 
 
 def generate_assignment(course: Course, assignment: str) -> None:
-    """Run nbgrader's generate_assignment. Raises `CourseError` with its last line of complaint."""
+    """Run nbgrader's generate_assignment. Raises `CourseError` with the last error that it logged."""
     with temp_attrs(course.coursedir, assignment_id=assignment):
         converter = GenerateAssignment(coursedir=course.coursedir, parent=course.app)
         converter.force = True
@@ -180,7 +178,7 @@ def generate_assignment(course: Course, assignment: str) -> None:
 
 
 def submitted_students(course: Course, assignment: str, pattern: str = "*") -> list[str]:
-    """The students whose submissions of the assignment lie in the course directory, in order."""
+    """The students who have a submission of the assignment in the course directory, sorted."""
     coursedir = course.coursedir
     step = coursedir.submitted_directory
     named = re.compile(coursedir.format_path(step, "(?P<student>[^/]+)", assignment, escape=True) + "/?$")
@@ -190,7 +188,7 @@ def submitted_students(course: Course, assignment: str, pattern: str = "*") -> l
 
 
 def hidden_submissions(course: Course, assignment: str) -> list[str]:
-    """The folders of submissions that are left out, as nbgrader leaves them out: their names begin with a dot."""
+    """The folders of submissions whose names begin with a dot, which are left out here as in nbgrader."""
     folders = glob.glob(course.coursedir.format_path(course.coursedir.submitted_directory, ".*", assignment))
     found = {Path(os.path.relpath(folder, course.root)).parts for folder in folders}
     names = {next((part for part in parts if part.startswith(".")), "") for parts in found}
@@ -198,14 +196,15 @@ def hidden_submissions(course: Course, assignment: str) -> list[str]:
 
 
 def notebooks_of(course: Course, assignment: str) -> list[str]:
-    """The names of an assignment's notebooks, without their ending: of those in `source/` and in `release/`."""
+    """The names of an assignment's notebooks in `source/` and `release/`, without the extension."""
     folders = (course.folder(step, ".", assignment) for step in ("source", "release"))
     return sorted({path.stem for folder in folders for path in folder.glob("*.ipynb")})
 
 
 def misplaced_notebooks(course: Course, assignment: str, pattern: str = "*") -> list[tuple[str, str, bool]]:
-    """Notebooks of the assignment that nobody looks at, the folders where they belong, and whether one is there. They
-    lie directly in a student's folder, in a folder there that belongs to no assignment, or among the students' folders.
+    """Notebooks of the assignment in places where they are not graded, each with the folder where it belongs, and
+    whether a notebook of that name is already there. They lie directly in a student's folder, in a folder there that
+    belongs to no assignment, or among the students' folders.
     """
     step, names = course.coursedir.submitted_directory, [f"{name}.ipynb" for name in notebooks_of(course, assignment)]
     if Path(course.coursedir.format_path(step, "x", assignment)).name != assignment:
@@ -239,7 +238,7 @@ def complaint(outcome: dict[str, str]) -> str:
 
 
 def _patient(db_url: str) -> str:
-    """The same gradebook, but a writer waits for its turn."""
+    """The URL of the same gradebook, but with a timeout, so that a writer waits for its turn."""
     if db_url.startswith("sqlite:///") and "?" not in db_url:
         return f"{db_url}?timeout={WAIT_FOR_LOCK}"
     return db_url
@@ -251,7 +250,7 @@ def assignments_of(course: Course) -> list[str]:
 
 
 def what_there_is(course: Course) -> str:
-    """The assignments of the course, in a sentence; what to do where it has none."""
+    """The assignments of the course, in a sentence; if it has none, what to do."""
     if names := assignments_of(course):
         return f"It has: {', '.join(names)}."
     return (

@@ -1,4 +1,4 @@
-"""What goes wrong with a class run as a whole, rather than with one submission."""
+"""Errors of a class run as a whole, rather than of one submission."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ import errno
 from collections.abc import Iterator
 
 MACHINE_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EIO)
-"""What no submission is to blame for."""
+"""Error numbers that no submission is to blame for."""
 
 
 class CourseError(Exception):
-    """A request that cannot be met, said in one sentence for the instructor."""
+    """A request that cannot be met, explained to the instructor in one sentence."""
 
 
 @contextlib.contextmanager
 def faults_said() -> Iterator[None]:
-    """Turns what the machine or the gradebook refuses into a `CourseError`. Anything else is a fault of ours."""
+    """Turn errors of the machine or the gradebook into a `CourseError`. Anything else is a bug of ours."""
     try:
         yield
     except OSError as error:
         raise CourseError(f"{in_words(error)}.") from error
     except Exception as error:
-        if not type(error).__module__.startswith("sqlalchemy"):  # which is not imported where nothing needs it
+        if not type(error).__module__.startswith("sqlalchemy"):  # by name: it may not be imported
             raise
         reason = str(getattr(error, "orig", error)).strip().partition("\n")[0]
         raise CourseError(
@@ -31,6 +31,6 @@ def faults_said() -> Iterator[None]:
 
 
 def in_words(error: OSError) -> str:
-    """What the system refused, and where."""
+    """The system's reason, and the file that it concerns."""
     reason = error.strerror or str(error)
     return f"{reason}: {error.filename}" if error.filename and str(error.filename) not in reason else reason

@@ -1,8 +1,8 @@
-"""Which code decides on marks, and a hash of it: a changed grader grades every submission again.
+"""Finds the code that decides on marks, and hashes it: a changed grader grades every submission again.
 
-The code is what a run and its workers can reach: from `ROOTS` on, every module of ours that one of them names, be it in
-an import, in a text such as nbgrader's configuration, or in a comment. So it may be too much, never too little. What
-only commands, reports and widgets use is not reached, and may change without grading a class again.
+This is the code that a run and its workers can reach: starting from `ROOTS`, every module of ours that a reached module
+names in an import, in a string such as nbgrader's configuration, or in a comment. So it may be too much, never too
+little. Code that only commands, reports and widgets use is not reached: changing it grades no class again.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ import autograder
 LIBRARIES = ("torch", "numpy", "nbgrader", "nbconvert", "nbformat")
 ROOTS = ("autograder.grading.run", "autograder.grading.submission.worker", "autograder.student")
 WHOLE = ("autograder.nbgrader_plugins.", "autograder.sandbox.inside.", "mini_autograd.")
-"""Packages whose modules are named one by one nowhere."""
+"""Packages whose modules are not named individually anywhere."""
 WITHOUT = "mini_autograd.widgets"
 NAMED = re.compile(r"autograder(?:\.\w+)+")
 IMPORTED = re.compile(r"from (autograder[\w.]*) import (\([^)]*\)|.+)")
@@ -28,14 +28,14 @@ IMPORTED = re.compile(r"from (autograder[\w.]*) import (\([^)]*\)|.+)")
 
 @cache
 def grader_version() -> str:
-    """A hash of the code that decides on marks, and of the libraries that it compares with."""
+    """A hash of the code that decides on marks, and of the versions of Python and of `LIBRARIES`."""
     libraries = [f"{library} {importlib.metadata.version(library)}" for library in LIBRARIES]
     code = hash_of_code(Path(next(iter(autograder.__path__))).parent)
     return hashlib.sha256("\0".join([code, platform.python_version(), *libraries]).encode()).hexdigest()
 
 
 def hash_of_code(root: Path) -> str:
-    """A hash of the code that decides on marks, of the packages below a folder."""
+    """A hash of the code that decides on marks, from the packages below a folder."""
     digest = hashlib.sha256()
     for name, text in sorted(deciding_modules(root).items()):
         digest.update(f"{name}\0{text}\0".encode())
@@ -43,7 +43,7 @@ def hash_of_code(root: Path) -> str:
 
 
 def deciding_modules(root: Path) -> dict[str, str]:
-    """The modules that can decide a mark: names and texts."""
+    """The texts of the modules that can decide a mark, by name."""
     modules = {
         ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path
         for package in ("autograder", "mini_autograd")

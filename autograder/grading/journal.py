@@ -1,4 +1,4 @@
-"""What `autograder watch` has done, one JSON object per line, so that a run that was stopped goes on where it was."""
+"""The journal of `autograder watch`, one JSON object per line, from which the next run continues a stopped one."""
 
 from __future__ import annotations
 
@@ -24,8 +24,8 @@ class Answered:
 
 @dataclass
 class Journal:
-    """The journal of one assignment. `released` has what was last answered by student, `collected` how many attempts
-    were collected by student and day, `answers` all answers by student, in order.
+    """The journal of one assignment. `released`: what was last answered, for each student. `collected`: how many
+    attempts were collected, for each student and day. `answers`: all answers to each student, in order.
     """
 
     path: Path
@@ -35,7 +35,7 @@ class Journal:
 
     @classmethod
     def read(cls, path: Path) -> Journal:
-        """The journal so far. A last line that was not written to its end is cut off."""
+        """Read the journal so far. An incomplete last line is cut off."""
         journal = cls(path)
         text = path.read_text("utf-8") if path.is_file() else ""
         whole = text[: text.rfind("\n") + 1]
@@ -47,7 +47,7 @@ class Journal:
         return journal
 
     def add(self, event: str, student: str, **about: Any) -> None:
-        """Write one event, so that it is on the disk when this returns."""
+        """Write one event. It is on the disk when this returns."""
         entry = {"at": now().isoformat(timespec="milliseconds"), "event": event, "student": student, **about}
         with open(self.path, "a", encoding="utf-8") as file:
             file.write(json.dumps(entry) + "\n")
@@ -71,5 +71,5 @@ def now() -> datetime:
 
 
 def day(moment: datetime) -> str:
-    """The day of a moment where this computer is."""
+    """The date of a moment in this computer's time zone."""
     return moment.astimezone().date().isoformat()

@@ -1,4 +1,4 @@
-"""A whole class run: see what is done already, hand the rest to the workers, take the results over.
+"""Grades a whole class: finds what is already done, hands the rest to the workers, and takes over their results.
 
 Knows nothing of terminals: the caller gets each record as soon as its mark is in the gradebook.
 """
@@ -42,20 +42,20 @@ from autograder.grading.workers.spool import Spool
 from autograder.judge import SolutionTrial
 from autograder.sandbox import SandboxUnavailable, isolation_available
 
-BATCH, SECONDS = 32, 1.0  # results that are written together, and how long one waits for others
-CANNOT_GO_ON = (
-    "This machine cannot go on: {}. What was graded is kept; run the same command again when this has been seen to."
-)
+BATCH, SECONDS = 32, 1.0  # how many results are written together, and how long a result waits for others
+CANNOT_GO_ON = "This machine cannot go on: {}. What was graded is kept; fix this, then run the same command again."
 HIDDEN = "the folder {} is left out, because its name begins with a dot. Rename it, and run the same command again."
 NO_NAME = "the folder {} is left out, because its name is not UTF-8. Rename it, and run the same command again."
-MISPLACED = "not looked at: {} belongs in {}/. Move it there, and run the same command again."
-SECOND = "not looked at: {}, because what lies in {}/ is graded. If it is the right one, move it there; else delete it."
+MISPLACED = "not graded: {} belongs in {}/. Move it there, and run the same command again."
+SECOND = (
+    "not graded: {}, because the one in {}/ is graded. If this is the right one, move it there; otherwise delete it."
+)
 NO_TRIALS = "The solution could not be judged: its process was killed, twice. All tests are judged outside."
 NOT_GRADED = (
     "So nothing was graded. Correct the test or the solution in the source, run `nbgrader generate_assignment "
     "{assignment} --force`, and grade again; or grade as it is with --ignore-failing-solution."
 )
-DIED = "The process that graded this submission was killed, twice. Nobody else's marks are touched."
+DIED = "The process that graded this submission was killed, twice. Other students' marks are not affected."
 
 
 @dataclass(frozen=True)
@@ -83,8 +83,8 @@ def grade_class(
 ) -> list[SubmissionRecord]:
     """Grade the submissions of one assignment in parallel. Raises `CourseError` for a request that cannot be met.
 
-    `on_notice` gets what is wrong with the assignment itself, so that its marks may be, and with feedback pages;
-    `on_remark` which tests run in the submission's process.
+    `on_notice` is told what is wrong with the assignment itself, which may make its marks wrong, and with feedback
+    pages. `on_remark` is told which tests run in the submission's process.
     """
     with opened_class(request) as opened:
         students = opened.students()
@@ -101,7 +101,7 @@ def grade_class(
 
 @contextlib.contextmanager
 def opened_class(request: Request) -> Iterator[OpenClass]:
-    """An assignment that nobody else grades meanwhile. Raises `CourseError` where it cannot be graded here."""
+    """Open an assignment, and keep other runs from grading it. Raises `CourseError` if it cannot be graded here."""
     isolation = isolation_available()
     if not request.unsafe and not isolation:
         raise CourseError(
@@ -117,14 +117,14 @@ def opened_class(request: Request) -> Iterator[OpenClass]:
 
 @dataclass(frozen=True)
 class OpenClass:
-    """An assignment whose submissions can be graded, as often as wanted."""
+    """An open assignment, whose submissions can be graded any number of times."""
 
     request: Request
     course: Course
     spool: Spool
 
     def students(self) -> list[str]:
-        """Those whose submissions lie in the course directory, and whom the request asks for."""
+        """The students who have a submission in the course directory and whom the request asks for."""
         return submitted_students(self.course, self.request.assignment, self.request.student)
 
     def grade(
@@ -135,7 +135,7 @@ class OpenClass:
         on_notice: Callable[[str], None] = lambda notice: None,
         on_remark: Callable[[str], None] = lambda remark: None,
     ) -> list[SubmissionRecord]:
-        """Grade the submissions of these students, in the order of their names."""
+        """Grade the submissions of these students. Returns the records in the order of the students' names."""
         for sentence in self.left_out():
             on_notice(sentence)
         named = [student for student in students if has_a_name(student)]
@@ -151,7 +151,7 @@ class OpenClass:
         return sorted(run.records, key=lambda record: record.student)
 
     def left_out(self) -> list[str]:
-        """What lies among the submissions and is not graded, in sentences that a terminal may print."""
+        """Sentences about what lies among the submissions but is not graded. They are safe to print on a terminal."""
         hidden = hidden_submissions(self.course, self.request.assignment)
         nameless = [student for student in self.students() if not has_a_name(student)]
         misplaced = misplaced_notebooks(self.course, self.request.assignment, self.request.student)
@@ -163,7 +163,7 @@ class OpenClass:
         return ["".join(c if c.isprintable() else "?" for c in sentence) for sentence in sentences]
 
     def differences(self) -> list[str]:
-        """What an instructor has changed in the source and not yet brought into the gradebook, in sentences."""
+        """Sentences about what an instructor has changed in the source but not yet in the gradebook."""
         assignment = read_assignment(self.course, self.request.assignment, unsafe=self.request.unsafe)
         return differences(assignment, as_written=is_released_as_usual(self.course.app.config))
 
@@ -174,7 +174,7 @@ class OpenClass:
 
 
 def has_a_name(student: str) -> bool:
-    """Whether a gradebook can keep the name. A folder out of an old archive may be called anything."""
+    """Whether a gradebook can store the name. A folder from an old archive may be called anything."""
     try:
         student.encode()
     except UnicodeEncodeError:
@@ -184,7 +184,7 @@ def has_a_name(student: str) -> bool:
 
 @dataclass
 class _Run:
-    """One run while it lasts."""
+    """The state of one run."""
 
     request: Request
     course: Course
@@ -233,7 +233,7 @@ class _Run:
         self._say_trials()
 
     def _trials_for_cluster(self) -> dict[str, SolutionTrial]:
-        """The trials of the solutions, made here: workers elsewhere get them with the assignment."""
+        """The trials of the solutions, made on this machine: the cluster's workers get them with the assignment."""
         trials: dict[str, SolutionTrial] | Died | None = kept_trials(self.spool.root, self.assignment)
         if trials is None:
             with contextlib.suppress(SandboxUnavailable):  # each submission will say so
@@ -253,7 +253,7 @@ class _Run:
         return CourseError("\n".join([*failures(kept_trials(self.spool.root, self.assignment) or {}), advice]))
 
     def _say_trials(self) -> None:
-        """What the trials of the solutions have found."""
+        """Report what the trials of the solutions have found."""
         trials = kept_trials(self.spool.root, self.assignment) or {}
         for said in [*(trial.fault for trial in trials.values() if trial.fault), *failures(trials)]:
             self.on_notice(said)
@@ -281,7 +281,7 @@ class _Run:
             return ""
 
     def _waiting(self, student: str, fingerprint: str, kept: str) -> Result | None:
-        """The result that a run before this one has made, but not brought into the gradebook."""
+        """A result that an earlier run has made but not brought into the gradebook, if there is one."""
         result = self.spool.get(student)
         if result is None or (result.to_json() != kept and result.fingerprint == fingerprint != ""):
             return result
@@ -293,7 +293,7 @@ class _Run:
     def _known(
         self, student: str, fingerprint: str, kept: tuple[str, str] | None, entry: Entry | None
     ) -> Result | None:
-        """The result that is in the gradebook, where it is of this very submission and nothing of it is missing."""
+        """The result in the gradebook, or None if it is of another submission or incomplete."""
         if kept is None or entry is None or not fingerprint or kept[0] != fingerprint:
             return None
         result = Result.from_json(kept[1])
@@ -307,7 +307,7 @@ class _Run:
             self._flush()
 
     def _flush(self) -> None:
-        """Bring the pending results into the gradebook, their notebooks into place, and forget that they waited."""
+        """Put the notebooks of the pending results in place, write their marks, and remove them from the spool."""
         found = [result for student in self.pending if (result := self.spool.get(student)) is not None]
         results = [result for result in found if result.status != "not graded"]
         for result in found:
@@ -334,7 +334,7 @@ class _Run:
 
 
 def record(result: Result, entry: Entry) -> SubmissionRecord:
-    """What there is to say about a submission, with the points that the gradebook has."""
+    """The record of a submission, with its points from the gradebook."""
     cells = tuple(_cell_records(result, entry))
     penalties = [row["late_submission_penalty"] or 0.0 for row in entry.notebooks.values()]
     return SubmissionRecord(
@@ -362,7 +362,7 @@ def _cell_records(result: Result, entry: Entry) -> Iterator[CellRecord]:
 
 
 def read_records(course: Course, name: str) -> tuple[Assignment, list[SubmissionRecord]]:
-    """The records of everything that has been graded of an assignment, as the gradebook has it now."""
+    """Read an assignment and the records of its graded submissions, as the gradebook has them now."""
     assignment = read_assignment(course, name)
     marks = Marks(course.coursedir.db_url, assignment)
     try:

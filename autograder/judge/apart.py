@@ -1,7 +1,7 @@
 """Judging one notebook in a process forked for it.
 
-What a test does to its process (`np.seterr`, a patched function, a seed) ends with it, so that no mark depends on whose
-notebook was judged before. A notebook that ends its process costs itself its marks and nobody else theirs.
+A test's changes to its process (`np.seterr`, a patched function, a seed) disappear with the process, so no mark depends
+on which notebook was judged before. A notebook that ends its process loses only its own marks.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ FAILED = 1
 
 
 class JudgeDied(RuntimeError):  # noqa: N818
-    """The process that judged a notebook was killed: by its own limits, or by somebody on this machine."""
+    """The process that judged a notebook was killed: by its own limits, or from outside."""
 
 
 def judge_apart(notebook: Any, **options: Any) -> Verdict:
-    """`judge_notebook` with these options, in a process of its own. Raises what it raises, and JudgeDied."""
+    """Call `judge_notebook` with these options in a process of its own. Raises what it raises, and JudgeDied."""
     if not options.get("unsafe"):
-        isolation_in_force()  # has a warm process started, which the fork shares
+        isolation_in_force()  # starts a warm process, which the fork shares
     sys.stdout.flush()
     sys.stderr.flush()
     reading, writing = os.pipe()
@@ -57,7 +57,7 @@ def judge_apart(notebook: Any, **options: Any) -> Verdict:
 
 
 def _judge_and_leave(parent: int, writing: int, notebook: Any, options: dict[str, Any]) -> NoReturn:
-    """What the fork does. It ends here, whatever happens: what it inherited belongs to the process that forked it."""
+    """What the fork does. It always exits here, because everything that it inherited belongs to its parent."""
     status = FAILED
     try:
         end_with(parent)

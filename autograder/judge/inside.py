@@ -2,8 +2,8 @@
 
 They run as nbgrader runs them: in order, in one namespace with the student's cells, here in a sandbox of their own. A
 submission can change what such a test sees, so verdicts of this kind are marked, and only cells that cannot be judged
-from outside are judged here. What runs in here has seen the hidden tests before it, so after these nothing that it says
-is shown.
+from outside are judged here. Code in this sandbox may have seen the hidden tests that ran before it, so none of its
+output after a hidden test is shown.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ from autograder.notebooks.cells import code_cells
 from autograder.notebooks.regions import hidden_lines
 from autograder.sandbox import CELL_DIED, CellResult, Sandbox, SandboxDied
 
-NO_DETAILS = "This test failed. It is judged inside, and hidden tests are there too, so it cannot be said where."
+NO_DETAILS = "This test failed. It runs in the same process as hidden tests, so no details can be shown."
 
 
 def run_inside(notebook: Any, sandbox: Sandbox, inside: Collection[str]) -> list[Ran]:
-    """Run every cell in the sandbox. Gives all of them in order; those named in `inside` with how their test went."""
+    """Run every cell in the sandbox. Returns one result per cell, in order; for tests in `inside`, how they went."""
     ran = []
     hidden = False
     for _, cell in code_cells(notebook):
@@ -72,14 +72,14 @@ def _said(result: CellResult) -> FailedInside:
 
 
 def _line(traceback: Any) -> str:
-    """The line that an arrow of IPython's points to, the last one of the cell."""
+    """The line that the last arrow in IPython's traceback points to."""
     text = "\n".join(map(str, traceback)) if isinstance(traceback, list) else ""
     marked = [line.partition(" ")[2] for row in text.split("\n") if (line := row.lstrip("-")).startswith("> ")]
     return marked[-1].lstrip("0123456789 ").strip() if marked else ""
 
 
 def _value(result: CellResult) -> Any:
-    """The number that the cell shows at its end, from which nbgrader reads points; None where it is none."""
+    """The number that the cell shows at its end, which nbgrader reads as points; None if it is not a number."""
     for output in result.outputs:
         data = output.get("data")
         if output.get("output_type") == "execute_result" and isinstance(data, dict):

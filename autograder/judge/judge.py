@@ -1,5 +1,5 @@
-"""Judges one notebook: student cells in the sandbox, test cells on this side against it, and the verdict written into
-the outputs.
+"""Judges one notebook: runs student cells in the sandbox and test cells on this side against it, and writes the verdict
+into the outputs.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from autograder.runs import engine_protocol
 from autograder.runs.context import check_context
 from autograder.sandbox import Limits, Sandbox, isolation_in_force
 
-for module in (engine_protocol, probes, returned, watching):  # the sandbox does not have them; functions travel whole
+for module in (engine_protocol, probes, returned, watching):  # not in the sandbox, so pickled by value
     cloudpickle.register_pickle_by_value(module)
 
 
@@ -43,7 +43,7 @@ SECOND_TRY = 5.0  # seconds for a cell that ran into its limit in the first pass
 
 @dataclass(frozen=True)
 class CellVerdict:
-    """What one test cell earned, and in a sentence why not more. `inside`: the test ran in the submission's process."""
+    """What one test cell earned, and why it is not more. `inside`: the test ran in the submission's process."""
 
     grade_id: str
     points: float
@@ -55,7 +55,7 @@ class CellVerdict:
 
 @dataclass
 class Verdict:
-    """The verdict on a notebook. `isolation` says what the student's code was shut in by."""
+    """The verdict on a notebook. `isolation` says how the student's code was isolated."""
 
     cells: list[CellVerdict] = field(default_factory=list)
     seconds: float = 0.0
@@ -89,11 +89,11 @@ def judge_notebook(
     `notebook` is an nbformat v4 notebook with nbgrader metadata whose test cells are the instructor's, hidden tests
     included. `source` is the instructor's own notebook; with it, more names are known to be the instructor's. `secret`
     seeds the inputs of gradient checks, `files` is a folder of files that the notebook may read. Raises
-    SandboxUnavailable where student code cannot be isolated, unless `unsafe`, or where a sandbox does not start;
-    otherwise every test cell gets a verdict, whatever the notebook holds. With `points_only` nobody will look at the
-    outputs, so that one run is enough, and no cause of a wrong answer is looked for. `inside` names test cells that run
-    in the submission's process. `helpers` is a folder of the instructor's with modules that tests import. `student` is
-    who has handed the notebook in.
+    SandboxUnavailable if student code cannot be isolated, unless `unsafe`, or if a sandbox does not start; otherwise
+    every test cell gets a verdict, whatever the notebook contains. With `points_only` the outputs will not be read, so
+    one run is enough, and the search for causes of wrong answers is skipped. `inside` names test cells that run in the
+    submission's process. `helpers` is a folder of the instructor's with modules that tests import. `student` is the
+    name of the student who handed the notebook in.
     """
     isolation = "none: the instructor asked for it" if unsafe else isolation_in_force()
     began = time.monotonic()
@@ -125,7 +125,7 @@ def judge_notebook(
 def _run_outside(
     notebook: Any, started: Callable[[], Sandbox], outside: Callable[..., _Pass], points_only: bool
 ) -> tuple[list[Ran], list[Ran]]:
-    """What gives the points, and what is shown: the same run, or a second one without hidden tests."""
+    """The run that gives the points, and the run that is shown: the same one, or a second one without hidden tests."""
     scored = outside(started()).run(notebook)
     if points_only or not _must_be_shown_apart(notebook, scored):
         return scored, scored
@@ -139,7 +139,7 @@ def _is_all_there(notebook: Any, within: list[Ran]) -> bool:
 
 
 def _with_those(within: list[Ran], outside: list[Ran]) -> list[Ran]:
-    """What ran outside, with the tests that were decided inside in their places."""
+    """The results from outside, with those of the tests that were decided inside put in place."""
     decided = [ran if ran.outcome is not None else None for ran in within] or [None] * len(outside)
     return [there or here for there, here in zip(decided, outside, strict=True)]
 
@@ -147,11 +147,11 @@ def _with_those(within: list[Ran], outside: list[Ran]) -> list[Ran]:
 def _write_outputs(
     notebook: Any, source: Any | None, shown: list[Ran], scored: list[Ran], inside: Collection[str]
 ) -> list[CellVerdict]:
-    """Put what was shown, and under each test cell its verdict, into the notebook. Gives these verdicts, in order."""
+    """Write the shown outputs and each test cell's verdict into the notebook. Returns the verdicts in order."""
     for (node, _), seen in zip(code_cells(notebook), shown, strict=True):
         node["execution_count"] = None
         node["outputs"] = seen.outputs
-    before = troubles(notebook, source)  # read from the outputs, so before a verdict is among them
+    before = troubles(notebook, source)  # read from the outputs, so before verdicts are written there
     verdicts = []
     for (node, cell), seen, ran in zip(code_cells(notebook), shown, scored, strict=True):
         if cell.is_test:
@@ -162,9 +162,9 @@ def _write_outputs(
 
 
 def _must_be_shown_apart(notebook: Any, scored: list[Ran]) -> bool:
-    """Whether what is shown has to come from a second process that never meets a hidden test, so that no output can
-    tell what a hidden test asked. What the first one showed before any hidden test can tell nothing, and neither can a
-    test that passed or failed without a word more.
+    """Whether the shown outputs have to come from a second process that never meets a hidden test, so that no output
+    can reveal what a hidden test asked. Outputs of the first process from before any hidden test reveal nothing, and
+    neither does a test that only passed or failed.
     """
     met = False
     for (_, cell), ran in zip(code_cells(notebook), scored, strict=True):
@@ -197,7 +197,7 @@ class _Pass:
             return [self.cell(number, cell) for number, (_, cell) in enumerate(code_cells(notebook))]
 
     def _could_go_on(self, ran: Ran) -> Ran:
-        """What ran, unless there was no sandbox to run it in. Raises what stood in the way."""
+        """Return `ran`. If there was no sandbox to run the cell in, raises the reason."""
         if self.sandbox.failure is not None:
             raise self.sandbox.failure
         return ran
@@ -229,7 +229,7 @@ class _Pass:
             return CellOutcome(error=TestNotRun(f"The test could not be run ({type(error).__name__})."))
 
     def seed(self, cell: CodeCell) -> int:
-        """The seed of this cell's random inputs, which nobody can know without the course's secret."""
+        """The seed of this cell's random inputs, which cannot be known without the course's secret."""
         return seed_of(self.secret, cell.grade_id)
 
 
@@ -240,21 +240,21 @@ def seed_of(secret: bytes, grade_id: str) -> int:
 
 
 class TestNotRun(Exception):  # noqa: N818
-    """Something of ours failed; the text says what, and nothing of the submission's."""
+    """Our own code failed. The text says what failed, and nothing from the submission."""
 
     __test__ = False
 
 
 def _not_run() -> CellOutcome:
-    """How a test went that nobody ran: it earns nothing."""
+    """The outcome of a test that was not run: it earns nothing."""
     return CellOutcome(error=TestNotRun("The test was not run."))
 
 
 def _judge(
     cell: CodeCell, shown: CellOutcome, scored: CellOutcome, before: str, inside: bool
 ) -> tuple[list[Any], CellVerdict]:
-    """Outputs and verdict of a test cell. Points come from the run of everything, words from the run without hidden
-    tests, except that a hidden test has failed. `before`: what was wrong with the answer before the test began.
+    """Outputs and verdict of a test cell. Points come from the full run, messages from the run without hidden tests,
+    except the message that a hidden test failed. `before`: what was wrong with the answer before the test began.
     """
     points, message, full = _decide(cell, shown, scored)
     if before and not full:
@@ -291,7 +291,7 @@ def _decide(cell: CodeCell, shown: CellOutcome, scored: CellOutcome) -> tuple[fl
 
 
 def _reports_of(shown: CellOutcome, scored: CellOutcome) -> list[Any]:
-    """The reports of a cell's checks: of the run that is shown, and of the hidden checks, which only the other made."""
+    """The reports of a cell's checks: those of the shown run, and hidden checks, which only the other run made."""
     if scored is shown:
         return scored.reports
     return [*shown.reports, *(report for report in scored.reports if getattr(report, "hidden", False))]

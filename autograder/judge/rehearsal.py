@@ -1,8 +1,8 @@
 """A rehearsal of an assignment in the process that judges are forked from.
 
-Each fork begins with what its parent has loaded, compiled and calculated, and what it adds is lost with it. So the
-parent does once what every submission needs: it takes the tests apart, and where they are checks of ours, whose right
-answers are the same for the whole class, it judges the solution once. In lessons that halves the time of a submission.
+Each fork begins with what its parent has loaded, compiled and computed; what the fork adds is lost when it ends. So the
+parent does the work that every submission needs: it takes the tests apart and, if they use our checks, whose right
+answers are the same for the whole class, judges the solution once. In lessons this halves the time per submission.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ from autograder.notebooks.trusted import trusted_names
 
 OUR_CHECKS = "autograder.student"
 REHEARSED_BEFORE = 3
-"""Before which submission of an assignment a rehearsal, which costs as much as one, is worth it."""
+"""Rehearse before this submission of an assignment (counted from 1): a rehearsal costs as much as a submission."""
 
 
 def rehearse(source: Any, **options: Any) -> None:
-    """Have this process ready for submissions of an assignment; `source` is the instructor's notebook, the options are
-    those of `judge_notebook`. Whatever goes wrong here goes wrong again where somebody is told.
+    """Prepare this process for submissions of an assignment. `source` is the instructor's notebook; the options are
+    those of `judge_notebook`. Errors are ignored here: they occur again, and are reported, when a submission is judged.
     """
     with contextlib.suppress(Exception):
         cells = [cell for _, cell in code_cells(source)]
@@ -54,7 +54,7 @@ def _take_apart(source: str, filename: str) -> None:
 
 @contextlib.contextmanager
 def _as_it_was() -> Iterator[None]:
-    """Put back what tests change in a process, should one forget to."""
+    """Restore process state that a test may have changed and not restored."""
     generators = random.getstate(), np.random.get_state()
     place = dict(os.environ), list(sys.path), os.getcwd(), sys.getrecursionlimit()
     torch: Any = sys.modules.get("torch")

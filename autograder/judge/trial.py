@@ -1,8 +1,8 @@
 """The trial of an assignment before a class is graded: the instructor's own solution is judged as if a student had
 handed it in.
 
-It says which test cells cannot be judged from outside and run inside the submission's process, because the solution
-earns their points there only, and which the solution fails either way.
+It tells which test cells cannot be judged from outside and have to run inside the submission's process, because the
+solution earns their points only there, and which test cells the solution fails either way.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from autograder.judge.judge import CellVerdict
 from autograder.notebooks.cells import code_cells
 from autograder.notebooks.regions import without_marks
 
-ROUNDS = 3  # a test that is taken inside may have been what another one rests on
+ROUNDS = 3  # once a test runs inside, another one that depends on it may fail outside
 
 
 @dataclass(frozen=True)
 class SolutionTrial:
-    """`inside`: the test cells that run inside, each with what goes wrong outside. `failed`: those that the solution
-    fails, each with what is said of it. By grade_id. `fault`: why there is no trial.
+    """The result of a trial. `inside`: the test cells that run inside, each with what goes wrong outside. `failed`: the
+    test cells that the solution fails, each with its message. Both by grade_id. `fault`: why there is no trial.
     """
 
     inside: Mapping[str, str] = field(default_factory=dict)
@@ -32,12 +32,12 @@ class SolutionTrial:
 
 
 def try_solution(source: Any, tests: Mapping[str, str], **options: Any) -> SolutionTrial:
-    """Judge the solution in the instructor's notebook. `tests` are the texts of test cells as students' notebooks get
-    them, where these differ from the source; the options are those of `judge_notebook`.
+    """Judge the solution in the instructor's notebook. `tests` are the sources of test cells in students' notebooks, if
+    they differ from those in `source`; the options are those of `judge_notebook`.
     """
     solution = copy.deepcopy(source)
     for node, cell in code_cells(solution):
-        if cell.is_test:  # nothing is hidden from the instructor, to whom this is said
+        if cell.is_test:  # the instructor reads the messages, so nothing is hidden
             node["source"] = without_marks(tests.get(cell.grade_id, cell.source))
 
     def lost(inside: Mapping[str, str]) -> dict[str, str]:

@@ -1,7 +1,7 @@
-"""Makes the student's version of a lesson in process, with nbgrader's own preprocessors and without a gradebook.
+"""Makes the student's version of a lesson in this process, with nbgrader's own preprocessors and without a gradebook.
 
-`nbgrader generate_assignment` gives the same notebook; this way takes milliseconds and needs no course folder. What
-comes out is searched for anything that a student must not see, and refused if something is found.
+`nbgrader generate_assignment` gives the same notebook; this module takes milliseconds and needs no course folder. It
+searches the result for anything that a student must not see, and refuses it if something is found.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def release_notebook(source: NotebookNode, config: Config | None = None) -> Note
 
 
 def without_solutions(source: NotebookNode, config: Config | None = None) -> NotebookNode:
-    """The instructor's notebook with its solutions replaced by stubs and its hidden tests still there."""
+    """The instructor's notebook with its solutions replaced by stubs and its hidden tests kept."""
     return _processed(source, [ClearSolutions, QuizStubs], config)
 
 
@@ -71,7 +71,7 @@ def verify_helpers(source: NotebookNode, files: Mapping[str, Path]) -> None:
 
 
 def _secrets(source: NotebookNode) -> Iterator[tuple[str, str]]:
-    """Texts that must not be readable in a release; short ones are left out, since they may stand anywhere."""
+    """Texts that must not be readable in a release; short ones are left out, since they could occur anywhere."""
     for cell in source.cells:
         for region in regions(cell.source):
             yield from _long_enough(region.kind.lower(), region.text)
@@ -93,7 +93,7 @@ def _long_enough(kind: str, text: str) -> Iterator[tuple[str, str]]:
 
 
 def _squeezed(text: str) -> str:
-    """The text with every run of blanks as one, so that indentation does not hide a copy."""
+    """The text with every run of whitespace as one space, so that indentation does not hide a copy."""
     return " ".join(cleandoc(text).split())
 
 

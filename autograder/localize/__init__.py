@@ -1,4 +1,4 @@
-"""Finds the place of a mistake that is in no bank: the operation, the value or the path that is wrong by itself.
+"""Finds the place of a mistake that the bug bank lacks: the operation, value or path that is wrong by itself.
 
-An expression with wrong gradients comes in, and the first place goes out where the student's engine is wrong.
+Takes an expression with wrong gradients and returns the first place where the student's engine is wrong.
 """

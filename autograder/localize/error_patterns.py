@@ -1,7 +1,7 @@
 """What wrong results of a function have in common, as a fact: one factor everywhere, another order, too few digits.
 
-A factor of 2 or a sign is seen at once when somebody says it, and hardly in eight numbers. Nothing is said where the
-results are wrong in another way. Imports NumPy, and from the checks only how a result becomes an array.
+A factor of 2 or a wrong sign is clear once it is named, but hard to see in eight numbers. Nothing is said if the
+results are wrong in another way. Besides NumPy, this imports only what turns a result into an array.
 """
 
 from __future__ import annotations
@@ -28,11 +28,11 @@ FACTORS = {
 }
 
 Results = Sequence[Sequence[Array]]
-"""Per call the results: one, or the gradient for each input."""
+"""The results of each call: one, or the gradient for each input."""
 
 
 def arrays_of(results: Sequence[Any], right: Sequence[Any]) -> list[Array] | None:
-    """The results of one call as arrays of the right shapes; None if one of them is none."""
+    """The results of one call as arrays of the right shapes; None if any of them is not such an array."""
     try:
         arrays = [number_or_array(result) for result in results]
     except Unusable:
@@ -42,10 +42,10 @@ def arrays_of(results: Sequence[Any], right: Sequence[Any]) -> list[Array] | Non
 
 
 def in_common(got: Results, right: Results, allowed: Results, names: Sequence[str]) -> str:
-    """A sentence about what all wrong results have in common; empty where they have nothing that is known.
+    """A sentence about what all wrong results have in common; empty if they have nothing known in common.
 
     got, right, allowed: one entry per call, with one array for each gradient, or the result alone.
-    names: of the inputs to which the gradients belong; none for the result of a function
+    names: of the inputs to which the gradients belong; empty for the result of a function
     """
     count = len(names) or 1
     wrong = [number for number in range(count) if not _are(got, right, allowed, number, number, 1.0)]
@@ -72,9 +72,9 @@ def _are(got: Results, right: Results, allowed: Results, number: int, other: int
 
 
 def _factor(got: Results, right: Results, wrong: Sequence[int]) -> float | None:
-    """The factor that fits best; one of those with a word of their own if it is as near as makes no difference.
+    """The factor that fits best, or the known factor that is practically equal to it.
 
-    None where the right results are so few different numbers that a factor would say nothing, and where it is 1.
+    None if the right results have too few different numbers for a factor to mean anything, or if it is 1.
     """
     pairs = [(mine[n].ravel(), np.ravel(theirs[n])) for mine, theirs in zip(got, right, strict=True) for n in wrong]
     mine, theirs = (np.concatenate(part) for part in zip(*pairs, strict=True))
@@ -87,7 +87,7 @@ def _factor(got: Results, right: Results, wrong: Sequence[int]) -> float | None:
 
 
 def _in_another_order(got: Results, right: Results, allowed: Results, names: Sequence[str]) -> str:
-    """Whether each gradient is right for another input; empty where that fits in several ways."""
+    """A sentence if each gradient is right for another input; empty if several orders fit."""
     numbers = range(len(names))
     if not 1 < len(names) <= MOST_IN_ANOTHER_ORDER:
         return ""

@@ -1,7 +1,7 @@
-"""What a rule calculated, and what it should have, as formulas of what it had at hand: `grad * second`.
+"""What a rule calculated, and what it should have, as formulas in what it had at hand: `grad * second`.
 
 Both are found in the same way: of many short formulas, the simplest one that gives all elements of all draws that were
-tried. Where none does, nothing is said. The draws are random numbers, so that no formula fits by chance.
+tried. If none does, nothing is said. The draws are random numbers, so that no formula fits by chance.
 """
 
 from __future__ import annotations
@@ -64,7 +64,7 @@ def formulas(trial: Trial) -> tuple[tuple[str, str], ...]:
 
 
 def _of_elements(wrong: Wrong, gradient: list[Array]) -> str:
-    """The simplest formula for a gradient, element by element; empty where there is none."""
+    """The simplest formula for a gradient, element by element; empty if there is none."""
     target = wrong.flat(gradient)
     if not np.any(target):
         return "0"
@@ -81,7 +81,7 @@ def _of_elements(wrong: Wrong, gradient: list[Array]) -> str:
 
 
 def _of_matrices(wrong: Wrong, gradient: list[Array]) -> str:
-    """The product of two matrices that is a gradient; empty where there is none."""
+    """The product of two matrices that equals a gradient; empty if there is none."""
     at_hand = {ARRIVING: wrong.arriving} | {name.strip("`"): arrays for name, arrays in wrong.operands.items()}
     at_hand.pop("the output")
     if any(array.ndim != 2 for arrays in at_hand.values() for array in arrays):
@@ -104,7 +104,7 @@ def _candidates(names: tuple[str, ...]) -> list[Formula]:
 
 
 def _products(names: tuple[str, ...]) -> Iterator[tuple[float, Formula]]:
-    """A constant times powers of the operands and of the output, with the gradient that arrives or without it."""
+    """A constant times powers of the operands and of the output, with or without the incoming gradient."""
     powers = [name for name in names if name != ARRIVING]
     for exponents in product(EXPONENTS, repeat=len(powers)):
         factors = {name: exponent for name, exponent in zip(powers, exponents, strict=True) if exponent}
@@ -117,7 +117,7 @@ def _products(names: tuple[str, ...]) -> Iterator[tuple[float, Formula]]:
 
 
 def _special(names: tuple[str, ...]) -> Iterator[tuple[float, Formula]]:
-    """A derivative that is no product of powers, times a constant, with the gradient that arrives or without it."""
+    """A derivative that is not a product of powers, times a constant, with or without the incoming gradient."""
     operands = [name for name in names if name not in (ARRIVING, OUTPUT)]
     known: Mapping[str, Callable[..., Array]] = OF_ONE if len(operands) == 1 else OF_TWO
     if OUTPUT not in names or len(operands) > 2:

@@ -64,7 +64,7 @@ ELEMENTARY: dict[str, Step] = {
     "/": Step("operator", "truediv", (A, B)),
     "-": Step("operator", "sub", (A, B)),
 }
-"""Operations of which engines make others: a / b as a * b**-1, a mean as a sum divided by a number."""
+"""Operations from which engines build others: a / b as a * b**-1, a mean as a sum divided by a number."""
 
 MADE_OF = {"-": ("+", "-a", "*"), "-a": ("*",), "/": ("**", "*"), "mean": ("sum", "/", "*", "**")}
 
@@ -86,7 +86,7 @@ def localize(engine: Any, program: Program, expected: Sequence[Expected], proble
         wrong = [trial for trial in reversed(wrong) if trial.comparison.problem and trial.comparison.problem.forward]
     if wrong:
         place = _in_an_operation(engine, wrong, problem.forward)
-        return place if len(numbers) > 1 else replace(place, maps=())  # they are those of the whole expression
+        return place if len(numbers) > 1 else replace(place, maps=())  # the maps are those of the whole expression
     if problem.forward or len(trials) < len(parts):
         return None
     accumulated = problem.worst is not None and problem.worst.accumulated
@@ -97,15 +97,15 @@ def localize(engine: Any, program: Program, expected: Sequence[Expected], proble
 
 
 def example(engine: Any, program: Program, expected: Sequence[Expected], problem: Problem, symbol: str) -> Facts | None:
-    """What a wrong operation gives when it is tried alone, where the mistake is known already, on numbers that can be
-    checked on paper. None where it does not show: the expression has no such operation, or it is right alone.
+    """The results of a wrong operation tried alone, once the mistake is known, on numbers that can be checked on paper.
+    None if the mistake does not show: the expression has no such operation, or it is right alone.
     """
     traces = _traces(program, expected, problem.draw) if problem.draw < len(expected) else []
     steps = list(enumerate(traces[0].steps))[::-1] if traces else []
     parts = [single(traces, number, program.arguments) for number, step in steps if step.symbol == symbol]
     for trial in try_parts(engine, [part for part in parts if part is not None]):
         if trial is not None and trial.wrong:
-            sure = not (trial.weighed and symbol in ("*", "sum"))  # with these the incoming gradient was brought in
+            sure = not (trial.weighed and symbol in ("*", "sum"))  # these brought the incoming gradient in
             return (*_shown(engine, trial)[0], *(formulas(trial) if sure else ()))
     return None
 
@@ -115,7 +115,7 @@ def _size(draw: Draw) -> int:
 
 
 def _traces(program: Program, expected: Sequence[Expected], first: int) -> list[Trace]:
-    """Traces of the draw that failed and of some others on which the expression does the same."""
+    """Traces of the draw that failed and of some others on which the expression takes the same steps."""
     order = [first, *(number for number in range(len(expected)) if number != first)]
     return traces_of(program, [expected[number].draw for number in order], MOST_DRAWS)
 
@@ -149,18 +149,18 @@ def _in_an_operation(engine: Any, wrong: Sequence[Trial], forward: bool) -> Plac
     names = tuple(dict.fromkeys([*inner, symbol, *others]))
     squares = None if forward else _on_squares(engine, first)
     place = _described(engine, first, names, inner, others, broadcast, forward, squares)
-    told = not forward and not (first.weighed and {"*", "sum"} & {*broken})  # else it is not sure what arrives
+    told = not forward and not (first.weighed and {"*", "sum"} & {*broken})  # else it is not certain what arrives
     return _with_example(engine, place, first, formulas(squares or first) if told else ())
 
 
 def _with_example(engine: Any, place: Place, first: Trial, more: Facts = ()) -> Place:
-    """The place with what its operation gives, and with more facts."""
+    """The place with the results of its operation, and with more facts."""
     facts, shown = _shown(engine, first)
     return replace(place, facts=(*facts, *more), maps=maps_of(shown))
 
 
 def _shown(engine: Any, trial: Trial) -> tuple[Facts, Trial]:
-    """What an operation gives for numbers that can be checked on paper, or else for those of the expression."""
+    """The results of an operation on numbers that can be checked on paper, or else on those of the expression."""
     simple = on_paper(engine, trial)
     return facts_of(simple, "alone, for simple numbers" if simple is not trial else ""), simple
 
@@ -205,8 +205,8 @@ def _probe(name: str, step: Step, part: Part) -> Part | None:
 
 
 def _on_squares(engine: Any, first: Trial) -> Trial | None:
-    """A product of matrices tried again with square ones: there a wrong rule gives numbers, where other shapes raise an
-    error. None where the matrices are square already, or it is another operation.
+    """A matrix product tried again with square matrices, for which a wrong rule gives numbers instead of raising an
+    error. None if the matrices are square already, or it is another operation.
     """
     inputs = first.part.draws[0].inputs
     shapes = {array.shape for array in inputs}
@@ -236,7 +236,7 @@ def _described(
     forward: bool,
     squares: Trial | None,
 ) -> Place:
-    """Sentences about a wrong operation. The public one names operations and nothing else."""
+    """The place of a wrong operation, with sentences. The public one names operations and nothing else."""
     symbol = trial.part.steps[0].symbol
     place = wrong_operand(trial)
     alone = not forward and trial.comparison.problem is not None and trial.comparison.problem.forward
@@ -270,13 +270,13 @@ def _is_right_elsewhere(engine: Any, trial: Trial) -> bool:
 
 
 def _explained(engine: Any, trial: Trial, squares: Trial | None, in_value: bool) -> tuple[str, str, tuple[str, ...]]:
-    """What explains an operation that is wrong alone: said before it is named, said after it, and the bug's name."""
+    """The explanation of an operation that is wrong alone: text before its name, text after it, and the bug's name."""
     bug = _alone(trial)
     if bug.certain is not None and not (bug.certain.drops_gradients and _is_right_elsewhere(engine, trial)):
         return "", f" Taken alone: {bug.sentence()}", (bug.certain.name,)
     if squares is not None and (bug := _alone(squares)).certain is not None:
         text = bug.sentence()
-        text = f"{text[0].upper()}{text[1:]} This shows with square matrices, of which every product fits. "
+        text = f"{text[0].upper()}{text[1:]} Square matrices show this, because their shapes always fit. "
         return text, "", (bug.certain.name,)
     if in_value:
         return "", "", ()
@@ -286,7 +286,7 @@ def _explained(engine: Any, trial: Trial, squares: Trial | None, in_value: bool)
 
 
 def _smallest(engine: Any, traces: Sequence[Trace], names: Sequence[str], again: bool) -> Trial | None:
-    """The smallest part that goes wrong: the first result that does, and then as few steps before it as possible."""
+    """The smallest part that goes wrong: up to the first result that does, with as few steps before it as possible."""
     ways = [needed(traces[0], number) for number in range(len(traces[0].steps))]
     found = _first_wrong(engine, traces, ways, names, again)
     if found is None:
@@ -300,7 +300,7 @@ def _smallest(engine: Any, traces: Sequence[Trace], names: Sequence[str], again:
 def _first_wrong(
     engine: Any, traces: Sequence[Trace], ways: Sequence[Sequence[int]], names: Sequence[str], again: bool
 ) -> tuple[Sequence[int], Trial] | None:
-    """Of several selections of steps, the first that goes wrong when it is run as a part."""
+    """The first of several selections of steps that goes wrong when it is run as a part."""
     parts = [(way, part) for way in ways if (part := between(traces, way, names, again)) is not None]
     for (way, _), trial in zip(parts, try_parts(engine, [part for _, part in parts]), strict=True):
         if trial is not None and trial.wrong:
@@ -309,7 +309,7 @@ def _first_wrong(
 
 
 def _in_a_function(engine: Any, traces: Sequence[Trace], program: Program, again: bool, error: str) -> Place | None:
-    """The place is no operation: the expression goes wrong only with the functions that it calls around them."""
+    """The place if no operation is wrong: the expression fails only with the functions that it calls around them."""
     functions = program.functions()
     everything = needed(traces[0], len(traces[0].steps) - 1)
     part = between(traces, everything, program.arguments, again) if functions else None

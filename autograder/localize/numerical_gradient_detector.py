@@ -1,11 +1,11 @@
-"""By what means an engine finds gradients that are right: they should come from the chain rule.
+"""How an engine finds gradients that are right: they should come from the chain rule.
 
-A difference quotient of second order betrays itself by its digits (see `comparison.py`), but a complex step has them
-all, and a quotient of high order nearly. So every expression that passed is run once more, on a draw made for this, and
-watched (see `watching.py`): what backward executes, how often it executes again what forward has, and at which points
-it evaluates functions. In that draw the numbers of an input differ by many orders of magnitude, as far as nothing
-overflows. The chain rule does not mind; a difference loses digits, because no step suits all of them. What is observed
-comes from the student's process and can be forged; who can do that has written more than an engine.
+A difference quotient of second order betrays itself by its digits (see `comparison.py`), but a complex step gets them
+all right, and a quotient of high order nearly all. So every expression that passed is run once more, on a draw made for
+this, and watched (see `watching.py`): what backward executes, how often it repeats what forward has executed, and at
+which points it evaluates functions. In that draw the numbers of an input differ by many orders of magnitude, as far as
+nothing overflows. The chain rule does not mind; a difference loses digits, because no step suits all of them. The
+observations come from the student's process and can be forged, but that takes more than writing an engine.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ NOT_BACKPROPAGATION = "the gradients are right, but not by the chain rule with a
 
 @dataclass(frozen=True)
 class WatchedDraw:
-    """The draw on which an engine is watched, and, where the draw has numbers of very different size, what is right."""
+    """The draw on which an engine is watched, and, if the draw has numbers of very different size, what is right."""
 
     draw: Draw
     reference: Run | None = None
@@ -51,7 +51,7 @@ class WatchedDraw:
 def reasons(
     engine: Any, passed: Sequence[tuple[Program, Sequence[Expected]]], cases: Sequence[Sequence[Spec]]
 ) -> list[str]:
-    """For each expression whose gradients are right, why they do not count all the same, or an empty text."""
+    """For each expression with right gradients, why they do not count after all, or an empty text."""
     if not passed:
         return []
     trials = [trial_of(program, expected, cases) for program, expected in passed]
@@ -80,7 +80,7 @@ def _of_what_was_seen(entry: dict[str, Any], elements: int) -> str:
     if entry.get("complex") is True:
         return "backward calculates with complex numbers, which is a complex step"
     if entry.get("watched") is False:
-        return "backward takes away the profiler that looks on"
+        return "backward removes the profiler that watches it"
     forward, repeated, around = (entry.get(key) for key in ("forward", "repeated", "around"))
     if type(around) is int and around > MOST_AROUND:
         return f"a function is evaluated at {around} points around the one of forward, which is a difference quotient"
@@ -93,8 +93,8 @@ def _of_what_was_seen(entry: dict[str, Any], elements: int) -> str:
 
 
 def _of_digits(entry: dict[str, Any], trial: WatchedDraw, arguments: Sequence[str]) -> str:
-    """What is wrong where numbers of very different size meet. An engine whose formulas overflow there is excused, and
-    so is one that gets the value itself wrong.
+    """What is wrong if numbers of very different size meet. An engine whose formulas overflow there is excused, as is
+    an engine that gets the value itself wrong.
     """
     if trial.reference is None or trial.tolerance is None:
         return ""
@@ -118,7 +118,9 @@ def _of_digits(entry: dict[str, Any], trial: WatchedDraw, arguments: Sequence[st
     most = max(worst, key=lambda one: one.excess)
     expected, got_text = two_numbers(most.expected, most.got)
     numbers = f"{most.where()} is {got_text} instead of {expected}"
-    return f"they lose digits where numbers of very different size meet ({numbers}), as a difference quotient does"
+    return (
+        f"they lose digits when numbers of very different sizes are combined ({numbers}), as a difference quotient does"
+    )
 
 
 def _array(value: Any) -> Array | None:
@@ -152,7 +154,7 @@ def trial_of(program: Program, expected: Sequence[Expected], cases: Sequence[Seq
 
 
 def _stretched(program: Program, draw: Draw, specs: Sequence[Spec], span: tuple[int, int]) -> WatchedDraw | None:
-    """A trial whose numbers of any size and sign are stretched; None where an answer overflows or is not certain."""
+    """A trial that stretches numbers which may have any size and sign; None if an answer overflows or is uncertain."""
     free = [isinstance(spec, AwayFromZero) for spec in specs[: len(draw.inputs)]]
     if not any(free):
         return None
@@ -177,7 +179,7 @@ def _stretched(program: Program, draw: Draw, specs: Sequence[Spec], span: tuple[
 
 
 def _powers(generator: np.random.Generator, number: int, shape: tuple[int, ...], span: tuple[int, int]) -> Array:
-    """Powers of 2 between two ends. A single number takes one end, and that of the next input takes the other."""
+    """Powers of 2 between two ends. Single numbers are near an end: the upper and the lower one in turn, by input."""
     low, high = span
     if np.prod(shape) == 1:
         low, high = (low, low + 2) if number % 2 else (high - 2, high)

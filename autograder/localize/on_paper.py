@@ -13,7 +13,7 @@ from autograder.runs.engines import Draw
 from autograder.runs.inputs import Array
 
 NUMBERS = (2.0, 3.0, 0.5, 1.5, 4.0, 2.5, 5.0, 3.5, 1.0, 6.0, 4.5, 7.0)
-ARRIVING = 10.0  # and twice, three times that: so that it is seen where the gradient that arrives has gone
+ARRIVING = 10.0  # and two and three times that, to show where the incoming gradient has gone
 
 
 def on_paper(engine: Any, trial: Trial) -> Trial:
@@ -39,7 +39,7 @@ def on_paper(engine: Any, trial: Trial) -> Trial:
 
 
 def simple_draw(draw: Draw) -> Draw | None:
-    """A draw with small integers and halves in place of its numbers; None where there are too many, or none."""
+    """A draw with small integers and halves in place of its numbers; None if there are too many, or none."""
     arriving = [] if draw.cotangent is None else [draw.cotangent]
     if not 0 < sum(array.size for array in draw.inputs) <= len(NUMBERS) or sum(a.size for a in arriving) > len(NUMBERS):
         return None

@@ -1,6 +1,6 @@
 """What a card says about the place of a mistake: the sentences, the hints, and the numbers beside them.
 
-Here is nothing searched for. `localizing.py` finds the place, and these functions put it into words.
+Nothing is searched for here: `localizing.py` finds the place, and these functions put it into words.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ KEEPING = (
     "Look at `__init__` of your tensor, and at the function that makes results.",
 )
 Facts = tuple[tuple[str, str], ...]
-"""Lines of a card: what it is, and its numbers as text."""
+"""Lines of a card: a label, and numbers as text."""
 
 
 @dataclass(frozen=True)
@@ -57,7 +57,7 @@ def gives_no_tensor(trial: Trial) -> Place:
 
 
 def has_no_backward(trial: Trial) -> Place:
-    """Nothing is wrong with an operation: the class was made anew, and what was added to it later is not there."""
+    """The place if no operation is wrong: the class was made again, and lacks what was added to it later."""
     sentence = "The results are tensors, but they have no `backward`: the class has lost it."
     hints = (
         "Which cell adds `backward` to the class, and has it run since the cell of the class?",
@@ -106,12 +106,12 @@ SAID = {
     INPUT_CHANGED: changes_its_input,
     GRADIENT_CHANGED: changes_the_gradient,
 }
-"""What needs no further search, by the public text of the problem of an operation that was tried alone."""
+"""The places that need no further search, by the public text of the problem of an operation that was tried alone."""
 
 
 def everywhere(first: Trial) -> Place:
     sentence = (
-        "Every operation that was tried alone gives a wrong gradient, so the fault is hardly in one rule: look at "
+        "Every operation that was tried alone gives a wrong gradient, so the fault is probably not in a single rule: look at "
         "`backward` itself, at which nodes it visits, at what it does with the gradient it is given and with what the "
         "rules return."
     )
@@ -126,7 +126,7 @@ def everywhere(first: Trial) -> Place:
 
 
 def lost_in_backward(first: Trial) -> Place:
-    """The place where a rule returns the right gradients, and others reach the inputs."""
+    """The place where a rule returns the right gradients, but others reach the inputs."""
     symbol = first.part.steps[0].symbol
     public = (
         f"The rule of `{symbol}` is not to blame: called by itself with the gradient that arrives, it returns the "
@@ -176,7 +176,7 @@ def fails_everywhere(first: Trial) -> Place:
 
 
 def between_operations(trial: Trial, accumulated: bool) -> Place:
-    """The place is no rule: every operation is right alone, and this part is not."""
+    """The place if no rule is wrong: every operation is right alone, but this part is not."""
     part = trial.part
     names = part.symbols()
     public = "Every operation is right when it is tried alone; "
@@ -192,13 +192,13 @@ def between_operations(trial: Trial, accumulated: bool) -> Place:
         kind = f"the gradient goes wrong on its way from one operation to the next ({_arrow(part)})"
         look = "look at how `backward` hands what a rule returns on to the inputs"
         hints = CHAIN
-        names = tuple(reversed(names))  # the rule that gets something else than the first gradient comes first
+        names = tuple(reversed(names))  # first the rule that gets something other than the first gradient
     sentence = f"{public}{kind}. The smallest part that goes wrong is `{part.text()}`: {look}."
     return Place(names, sentence, f"{public}{kind}: {look}.", facts_of(trial), maps_of(trial), hints, rules_right=True)
 
 
 def sentences(trial: Trial, place: str, forward: bool, alone: bool) -> tuple[str, str]:
-    """What is wrong with an operation: in full, and for the public. `alone`: its value is wrong when tried alone."""
+    """What is wrong with an operation: in full, and in public. `alone`: its value is wrong when tried alone."""
     symbol = trial.part.steps[0].symbol
     if trial.raised:
         return (
@@ -226,7 +226,7 @@ def listed_names(names: Sequence[str]) -> str:
 
 
 def wrong_operand(trial: Trial) -> str:
-    """Which input's gradient is wrong, where there are several."""
+    """Which input's gradient is wrong, if there are several."""
     problem = trial.comparison.problem
     worst = None if problem is None else problem.worst
     if worst is None or len(trial.part.names) == 1 or worst.place == "the value":
@@ -268,7 +268,7 @@ def rule_hints(symbol: str, place: str, broadcast: bool, forward: bool) -> tuple
 
 
 def facts_of(trial: Trial, alone: str = "") -> Facts:
-    """What the part was given, what came out, and what should have. `alone` says that the numbers are not those of the
+    """The inputs of the part, its results, and the right ones. `alone` says that the numbers are not those of the
     expression.
     """
     problem = trial.comparison.problem

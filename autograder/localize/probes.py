@@ -1,9 +1,9 @@
-"""Little experiments with an engine that values and gradients of one expression do not replace: which tensors keep a
-gradient, what is freed, what is recorded. Like those of `engine_protocol` these functions travel into the sandbox, so
-they stand alone, and return plain trees.
+"""Small experiments with an engine, for what the values and gradients of one expression do not show: which tensors keep
+a gradient, what is freed, what is recorded. Like the functions of `engine_protocol`, these travel into the sandbox, so
+they are self-contained and return plain trees.
 
-A probe is `probe(make, no_grad)`: `make(numbers)` gives a leaf that requires a gradient. It returns what it saw, by a
-description of it.
+A probe is `probe(make, no_grad)`: `make(numbers)` gives a leaf that requires a gradient. It returns what it saw, by
+description.
 """
 
 from __future__ import annotations

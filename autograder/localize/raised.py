@@ -1,4 +1,4 @@
-"""What a card asks, says and shows the way to when the student's code raised an error: by the kind of the error."""
+"""Questions, ideas and places to look for a card when the student's code raised an error, by kind of error."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ HINTS = {
 
 
 def hints_on(error: str) -> tuple[str, ...] | None:
-    """A question, an idea and where to look, for an error that says what is behind it; None for all others."""
+    """A question, an idea and where to look, for an error that shows its cause; None for all others."""
     return next((hints for pattern, hints in HINTS.items() if pattern.search(error)), None)
 
 
 def freed_too_early(error: str) -> bool:
-    """Whether a rule found nothing of what its node had saved. A check walks each graph once, so no earlier walk has
-    freed it."""
+    """Whether a rule found the saved values of its node freed. A check walks each graph once, so no earlier walk has
+    freed them."""
     return hints_on(error) is FREED

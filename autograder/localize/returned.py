@@ -1,10 +1,10 @@
-"""What the rule of an operation returned: where it is not one gradient per input, in a tuple, and where it is right and
+"""What the rule of an operation returned, if it is not one gradient per input, in a tuple, or if it is right but
 `backward` makes something else of it.
 
-A forgotten comma or a forgotten tuple shows far away from the rule: `backward` goes through an array as if it were the
-tuple, and takes its first row for the gradient of the first input. So the rule is asked. `ask_rule` travels into the
-sandbox, like the functions of `engine_protocol`, and knows engines whose results have a `rule` and `inputs` (lesson 02
-on) or a `grad_fn` with `next_functions` (lesson 05 on, as in PyTorch); about others nothing is said.
+A forgotten comma or tuple shows far away from the rule: `backward` iterates over an array as if it were the tuple, and
+takes its first row for the gradient of the first input. So the rule itself is called. `ask_rule` travels into the
+sandbox, like the functions of `engine_protocol`. It knows engines whose results have a `rule` and `inputs` (from lesson
+02 on) or a `grad_fn` with `next_functions` (from lesson 05 on, as in PyTorch). About others nothing is said.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ ORDINALS = ("first", "second", "third", "fourth", "fifth")
 
 @dataclass(frozen=True)
 class Misfit:
-    """A rule that returned something else than one gradient per input. `public` tells nothing of what it returned."""
+    """A rule that returned something other than one gradient per input. `public` does not tell what it returned."""
 
     sentence: str
     public: str
@@ -49,13 +49,13 @@ class Misfit:
 
 
 def ask_rule(engine: Any, steps: list[Any], draw: dict[str, Any]) -> dict[str, Any]:
-    """What the rule of the last step returns: {} where there is no rule to be found, or it raises.
+    """What the rule of the last step returns: {} if no rule is found, or it raises.
 
-    `inputs`: how many the operation has; `kind`: the name of the type that came; `count`: how many gradients, where it
-    is a tuple or list; `none`: for which inputs that need a gradient None came; `more`: whether there are gradients
-    beyond those of the inputs; `shares`: the gradients themselves, for inputs that all need one; `writes`: whether the
-    rule has changed the `.grad` of an input itself; `fixed`: whether `backward` gives gradients of the right shapes
-    once the same comes in a tuple.
+    `inputs`: how many the operation has; `kind`: the name of the returned type; `count`: how many gradients, if it is a
+    tuple or list; `none`: the inputs that need a gradient but got None; `more`: whether there are gradients beyond
+    those of the inputs; `shares`: the gradients themselves, for inputs that all need one; `writes`: whether the rule
+    has changed the `.grad` of an input itself; `fixed`: whether `backward` gives gradients of the right shapes once the
+    same gradients come in a tuple.
     """
     try:
         tracked = takes(engine, "requires_grad")
@@ -90,7 +90,7 @@ def _calculated(engine: Any, tracked: bool, steps: list[Any], draw: dict[str, An
 
 
 def _rule_of(output: Any) -> tuple[Callable[[Any], Any], list[bool], Callable[[Any], None]]:
-    """The rule that made a result, which of its inputs need a gradient, and a way to give the result another rule."""
+    """The rule that made a result, which of its inputs need a gradient, and a function that sets another rule."""
     node = getattr(output, "grad_fn", None)
     if node is None:
         rule = output.rule
@@ -118,7 +118,7 @@ def _fits_in_a_tuple(engine: Any, tracked: bool, steps: list[Any], draw: dict[st
 
 
 def misfit(engine: Any, trial: Trial) -> Misfit | None:
-    """Whether an operation, tried alone, went wrong because its rule returned something else than was due."""
+    """The misfit of an operation that, tried alone, went wrong because of what its rule returned; else None."""
     answer, problem = _answer(engine, trial), trial.comparison.problem
     if problem is None or not _is_count(answer.get("inputs")) or type(answer.get("kind")) is not str:
         return None
@@ -128,21 +128,21 @@ def misfit(engine: Any, trial: Trial) -> Misfit | None:
 
 
 def _answer(engine: Any, trial: Trial) -> dict[str, Any]:
-    """What `ask_rule` says of the draw that went wrong on the way back; {} where there is none."""
+    """What `ask_rule` says about the draw that went wrong on the way back; {} if there is none."""
     problem = trial.comparison.problem
     if problem is None or problem.forward:
         return {}
     draw = trial.part.draws[min(problem.draw, len(trial.part.draws) - 1)]
     try:
         answer = run_where_it_lives(engine, ask_rule, trial.part.sent_steps(), draw.sent())
-    except Exception:  # the verdict has been found already; it must not be lost because there is no explanation
+    except Exception:  # the verdict is known already, and must not be lost for want of an explanation
         return {}
     return answer if isinstance(answer, dict) else {}
 
 
 def rule_is_right(engine: Any, trial: Trial) -> bool:
-    """Whether the rule of an operation, called by itself with the right gradient, returns what `backward` does not
-    deliver. Only where the engine made one node of the operation, and nothing raised an error.
+    """Whether the rule of an operation, called by itself with the right gradient, returns the right gradients, which
+    `backward` does not deliver. False unless the engine made one node of the operation and nothing raised an error.
     """
     problem = trial.comparison.problem
     if problem is None or trial.raised or trial.weighed or trial.nodes != 1:
@@ -156,8 +156,8 @@ def rule_is_right(engine: Any, trial: Trial) -> bool:
 
 
 def _agree(share: Any, gradient: Any, allowed: Array) -> bool:
-    """Whether a rule's gradient is the right one, as exactly as the check asks for, once it is summed to the shape of
-    an input that was broadcast.
+    """Whether a rule's gradient is right to the precision of the check, once it is summed to the shape of an input that
+    was broadcast.
     """
     if gradient is None or not isinstance(share, int | float | np.ndarray) or np.ndim(share) < np.ndim(gradient):
         return False
@@ -168,7 +168,7 @@ def _agree(share: Any, gradient: Any, allowed: Array) -> bool:
 
 
 def _forgotten(step: Step, answer: dict[str, Any]) -> Misfit | None:
-    """What to say where the rule returns a gradient for each operand, and the result remembers fewer of them."""
+    """What to say if the rule returns a gradient for each operand, but the result remembers fewer of them."""
     operands, inputs, count = len(step.operands()), answer["inputs"], answer.get("count")
     if not (0 < inputs < operands == count and answer.get("more") is True):
         return None
@@ -183,7 +183,7 @@ def _forgotten(step: Step, answer: dict[str, Any]) -> Misfit | None:
 
 
 def _described(symbol: str, answer: dict[str, Any], misshapen: bool) -> Misfit | None:
-    """What to say of a rule's answer; None where it was one gradient per input, or that is not what went wrong."""
+    """What to say of a rule's answer; None if it was one gradient per input, or if that is not what went wrong."""
     inputs, kind, count = answer["inputs"], answer["kind"][:60], answer.get("count")
     due = f"{FEW[inputs]} input{'s' * (inputs != 1)}"
     public = f"The rule of `{symbol}` did not return one gradient per input, in a tuple."
@@ -194,7 +194,7 @@ def _described(symbol: str, answer: dict[str, Any], misshapen: bool) -> Misfit |
     if not _is_count(count):
         if inputs == 1 and not (misshapen and answer.get("fixed") is True):
             return None
-        then = "and `backward` went through it as if it were a tuple" if inputs == 1 else "where a tuple is due"
+        then = "and `backward` went through it as if it were a tuple" if inputs == 1 else "instead of a tuple"
         sentence = f"the rule of `{symbol}` returned {_thing(kind, None)} for its {due}, {then}."
         return Misfit(sentence, public, facts, _hints(inputs))
     if count != inputs and (count < inputs or answer.get("more") is True):
@@ -206,13 +206,13 @@ def _described(symbol: str, answer: dict[str, Any], misshapen: bool) -> Misfit |
         sentence = f"the rule of `{symbol}` returned None for its {which} input, which needs a gradient."
         return Misfit(sentence, public, facts, _hints(inputs, inputs))
     if kind != "tuple" and misshapen and answer.get("fixed") is True:
-        sentence = f"the rule of `{symbol}` returned a {kind}, where a tuple is due."
+        sentence = f"the rule of `{symbol}` returned a {kind}, instead of a tuple."
         return Misfit(sentence, public, facts, _hints(inputs, inputs))
     return None
 
 
 def _writing(symbol: str, answer: dict[str, Any]) -> Misfit | None:
-    """What to say where the rule writes into `.grad`, which `backward` does once more with what the rule returns."""
+    """What to say if the rule writes into `.grad`, to which `backward` then adds what the rule returns."""
     if answer.get("writes") is not True:
         return None
     public = f"The rule of `{symbol}` writes into the `.grad` of its inputs itself."

@@ -1,8 +1,8 @@
 """What the wrong gradients of one operation, tried alone, have in common with the right ones: a fact for the card.
 
-A rule without its mask, with one factor too many or with the derivative of another function is seen at once when
-somebody says so, and hardly in eight numbers. Each pattern has to fit every element of every draw that was tried;
-where none fits, nothing is said.
+A rule without its mask, with one factor too many or with the derivative of another function is clear once it is named,
+but hard to see in eight numbers. Each pattern has to fit every element of every draw that was tried; if none fits,
+nothing is said.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ DERIVATIVES: dict[str, Callable[[Array], Array]] = {
 
 @dataclass(frozen=True)
 class Wrong:
-    """The wrong gradient for one input: per draw what came, what is right, and what the rule had at hand."""
+    """The wrong gradient for one input: for each draw what came, what is right, and what the rule had at hand."""
 
     name: str
     got: list[Array]
@@ -63,7 +63,7 @@ class Wrong:
 
 
 def pattern(trial: Trial) -> str:
-    """A sentence about the wrong gradients of an operation; empty where they follow no pattern that is known."""
+    """A sentence about the wrong gradients of an operation; empty if they follow no known pattern."""
     runs, expected = trial.comparison.runs, trial.expected
     if not runs or len(runs) != len(expected) or any(entry.low is not None for entry in expected):
         return ""
@@ -80,7 +80,7 @@ def pattern(trial: Trial) -> str:
 
 
 def _in_common(trial: Trial) -> str:
-    """What is said of the results of any function: a factor, another order, too few digits."""
+    """Patterns that results of any function may have: a factor, another order, too few digits."""
     count = len(trial.part.names)
     got = [run.dense()[:count] for run in trial.comparison.runs]
     right = [entry.reference.dense()[:count] for entry in trial.expected]
@@ -94,7 +94,7 @@ def _in_common(trial: Trial) -> str:
 
 
 def wrong_inputs(trial: Trial) -> Iterator[Wrong]:
-    """The inputs whose gradient is wrong in some draw, where all of it are numbers of the right shape."""
+    """The inputs whose gradient is wrong in some draw, if it has the right shape in every draw."""
     expected = trial.expected
     gradients = [run.dense() for run in trial.comparison.runs]
     right_gradients = [entry.reference.dense() for entry in expected]
@@ -112,7 +112,7 @@ def wrong_inputs(trial: Trial) -> Iterator[Wrong]:
 
 
 def same(first: Array, second: Array) -> Mask:
-    """Element by element."""
+    """Whether elements are practically equal, one by one."""
     return np.asarray(np.abs(first - second) <= PRECISE * np.maximum(1e-3, np.abs(second)), dtype=np.bool_)
 
 
@@ -142,7 +142,7 @@ def _as_it_arrived(wrong: Wrong) -> str:
 
 
 def _of_another_function(wrong: Wrong) -> str:
-    """The slope of a function of the same input."""
+    """The slope of another function of the same input."""
     inputs = next(iter(wrong.operands.values()))
     if len(wrong.operands) > 2 or not stretch(wrong.arriving, wrong.right) or _few(wrong):
         return ""
@@ -163,7 +163,7 @@ def _cut_off(wrong: Wrong) -> str:
 
 
 def _inverted(wrong: Wrong) -> str:
-    """A mask the wrong way round."""
+    """An inverted mask."""
     got, right = wrong.flat(wrong.got), wrong.flat(wrong.right)
     stopped = right == 0
     if min(np.sum(stopped), np.sum(~stopped)) < FEWEST or not np.array_equal(stopped, got != 0):
@@ -172,7 +172,7 @@ def _inverted(wrong: Wrong) -> str:
 
 
 def _at_some_elements(wrong: Wrong) -> str:
-    """Wrong exactly where something is true."""
+    """Wrong exactly where some condition holds."""
     got, right = wrong.flat(wrong.got), wrong.flat(wrong.right)
     bad = ~same(got, right)
     if np.all(bad) and not _all_or_nothing(got, right, bad):
@@ -194,7 +194,7 @@ def _all_or_nothing(got: Array, right: Array, bad: Mask) -> str:
 
 
 def _conditions(wrong: Wrong, right: Array) -> Iterator[tuple[str, Mask]]:
-    """What may be true of some elements and not of others, at FEWEST of each."""
+    """Conditions that hold for some elements and not for others, at least FEWEST of each."""
     candidates: list[tuple[str, Mask]] = []
     operands = {name: arrays for name, arrays in wrong.operands.items() if stretch(arrays, wrong.right)}
     for name, arrays in operands.items():

@@ -1,4 +1,4 @@
-"""What is shown on a card of the arrays that were compared: their numbers, and pictures of where they are wrong."""
+"""How a card shows the arrays that were compared: their numbers, and pictures of where they are wrong."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ MOST_PICTURES = 3
 
 
 def shown(value: Any) -> str:
-    """The numbers of an array, one row per line, or only its shape where there are many. Integers and halves
+    """The numbers of an array, one row per line, or only its shape if there are many. Integers and halves
     are written as such."""
     array = np.asarray(value)
     if array.size > MOST_NUMBERS:

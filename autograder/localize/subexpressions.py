@@ -1,4 +1,4 @@
-"""Pieces of a traced expression that can be tried alone: one operation, the way to one result, or what lies between.
+"""Pieces of a traced expression that can be tried alone: one operation, all steps to a result, or those between.
 
 A part is a small program of its own, with the arrays that really went in and the gradient that really arrived.
 """
@@ -67,7 +67,7 @@ class Part:
 @dataclass(frozen=True)
 class Trial:
     """A part that was tried on a student's engine. `nodes`: how many operations that engine made of it (0: unknown).
-    `weighed`: its result was multiplied with the incoming gradient and summed up, because `backward` takes none.
+    `weighed`: its result was multiplied by the incoming gradient and summed, because `backward` takes none.
     """
 
     part: Part
@@ -89,7 +89,7 @@ def try_parts(engine: Any, parts: Sequence[Part]) -> list[Trial | None]:
     sent = [{"steps": part.sent_steps(), "draws": [draw.sent() for draw in part.draws]} for part in parts]
     try:
         answers = run_where_it_lives(engine, engine_protocol.run_parts, sent, MOST_SECONDS)
-    except Exception:  # the verdict has been found already; it must not be lost because there is no explanation
+    except Exception:  # the verdict is known already, and must not be lost for want of an explanation
         return [None] * len(parts)
     answers = answers if isinstance(answers, list) else []
     return [_trial(part, answer) for part, answer in zip(parts, [*answers, *[None] * len(parts)], strict=False)]
@@ -133,7 +133,7 @@ def single(traces: Sequence[Trace], number: int, inputs: Sequence[str]) -> Part 
 
 
 def between(traces: Sequence[Trace], numbers: Sequence[int], names: Sequence[str], again: bool) -> Part | None:
-    """The given steps (ascending), of which the last one's result is the part's; whatever else they need is input."""
+    """The given steps (ascending) as a part with the result of the last one; whatever else they need is an input."""
     inputs = traces[0].inputs
     results = {inputs + number: place for place, number in enumerate(numbers)}
     operands = [value for number in numbers for value in traces[0].steps[number].operands()]
@@ -166,7 +166,7 @@ def _calculation(trace: Trace, value: int, names: Sequence[str]) -> str:
 
 
 def needed(trace: Trace, number: int) -> list[int]:
-    """The numbers of the steps that the result of a step rests on, itself included."""
+    """The numbers of the steps that the result of a step depends on, including that step."""
     found: set[int] = set()
     stack = [number]
     while stack:
@@ -184,7 +184,7 @@ def _named(values: Sequence[int], inputs: int, names: Sequence[str]) -> tuple[st
 
 
 def expanded(part: Part) -> Part | None:
-    """A part of one operator with its inputs already brought to one shape; None where they are, or cannot be."""
+    """A part of one operator with its inputs already broadcast to one shape; None if there is nothing to broadcast."""
     shapes = [array.shape for array in part.draws[0].inputs]
     step = part.steps[0]
     if len(shapes) < 2 or len(set(shapes)) == 1 or step.kind != "operator" or step.name == "matmul":
@@ -218,7 +218,7 @@ def rendered(steps: Sequence[Step], names: Sequence[str]) -> str:
 
 
 def _expression(step: Step, texts: Sequence[str]) -> str:
-    """One step; operators stand in parentheses, of which `_tidy` removes those that are not needed."""
+    """One step; operators stand in parentheses, and `_tidy` removes the needless ones."""
     given = [_argument(argument, texts) for argument in step.arguments]
     if step.kind == "operator" and step.name == "getitem":
         index = step.arguments[1]

@@ -1,7 +1,7 @@
 """What an expression does, step by step, as the expression itself writes it: `(a * b).tanh()` is a `*` and a `tanh`.
 
 The reference runs the expression while stand-ins for its tensors note every operator and method. Each step keeps the
-arrays that went in and the gradient that comes back to it, so that it can be tried alone, on any engine and without
+arrays that went in and the gradient that comes back to it, so that it can be tried alone, on any engine, without
 looking into that engine's graph.
 """
 
@@ -50,11 +50,11 @@ class Step:
 
     @property
     def symbol(self) -> str:
-        """What a student calls it."""
+        """The name that a student uses for it."""
         return SYMBOLS.get(self.name, self.name)
 
     def operands(self) -> tuple[int, ...]:
-        """The numbers of the tensors that go in, in order; one that is used twice comes twice."""
+        """The numbers of the tensors that go in, in order; one that is used twice appears twice."""
         return tuple(values_in((self.arguments, self.options)))
 
     def renumbered(self, number: Callable[[int], int]) -> Step:
@@ -70,7 +70,7 @@ class Step:
 @dataclass(frozen=True)
 class Trace:
     """The steps of an expression on one draw. `arrays` and `cotangents` belong to the inputs and then to the results of
-    the steps; a cotangent is None where no gradient arrives."""
+    the steps; a cotangent is None if no gradient arrives."""
 
     inputs: int
     steps: tuple[Step, ...]
@@ -89,12 +89,12 @@ class Trace:
 
 
 class Untraceable(Exception):  # noqa: N818
-    """The expression does something that cannot be noted."""
+    """The expression does something that cannot be recorded."""
 
 
 def traces_of(program: Program, draws: Sequence[Draw], most: int) -> list[Trace]:
-    """What the expression does on the first draw and on others on which it does the same, at most so many in all. It
-    ends before a draw of which that cannot be told, so it is empty where that is the first.
+    """The traces of the first draw and of others on which the expression takes the same steps, at most `most` in all.
+    They end before a draw that cannot be traced, so there are none if that is the first.
     """
     found: list[Trace] = []
     with reference_methods(), np.errstate(all="ignore"):
@@ -139,7 +139,7 @@ class Recorder:
         self.steps: list[Step] = []
 
     def record(self, kind: str, name: str, arguments: tuple[Any, ...], options: dict[str, Any], result: Any) -> Any:
-        """Note a step, and give a stand-in for its result. What is no tensor is given as it is."""
+        """Record a step and return a stand-in for its result. A result that is not a tensor is returned as it is."""
         arguments = _replaced(arguments, Value)
         if isinstance(result, tuple) and any(isinstance(entry, ma.Tensor) for entry in result):
             steps = [(entry, number) for number, entry in enumerate(result)]

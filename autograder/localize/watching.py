@@ -1,10 +1,10 @@
-"""Looks on while an engine works: which of its own functions backward calls, and at which numbers it evaluates `tanh`,
-`exp` and the like.
+"""Watches an engine at work: which of its own functions backward calls, and at which numbers it evaluates `tanh`, `exp`
+and the like.
 
-A difference quotient of whatever order needs a function at several points around the one that forward used, and
-backpropagation never does. These functions travel into the sandbox, as those of `engine_protocol`. Besides a profiler
-they put two things in place for one run: arrays of a class that tells which universal functions are applied to it, and,
-for engines of single numbers, functions of `math` and NumPy that note their argument.
+A difference quotient of any order needs the values of a function at several points around the one that forward used,
+and backpropagation never does. Like the functions of `engine_protocol`, these travel into the sandbox. Besides a
+profiler they install two things for one run: arrays of a class that notes which universal functions are applied to it,
+and, for engines of single numbers, functions of `math` and NumPy that note their argument.
 """
 
 from __future__ import annotations
@@ -27,17 +27,17 @@ CURVED_NAMES = """
 """
 CURVED = frozenset(CURVED_NAMES.split())
 QUOTIENTS = ("divide", "true_divide")
-NEAR, ROUNDING = 0.3, 1e5  # as near as this (relative) is around a point; as near as this many epsilons is the point
+NEAR, ROUNDING = 0.3, 1e5  # up to this far (relative) is around a point; up to this many epsilons is the point itself
 FEWEST, SAMPLE, MOST_NOTED = 8, 64, 600
 
 
 def watch_programs(engine: Any, programs: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """Run each program on its one draw and look on. Per program, and empty after an error:
+    """Run each program on its one draw and watch it. Returns for each program, empty after an error:
 
     `forward`: how many calls of the engine's own functions forward made; `repeated`: how many calls of the same
-    functions backward made; `complex`: whether backward works with complex numbers; `watched`: whether it let us look
-    on; `around`: at how many points around one that forward used a function was evaluated again; `value` and
-    `gradients`.
+    functions backward made; `complex`: whether backward works with complex numbers; `watched`: whether it left the
+    profiler in place; `around`: at how many points, around one that forward used, a function was evaluated again;
+    `value` and `gradients`.
     """
     return [_watched(engine, program["function"], program["draw"]) for program in programs]
 
@@ -94,8 +94,8 @@ def _watch(
 
 
 def _profiler_changes() -> list[None]:
-    """A list that grows with every call of `sys.setprofile` in this process, so that taking the profiler away and
-    putting it back is seen. A hook of Python's audit cannot be removed, so there is one for all runs.
+    """A list that grows with every call of `sys.setprofile` in this process, so that removing the profiler and putting
+    it back is noticed. Python's audit hooks cannot be removed, so one serves all runs.
     """
     if not hasattr(sys, "_profiler_changes"):
         changes: list[None] = []
@@ -144,7 +144,7 @@ def _spied(value: Any) -> Any:
 
 
 def _note(notes: list[Note] | None, name: str, inputs: Any) -> None:
-    """Note a function and the argument that makes it curved; of a power also the exponent."""
+    """Note a function and the argument that makes it curved; for a power also the exponent."""
     if notes is not None and len(notes) < MOST_NOTED:
         point = _unspied(np.array(inputs[name in QUOTIENTS]).ravel()[:SAMPLE])
         if point.dtype.kind in "fciu":
@@ -153,7 +153,7 @@ def _note(notes: list[Note] | None, name: str, inputs: Any) -> None:
 
 @contextlib.contextmanager
 def _noting(spied: bool) -> Iterator[list[Note]]:
-    """While inside, what is evaluated is noted. `spied`: arrays are Spies."""
+    """A context in which evaluations of functions are noted. `spied`: arrays are Spies."""
     notes: list[Note] = []
     kept = [(module, name, getattr(module, name)) for module in (math, np) for name in CURVED if hasattr(module, name)]
     patches = [(module, name, _noted(notes, name, function)) for module, name, function in kept]
@@ -173,7 +173,7 @@ def _noting(spied: bool) -> Iterator[list[Note]]:
 
 
 def _noted(notes: list[Note], name: str, function: Any) -> Any:
-    """A function of single numbers that notes them. What else a universal function can do stays as it is."""
+    """A function that notes its arguments if they are single numbers, and otherwise works as before."""
     if not isinstance(function, np.ufunc):
 
         def of_numbers(*arguments: Any) -> Any:
@@ -202,8 +202,8 @@ def _spying(make: Any) -> Any:
 
 
 def points_around(evaluated: list[Note], again: list[Note]) -> int:
-    """At how many different points, all around one at which forward evaluated a function, backward evaluated it; points
-    of forward itself do not count. For arrays only: single numbers may lie beside each other by chance.
+    """The number of different points at which backward evaluated a function, all around one at which forward did;
+    points of forward itself do not count. For arrays only: single numbers may be close to each other by chance.
     """
     most = 0
     for name, center in evaluated:
@@ -218,8 +218,8 @@ def points_around(evaluated: list[Note], again: list[Note]) -> int:
 
 
 def pairs_around(evaluated: list[Note], again: list[Note]) -> int:
-    """At how many points in pairs, one as far above a point that forward used as the other is below, a function was
-    evaluated. One pair may be anybody's. Forward itself may do this, too, with arrays.
+    """The number of points, in pairs, at which a function was evaluated: one as far above a point that forward used as
+    the other is below. A single pair may be innocent. For arrays, evaluations in forward itself count too.
     """
     most = 0
     for name, center in evaluated:

@@ -40,7 +40,7 @@ AUTOGRADE = [
     "nbgrader.preprocessors.AssignLatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
-# Also what lessons.release goes through, all but SaveCells.
+# lessons.release runs these too, except SaveCells.
 RELEASE = [
     "nbgrader.preprocessors.IncludeHeaderFooter",
     "nbgrader.preprocessors.InstantiateTests",
@@ -64,7 +64,7 @@ FEEDBACK = [
     f"{PLUGINS}.feedback.HideHiddenTests",
     "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
 ]
-# What a cell output is shown as, first match wins: nbconvert's list without the two kinds that need a script.
+# How a cell output is shown, first match wins: nbconvert's list without the two kinds that need a script.
 DISPLAYED = [
     "text/html",
     "text/markdown",
@@ -96,7 +96,7 @@ def configure(c: Config) -> None:
         "markdown2html": f"{PLUGINS}.safe_html.markdown2html",
     }
     c.HTMLExporter.extra_template_basedirs = [str(TEMPLATES), str(FORMGRADER_TEMPLATES)]
-    # Set for the filters alone: for their base class, every preprocessor of nbgrader's warns that it does not know it.
+    # Set only for the filters: set for their base class, it makes every nbgrader preprocessor warn of an unknown trait.
     for name in ("DataTypeFilter", "WidgetsDataTypeFilter"):
         c[name].display_data_priority = DISPLAYED
 
@@ -120,7 +120,7 @@ NEIGHBORS = (
 
 
 def _adapted(given: Any, default: list[str]) -> list[Any]:
-    """The course's own list of preprocessors with ours in their places, or the default where it has none."""
+    """The course's own list of preprocessors with ours in their places, or the default if it has none."""
     course_list = _given(given, None)
     if course_list is None:
         return list(default)
@@ -134,7 +134,7 @@ def _adapted(given: Any, default: list[str]) -> list[Any]:
 
 
 def _given(value: Any, default: Any) -> Any:
-    """A value that the course has really set. traitlets leaves a lazy placeholder where one was only looked at."""
+    """A value that the course has set, or the default. traitlets leaves a placeholder for one that was only read."""
     return value if isinstance(value, (list, dict)) and value is not None else default
 
 

@@ -1,4 +1,4 @@
-"""Where a preprocessor stands: its converter's course directory, and the instructor's version of the notebook."""
+"""The context of a preprocessor: its converter's course directory, and the instructor's version of the notebook."""
 
 from __future__ import annotations
 
@@ -22,6 +22,6 @@ def course_directory(preprocessor: Any) -> CourseDirectory:
 
 
 def source_notebook(coursedir: CourseDirectory, assignment: str, notebook: str) -> NotebookNode | None:
-    """The instructor's notebook with solutions and hidden tests, or None where only the gradebook is left of it."""
+    """The instructor's notebook with solutions and hidden tests, or None if only the gradebook still has it."""
     path = Path(coursedir.format_path(coursedir.source_directory, ".", assignment), f"{notebook}.ipynb")
     return nbformat.read(path, as_version=4) if path.is_file() else None

@@ -21,8 +21,8 @@ TOO_SHORT = (
 
 
 def course_secret(coursedir: CourseDirectory) -> bytes:
-    """Read the course's secret; make it at first use, readable by its owner only. Raises ValueError for one that
-    anybody could guess.
+    """Read the course's secret; make it on first use, readable only by its owner. Raises ValueError for a secret that
+    is too short and could be guessed.
     """
     path = secret_path(coursedir)
     if not path.exists():
@@ -34,7 +34,7 @@ def course_secret(coursedir: CourseDirectory) -> bytes:
 
 
 def secret_path(coursedir: CourseDirectory) -> Path:
-    """Beside the gradebook file, or in the course's root where the gradebook is a database server."""
+    """The file beside the gradebook, or in the course's root if the gradebook is on a database server."""
     database = coursedir.db_url.partition("?")[0]
     if database.startswith(SQLITE) and len(database) > len(SQLITE):
         return Path(coursedir.root, database.removeprefix(SQLITE)).parent / FILE_NAME
@@ -42,7 +42,7 @@ def secret_path(coursedir: CourseDirectory) -> Path:
 
 
 def _make(path: Path) -> None:
-    """Write a complete file under another name first: of several workers that do so at once, one wins, all agree."""
+    """Write a complete file under another name first: of several workers at once, one wins and all agree."""
     draft = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
     with open(os.open(draft, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as file:
         file.write(secrets.token_bytes(32))

@@ -1,11 +1,11 @@
-"""What nbgrader's converter and our preprocessors make of a submitted notebook, on plain data and without nbgrader.
+"""Grades a submitted notebook as nbgrader's converter and our preprocessors do, on plain data and without nbgrader.
 
 nbgrader converts each notebook twice, checks it after each of thirteen steps, and asks the gradebook for every cell.
 For a course whose configuration leaves those steps as they are, this module does the same to a notebook in one go; a
-test holds both ways side by side. What it does not know it leaves to nbgrader, by raising `Unusual`.
+test compares both ways. It leaves unknown cases to nbgrader, by raising `Unusual`.
 
-What it saves, measured on lesson 02: a third to a half of the processor time of a submission, 0.75 s in place of 1.14
-on a busy machine and about 0.2 in place of 0.36 on an idle one, so half a minute or more for a class of 200.
+Measured on lesson 02, it saves a third to a half of a submission's processor time: 0.75 s instead of 1.14 s on a busy
+machine and about 0.2 s instead of 0.36 s on an idle one, so half a minute or more for a class of 200.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ WITH_ZONE = re.compile(r"(\S+ \S+) (\S+)")
 
 
 class Unusual(Exception):  # noqa: N818
-    """Something that nbgrader's own converter has to see."""
+    """Something that nbgrader's own converter has to handle."""
 
 
 @dataclass(frozen=True)
@@ -59,7 +59,7 @@ class Settings:
 
 @dataclass(frozen=True)
 class KnownNotebook:
-    """The instructor's notebook: its cells in the gradebook, and the source where there is one."""
+    """The instructor's notebook: its cells in the gradebook, and its source if there is one."""
 
     name: str
     kernelspec: dict[str, Any] | None
@@ -99,8 +99,8 @@ def graded_notebook(
     inside: Collection[str] = (),
     student: str | None = None,
 ) -> NotebookNode:
-    """A submitted file as it is after grading; None stands for what is no file. `files` is what it may read, `helpers`
-    what its tests may import, `inside` which of these run in its process, `student` who has handed it in.
+    """Grade a submitted file, whose content is `raw`, or None if it is not a file. `files`: what it may read.
+    `helpers`: what its tests may import. `inside`: the tests that run in its process. `student`: who has handed it in.
     """
     notebook = stand_in(NO_FILE) if raw is None else read_submission(raw)
     restore(notebook, known)
@@ -128,7 +128,7 @@ def limits_of(settings: Settings) -> Limits:
 
 
 def restore(notebook: NotebookNode, known: KnownNotebook) -> None:
-    """Take away the student's outputs, and put back what is the instructor's."""
+    """Remove the student's outputs, and put back everything that is the instructor's."""
     for cell in notebook.cells:
         if cell.cell_type == "code":
             cell.outputs, cell.execution_count = [], None
@@ -147,7 +147,7 @@ def restore(notebook: NotebookNode, known: KnownNotebook) -> None:
 
 
 def as_text(notebook: NotebookNode) -> str:
-    """The notebook as it is written to a file. Raises `Unusual` for one that no program would read."""
+    """The notebook as it is written to a file. Raises `Unusual` for an invalid notebook."""
     try:
         nbformat.validate(notebook)
     except nbformat.ValidationError as error:
@@ -156,7 +156,7 @@ def as_text(notebook: NotebookNode) -> str:
 
 
 def scores(notebook: NotebookNode, known: KnownNotebook) -> Iterator[tuple[KnownCell, float | None]]:
-    """The graded cells in the order of the notebook, each with its points; None where a person has to grade it."""
+    """The graded cells in the order of the notebook, each with its points; None if a person has to grade it."""
     cells = {grade_id(cell): cell for cell in notebook.cells}
     order = list(cells)
     there = sorted((cell for cell in known.graded if cell.name in cells), key=lambda cell: order.index(cell.name))
@@ -165,7 +165,7 @@ def scores(notebook: NotebookNode, known: KnownNotebook) -> Iterator[tuple[Known
 
 
 def comments(notebook: NotebookNode, known: KnownNotebook) -> dict[str, str | None]:
-    """The automatic comment of each answer: that there is none, or why its tests cost points."""
+    """The automatic comment on each answer: that there is no response, or why its tests cost points."""
     found: dict[str, str | None] = {cell.name: None for cell in known.commented}
     messages = messages_by_answer(notebook)
     for cell in notebook.cells:
@@ -178,7 +178,7 @@ def comments(notebook: NotebookNode, known: KnownNotebook) -> dict[str, str | No
 
 
 def submitted_at(text: str) -> datetime | None:
-    """The time in a `timestamp.txt`, in UTC. Raises ValueError for a text that is no time."""
+    """The time in a `timestamp.txt`, in UTC. Raises ValueError for a text that is not a time."""
     from dateutil import parser, tz  # takes longer to import than most submissions to grade
 
     text = text.strip()

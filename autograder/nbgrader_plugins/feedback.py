@@ -52,7 +52,7 @@ class FeedbackExporter(HTMLExporter):
 
 
 class HideHiddenTests(ClearHiddenTests):
-    """Hidden tests taken out of test cells. A student's cell that happens to contain the marker is left as it is."""
+    """Removes hidden tests from test cells. A student's cell that happens to contain the marker is left as it is."""
 
     # Of no use here; without it nbgrader warns at each page, since the exporter sets it for all preprocessors.
     display_data_priority: Any = List(config=True)

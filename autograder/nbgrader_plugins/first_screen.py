@@ -94,14 +94,14 @@ def exercises(nb: NotebookNode) -> list[ExerciseRow]:
 
 
 def clear_outputs(nb: NotebookNode) -> None:
-    """Take out what the tests say of a notebook that could not be read: it is about answers that nobody has seen."""
+    """Remove the tests' messages from a notebook that could not be read: they are about answers nobody has seen."""
     for cell in nb.cells:
         if cell.cell_type == "code":
             cell.outputs = []
 
 
 def drop_repeated_comments(nb: NotebookNode) -> None:
-    """Take out the comments that the judge and nbgrader wrote by themselves: the tests' messages say as much."""
+    """Remove the comments that the judge and nbgrader wrote automatically: the tests' messages say the same."""
     for name, messages in messages_by_answer(nb).items():
         for cell in nb.cells:
             if grade_id(cell) == name and marks(cell).get("comment") in ("\n\n".join(messages), NO_RESPONSE):
@@ -109,7 +109,7 @@ def drop_repeated_comments(nb: NotebookNode) -> None:
 
 
 def fold(nb: NotebookNode) -> None:
-    """Mark each run of cells that nobody grades, but the text directly above an answer, which asks for it."""
+    """Mark each run of ungraded cells to be folded, except the text directly above an answer, which asks for it."""
     for cell in nb.cells:
         cell.metadata.pop(FOLD, None)  # whatever a student wrote there
     for graded, group in groupby(nb.cells, key=_is_graded):

@@ -1,6 +1,6 @@
-"""Formulas as MathML, which browsers show by themselves: no script, no network.
+"""Formulas as MathML, which browsers show without a script or a network.
 
-Needs the package latex2mathml. Where it is missing, or does not know a command, the formula stays as it was written.
+Needs the package latex2mathml. If it is missing, or does not know a command, the formula stays as it was written.
 """
 
 from __future__ import annotations
@@ -20,6 +20,6 @@ def formula(source: str, display: str) -> str:
     try:
         converter = importlib.import_module("latex2mathml.converter")
         return converter.convert(ALIGNED.sub(lambda match: AS_TABLE[match[1]], source), display=display)
-    except Exception:  # no converter, or whatever it makes of a formula that it does not understand
+    except Exception:  # no converter, or any error that it raises for a formula that it does not understand
         before, after = DELIMITERS[display]
         return f"{before}{escape(source, quote=False)}{after}"

@@ -1,8 +1,7 @@
-"""The judge in the place where nbgrader executes notebooks.
+"""Runs the judge where nbgrader would execute notebooks.
 
-nbgrader's Execute runs students' code and the tests in one process and believes what it prints. Here both run apart,
-and what is written into the outputs of test cells comes from our side; nbgrader's own SaveAutoGrades then reads its
-marks as always.
+nbgrader's Execute runs students' code and the tests in one process and believes what it prints. Here the two run apart,
+and the outputs of test cells come from our side; nbgrader's own SaveAutoGrades then reads its marks as usual.
 """
 
 from __future__ import annotations
@@ -39,7 +38,7 @@ SAID: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()  # what each run of
 class JudgeNotebook(NbGraderPreprocessor):
     """Runs a submission in the sandbox, its tests on the trusted side, and writes the outputs that carry the marks."""
 
-    failure: ClassVar[SandboxUnavailable | JudgeDied | None] = None  # why nbgrader's converter failed, if that is why
+    failure: ClassVar[SandboxUnavailable | JudgeDied | None] = None  # why nbgrader's converter failed, if it was this
 
     unsafe = Bool(
         False,
@@ -85,8 +84,8 @@ class JudgeNotebook(NbGraderPreprocessor):
         return nb, resources
 
     def _inside(self, nb: NotebookNode, source: NotebookNode | None, place: Any, options: dict[str, Any]) -> list[str]:
-        """The tests of this notebook that run in the submission's process, as the instructor says, or else the trial of
-        the solution.
+        """The tests of this notebook that run in the submission's process, as set by the instructor or else found by
+        the trial of the solution.
         """
         if self.inside is not None or source is None:
             return list((self.inside or {}).get(place["notebook"], ()))
@@ -99,14 +98,14 @@ class JudgeNotebook(NbGraderPreprocessor):
         return list(TRIALS[key].inside)
 
     def _rehearse(self, source: NotebookNode | None, place: Any, options: dict[str, Any]) -> None:
-        """Have this process ready for the rest of a class, once it seems to be one."""
+        """Prepare this process for the rest of a class, once there are enough submissions to expect one."""
         key = str(options["helpers"]), place["notebook"]
         GRADED[key] += 1
         if source is not None and GRADED[key] == REHEARSED_BEFORE:
             rehearse(source, files=options["helpers"], **options)
 
     def _say_lost_points(self, nb: NotebookNode, assignment: str, notebook: str) -> None:
-        """A warning for each test that gives marks for nothing: once for all submissions of a run."""
+        """Log a warning for each test that gives marks for nothing, once for all submissions of a run."""
         converter = getattr(self.parent, "parent", None)
         said = set() if converter is None else SAID.setdefault(converter, set())
         found = [sentence for sentence in lost_points(notebook, tests_in(nb)) if sentence not in said]

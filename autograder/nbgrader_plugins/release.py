@@ -1,4 +1,4 @@
-"""What we add to nbgrader's steps of a release, which `configuration.RELEASE` lists."""
+"""The steps that we add to nbgrader's release, as listed in `configuration.RELEASE`."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ class ReleaseError(Exception):
 
 
 class RefuseUnclaimedPoints(NbGraderPreprocessor):
-    """Refuses a test cell that would give full marks to everybody, because it forgets what its checks gave."""
+    """Refuses a test cell that would give full marks to everybody, because it discards the points of its checks."""
 
     def preprocess_cell(
         self, cell: NotebookNode, resources: ResourcesDict, cell_index: int
@@ -42,7 +42,7 @@ class HoldBack(NbGraderPreprocessor):
     def preprocess_cell(
         self, cell: NotebookNode, resources: ResourcesDict, cell_index: int
     ) -> tuple[NotebookNode, ResourcesDict]:
-        """Raises ReleaseError for a cell that grading would not get back, because it is not locked."""
+        """Raises ReleaseError for a cell that grading could not restore because it is not locked."""
         source = engine_file.SEALED_ENGINE.sub(_without_solutions, cell.source)
         source = sealing.SEALED_TEXT.sub(_without_records, source)
         if source != cell.source and not is_locked(cell):

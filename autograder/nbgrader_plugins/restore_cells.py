@@ -1,4 +1,4 @@
-"""Test cells and their metadata put back as the instructor wrote them, whatever a submission did to them.
+"""Restores test cells and their metadata as the instructor wrote them, whatever a submission did to them.
 
 nbgrader's own preprocessors restore a changed source, but drop the whole submission when the metadata was changed
 too, and do not bring back a deleted test whose solution cell is gone as well. Here the gradebook decides, and nothing
@@ -19,7 +19,7 @@ from autograder.notebooks.known_cells import KnownCell, add_missing_tests, in_or
 
 
 class RepairMetadata(NbGraderPreprocessor):
-    """Every cell that the gradebook knows has the gradebook's metadata and cell type, once; no other cell has any."""
+    """Gives each cell that the gradebook knows, once, the gradebook's metadata and cell type, and no other cell any."""
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         place = resources["nbgrader"]
@@ -30,7 +30,7 @@ class RepairMetadata(NbGraderPreprocessor):
 
 
 class RestoreCells(OverwriteCells):
-    """nbgrader's OverwriteCells, which also puts deleted test cells back, each after what precedes it in the source."""
+    """nbgrader's OverwriteCells, which also puts deleted test cells back, each after its predecessor in the source."""
 
     @default("add_missing_cells")
     def _add_missing_cells(self) -> bool:
@@ -44,7 +44,7 @@ class RestoreCells(OverwriteCells):
 
 
 def known_cells(notebook: Notebook) -> dict[str, KnownCell]:
-    """The cells that the gradebook has of a notebook, by name."""
+    """The cells of a notebook in the gradebook, by name."""
     points = {cell.name: cell.max_score for cell in [*notebook.grade_cells, *notebook.task_cells]}
     grades, solutions, tasks = (
         {cell.name for cell in cells} for cells in (notebook.grade_cells, notebook.solution_cells, notebook.task_cells)

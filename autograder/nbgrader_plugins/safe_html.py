@@ -1,8 +1,8 @@
-"""HTML from students, made harmless before a browser of ours shows it.
+"""Makes HTML from students harmless before a browser of ours shows it.
 
-`clean_html` and `markdown2html` take the place of nbconvert's filters of the same names. nbconvert's own cleaner
-escapes inline styles, details and drawings, which our report cards consist of; this one keeps what can be looked at
-and drops what can act.
+`clean_html` and `markdown2html` replace nbconvert's filters of the same names. nbconvert's own cleaner escapes inline
+styles, details and drawings, which our report cards consist of; this one keeps what is only shown and drops what can
+act.
 """
 
 from __future__ import annotations
@@ -62,7 +62,7 @@ STYLES = words("""
     opacity overflow overflow-x padding padding-bottom padding-left padding-right padding-top stroke stroke-width
     text-align text-decoration text-transform vertical-align white-space width word-break
 """)
-TEXTS = words("title aria-label alt")  # attributes that a browser shows and does not read
+TEXTS = words("title aria-label alt")  # attributes that a browser shows and does not interpret
 LOCAL = "content-"
 LOCAL_REFERENCE = re.compile(r"url\(\s*['\"]?#([\w.-]+)['\"]?\s*\)")
 # Functions of CSS that fetch nothing. Any other may, in some browser, and an escape may hide one.
@@ -75,7 +75,7 @@ CALL = re.compile(r"([\w-]*)\s*\(")
 
 
 def clean_html(element: Any) -> str:
-    """The part of an HTML fragment that can be looked at: no script, no frame, no form, no address that acts."""
+    """The harmless part of an HTML fragment: no script, no frame, no form, no address that acts."""
     text = element.decode(errors="replace") if isinstance(element, bytes) else str(element)
     return _cleaner().clean(text)
 
@@ -102,7 +102,7 @@ def markdown2html(context: Context, source: str) -> str:
 
 
 class SafeRenderer(IPythonRenderer):
-    """nbconvert's renderer for text whose author may have got something wrong on purpose, and with formulas drawn."""
+    """nbconvert's renderer with formulas drawn, for text whose author may have made mistakes on purpose."""
 
     def inline_math(self, body: str) -> str:
         return formula(body, "inline")
@@ -119,8 +119,8 @@ class SafeRenderer(IPythonRenderer):
 
 
 def _safe_attribute(tag: str, name: str, value: str) -> str | None:
-    """Names inside a fragment get a prefix (none may pass for one of the page's own); addresses that could act go, and
-    those of pictures that would be fetched when somebody looks at the page.
+    """Return a harmless value, or None to drop the attribute. Ids get a prefix, so that none passes for one of the
+    page's own. Addresses that could act are dropped, and so are those of pictures that a browser would fetch.
     """
     if name == "id":
         return LOCAL + value

@@ -11,7 +11,7 @@ from autograder.notebooks.reading import LARGEST, NO_FILE, read_submission, stan
 
 
 class SubmissionExporter(NotebookExporter):
-    """What was wrong is in `metadata.autograder.problem` of the notebook that it writes."""
+    """Notes what was wrong with a file in `metadata.autograder.problem` of the notebook that it writes."""
 
     def from_filename(self, filename: str, resources: Any = None, **kw: Any) -> tuple[Any, dict[str, Any]]:
         if os.path.islink(filename) or not os.path.isfile(filename):

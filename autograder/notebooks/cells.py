@@ -1,8 +1,8 @@
-"""What nbgrader notes on a cell: the one reader of it, for notebooks of instructors and of students.
+"""What nbgrader notes on a cell: the only reader of it, for notebooks of instructors and of students.
 
-What is true follows nbgrader's own rule (`nbgrader.utils.is_grade` and those beside it): a mark is set if its value is
-true to Python, so 1 and "yes" count, and a missing one does not. Where nbgrader raises, because the metadata of a
-submission can be anything, a cell of ours simply has no marks. Standard library only: students wait for this too.
+It follows nbgrader's own rule (`nbgrader.utils.is_grade` and the functions beside it): a mark is set if its value is
+true to Python, so 1 and "yes" count, and a missing one does not. The metadata of a submission can be anything; where
+nbgrader raises, a cell here simply has no marks. Standard library only: students wait for this too.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ DEMO = "demo"
 
 
 def marks(cell: Any) -> Mapping[str, Any]:
-    """nbgrader's metadata of a cell; empty where it has none that can be read."""
+    """nbgrader's metadata of a cell; empty if it has none that can be read."""
     return _mapping(_metadata(cell).get("nbgrader"))
 
 
 def grade_id(cell: Any) -> str:
-    """The name that nbgrader knows a cell by, or the empty string, which is nobody's name."""
+    """The name that nbgrader knows a cell by, or the empty string, which is never a name."""
     name = marks(cell).get("grade_id")
     return name if isinstance(name, str) else ""
 
@@ -43,7 +43,7 @@ def is_task(cell: Any) -> bool:
 
 
 def is_locked(cell: Any) -> bool:
-    """Whether the text is the instructor's: tests are, answers are not, others say so."""
+    """Whether the text is the instructor's: tests are, answers are not, other cells say so."""
     return not is_solution(cell) and (is_grade(cell) or bool(marks(cell).get("locked")))
 
 
@@ -58,7 +58,7 @@ def is_test(cell: Any) -> bool:
 
 
 def points_of(cell: Any) -> float:
-    """The most points that a cell can give; 0 where that is no sensible number."""
+    """The most points that a cell can give; 0 if that is not a sensible number."""
     value = marks(cell).get("points")
     if isinstance(value, bool) or not isinstance(value, int | float):
         return 0.0
@@ -75,7 +75,7 @@ def has_tag(cell: Any, tag: str) -> bool:
 
 
 def source_of(cell: Any) -> str:
-    """A cell's text: a string, or a list of lines as files hold it. Empty where it is neither."""
+    """A cell's text: a string, or a list of lines as files hold it. Empty if it is neither."""
     source = cell.get("source") if isinstance(cell, Mapping) else None
     if isinstance(source, str):
         return source
@@ -99,7 +99,7 @@ def is_untouched(cell: Any) -> bool:
 
 @dataclass(frozen=True)
 class CodeCell:
-    """A code cell as the judge needs it. A cell without a name is called by its place."""
+    """A code cell as the judge needs it. A cell without a name is named by its position."""
 
     source: str
     grade_id: str

@@ -1,8 +1,8 @@
-"""Which values that given cells bind are the instructor's in test cells: tolerances, cases, expected results.
+"""Finds the values in given cells that stay the instructor's in test cells: tolerances, cases, expected results.
 
-A value can be had without a submission if it is made of literals, libraries and the instructor's own functions, always
-in the same way, and if no cell changes it afterwards. What a submission is meant to change stays the submission's. This
-is found by reading the cells, so it is careful rather than complete.
+A value does not depend on a submission if it is made from literals, libraries and the instructor's own functions,
+always in the same way, and if no cell changes it afterwards. A value that a submission is meant to change stays the
+submission's. The cells are only read, not run, so the result is careful rather than complete.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# What gives another value each time, or depends on where it runs.
+# Names that give a different value each time, or one that depends on where they run.
 UNCERTAIN = _words("""
     random rand randn randint default_rng shuffle rng secrets uuid time perf_counter now today environ getcwd getpass
     input exec eval compile globals locals vars dir id hash breakpoint __import__
@@ -36,7 +36,7 @@ def given_data(
 ) -> dict[str, ast.stmt]:
     """The assignments in the instructor's cells `ours` whose values are the instructor's, by the names they bind.
 
-    `theirs` are the solution's statements, and `known` the imports and functions of the instructor's.
+    `theirs` are the solution's statements, and `known` the instructor's imports and functions.
     """
     certain_names = (known.keys() - _uncertain_functions(known)) | SAFE_BUILTINS
     changed = _changed(ours, None) | _changed(theirs, certain_names)
@@ -54,7 +54,7 @@ SAFE_BUILTINS = frozenset(dir(builtins)) - UNCERTAIN
 
 
 def _assigned(statement: ast.stmt) -> list[str]:
-    """The names that an assignment binds; none if it is anything else, or does more."""
+    """The names that an assignment binds; none if the statement is anything else, or does more."""
     if isinstance(statement, ast.AnnAssign) and statement.value is not None:
         targets: list[ast.expr] = [statement.target]
     elif isinstance(statement, ast.Assign):
@@ -66,7 +66,7 @@ def _assigned(statement: ast.stmt) -> list[str]:
 
 
 def _free_names(statement: ast.stmt) -> set[str]:
-    """The names that it reads, but for the variables of its own comprehensions and lambdas."""
+    """The names that a statement reads, except the variables of its own comprehensions and lambdas."""
     nodes = list(ast.walk(statement))
     inner = {node.arg for node in nodes if isinstance(node, ast.arg)}
     inner |= {
@@ -86,7 +86,7 @@ def _is_uncertain(statement: ast.AST) -> bool:
 
 
 def _uncertain_functions(known: Mapping[str, ast.stmt]) -> set[str]:
-    """The functions that give another value each time or use a name of the submission's, and those that use these."""
+    """The functions that give a different value each time or use a submission's name, and those that use them."""
     functions = {name: s for name, s in known.items() if isinstance(s, (ast.FunctionDef, ast.AsyncFunctionDef))}
     uses = {name: _free_names(function) - bound_names(function.body) for name, function in functions.items()}
     ours = known.keys() | SAFE_BUILTINS
@@ -98,7 +98,7 @@ def _uncertain_functions(known: Mapping[str, ast.stmt]) -> set[str]:
 
 def _changed(statements: Iterable[ast.stmt], harmless: Collection[str] | None) -> set[str]:
     """The names whose values may be changed in place: by assignments and methods, and by calls of any function that is
-    not among the `harmless`, unless these are None.
+    not in `harmless`, unless that is None.
     """
     return {name for statement in statements for node in ast.walk(statement) for name in _changed_by(node, harmless)}
 
@@ -117,7 +117,7 @@ def _changed_by(node: ast.AST, harmless: Collection[str] | None) -> Iterator[str
 
 
 def _root(node: ast.AST) -> str:
-    """The name that a chain of attributes and subscripts begins with; no name where it begins otherwise."""
+    """The name that a chain of attributes and subscripts begins with; empty if it begins with something else."""
     while isinstance(node, (ast.Attribute, ast.Subscript, ast.Starred)):
         node = node.value
     return node.id if isinstance(node, ast.Name) else ""

@@ -1,6 +1,6 @@
-"""The cells that the gradebook knows, and how a submission gets back what is the instructor's in it.
+"""The cells that the gradebook knows, and how to restore the instructor's part of a submission.
 
-Plain data and functions on notebooks. nbgrader's preprocessors of ours call them with rows of a gradebook, and so does
+Plain data and functions on notebooks. Our preprocessors for nbgrader call them with rows of a gradebook, and so does
 the grading of a class, which reads those rows once.
 """
 
@@ -18,7 +18,7 @@ from autograder.notebooks.cells import checksum, grade_id
 
 NOTICE = "This cell (id:{cell_id}) was missing from the submission. It was added back by nbgrader.\n\n"
 log = logging.getLogger(__name__)
-log.addHandler(logging.NullHandler())  # else Python prints to the terminal what nobody has asked to see
+log.addHandler(logging.NullHandler())  # else Python prints warnings to the terminal
 
 
 @dataclass(frozen=True)
@@ -56,7 +56,7 @@ Known = Mapping[str, KnownCell]
 
 
 def repair_metadata(nb: NotebookNode, known: Known, warn: logging.Logger | None = None) -> None:
-    """Give every cell that is known its metadata and cell type, once; no other cell has any."""
+    """Give every known cell its metadata and cell type back, once; take nbgrader's metadata from all other cells."""
     seen: set[str] = set()
     for index in reversed(range(len(nb.cells))):  # of several copies the last one counts, as in nbgrader
         nb.cells[index] = _repaired(nb.cells[index], known, seen, warn or log)
@@ -77,7 +77,7 @@ def _repaired(cell: NotebookNode, known: Known, seen: set[str], warn: logging.Lo
 
 
 def restore_sources(nb: NotebookNode, known: Known) -> None:
-    """Give locked cells their text back, after their metadata. Raises ValueError where the checksum says otherwise."""
+    """Give locked cells their text back, after their metadata. Raises ValueError if the checksum still differs."""
     for cell in nb.cells:
         name = grade_id(cell)
         if name and known[name].locked and checksum(cell) != known[name].checksum:
@@ -87,7 +87,7 @@ def restore_sources(nb: NotebookNode, known: Known) -> None:
 
 
 def in_order(known: Known, source: NotebookNode | None) -> list[str]:
-    """The names of the cells in the order of the instructor's notebook; the gradebook keeps none."""
+    """The names of the cells in the order of the instructor's notebook; the gradebook keeps no order."""
     names = [name for name in map(grade_id, source.cells) if name in known] if source else []
     return names + [name for name in known if name not in names]
 
@@ -95,14 +95,14 @@ def in_order(known: Known, source: NotebookNode | None) -> list[str]:
 def add_missing_tests(
     nb: NotebookNode, known: Known, order: Iterable[str], notice: str = NOTICE, warn: logging.Logger | None = None
 ) -> None:
-    """Put deleted graded cells back, each after what precedes it in the source."""
+    """Put deleted graded cells back, each after the cell that precedes it in the source."""
     order = list(order)
     there = _positions(nb)
     for name in order:
         if known[name].grade and name not in there:
             (warn or log).warning("Missing grade cell %s encountered, adding to notebook", name)
             nb.cells.insert(_place(nb, order, name), _added(known[name], notice))
-    if nb.nbformat_minor < 5:  # cells had no ids then
+    if nb.nbformat_minor < 5:  # cells have no ids in older formats
         for cell in nb.cells:
             cell.pop("id", None)
 
@@ -119,7 +119,7 @@ def _positions(nb: NotebookNode) -> dict[str, int]:
 
 
 def _place(nb: NotebookNode, order: list[str], name: str) -> int:
-    """After the nearest cell that precedes `name` in the source; at the end where none of them is left."""
+    """After the nearest cell that precedes `name` in the source; at the end if none of them is left."""
     positions = _positions(nb)
     before = [positions[other] for other in order[: order.index(name)] if other in positions]
     return before[-1] + 1 if before else len(nb.cells)

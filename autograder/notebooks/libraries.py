@@ -1,4 +1,4 @@
-"""The libraries that the instructor's notebooks import, so that they can be loaded once and not for each submission."""
+"""The libraries that the instructor's notebooks import, to be loaded once instead of for each submission."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from autograder.notebooks.statements import parse
 
 
 def libraries_in(notebooks: Iterable[Any]) -> list[str]:
-    """Modules by their full names: of Python's own library, or installed beside it. Nothing is imported."""
+    """Full names of the imported modules that are in the standard library or installed. Nothing is imported."""
     named = {name for notebook in notebooks for _, cell in code_cells(notebook) for name in _imported(cell.source)}
     return sorted(name for name in named if _is_installed(name.partition(".")[0]))
 
@@ -30,7 +30,7 @@ def _imported(source: str) -> Iterator[str]:
 
 
 def _is_installed(package: str) -> bool:
-    """Whether a package lies where libraries are installed: not beside a notebook, and not in the working directory."""
+    """Whether a package is where libraries are installed, and not beside a notebook or in the working directory."""
     if package in sys.stdlib_module_names:
         return True
     try:

@@ -1,6 +1,6 @@
-"""Test cells of an assignment whose checks' points are lost, said when it is graded.
+"""Reports, when an assignment is graded, test cells that lose the points of their checks.
 
-A release refuses them, but one that was made by an earlier version may be in students' hands. Its marks are not
+A release refuses such cells, but students may have a release that was made by an earlier version. Marks are not
 changed: whether to fix the test and grade again is the instructor's decision.
 """
 
@@ -15,7 +15,7 @@ from autograder.notebooks.known_cells import Known
 from autograder.notebooks.unclaimed import unclaimed_points
 
 ADVICE = (
-    "No mark was changed for that. Fix the source of {assignment}, run "
+    "No marks were changed. Fix the source of {assignment}, run "
     "`nbgrader generate_assignment {assignment} --force`, and grade again."
 )
 
@@ -28,14 +28,14 @@ def tests_known(known: Known) -> Iterator[tuple[str, str]]:
 
 
 def tests_in(notebook: NotebookNode) -> Iterator[tuple[str, str]]:
-    """The same of a notebook whose test cells have been put back."""
+    """The name and source of each test cell in a notebook whose test cells have been put back."""
     for cell in notebook.cells:
         if is_test(cell):
             yield grade_id(cell), cell.source
 
 
 def lost_points(notebook: str, tests: Iterable[tuple[str, str]]) -> Iterator[str]:
-    """Where each is and what to write there, in a sentence. `tests` are names and sources of test cells."""
+    """A sentence for each test cell that loses points: where, and what to write. `tests` are names and sources."""
     for name, source in tests:
         if lost := unclaimed_points(source):
             yield f"test cell {name!r} of {notebook}.ipynb, line {lost[0]}: {lost[1]}."

@@ -1,5 +1,5 @@
-"""IPython's own syntax in test cells, which are run without an IPython shell: what only decorates is dropped, the rest
-is refused.
+"""IPython's own syntax in test cells, which are run without an IPython shell: magics that only decorate are dropped,
+those such as `%time` are taken off the code they wrap, and the rest are refused.
 """
 
 from __future__ import annotations

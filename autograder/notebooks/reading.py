@@ -1,7 +1,7 @@
-"""Reading what students send in. A file that is no notebook becomes an empty one that says so, and is graded.
+"""Reads what students hand in. A file that is not a notebook becomes an empty notebook that says so, and is graded.
 
-So a broken submission has a mark, feedback and a reason, in nbgrader's own commands too, and costs nobody else
-anything.
+So a broken submission gets a mark, feedback and a reason, in nbgrader's own commands too, and affects no other
+submission.
 """
 
 from __future__ import annotations
@@ -16,16 +16,16 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_raw_
 
 from autograder.notebooks.cells import marks
 
-HALF = "\\ud"  # how the half of a character is written in JSON, or a whole one in two halves
+HALF = "\\ud"  # how JSON writes half of a character, or a whole one in two halves
 ENCODINGS = ("utf-8-sig", "utf-16", "latin-1")
 CONFLICT = re.compile(rb"^<{7}(?= )", re.MULTILINE)  # as git writes it
-LARGEST = 120_000_000  # more than nbgrader lets a student hand in; outputs make most of it, and are thrown away
+LARGEST = 120_000_000  # more than nbgrader lets a student hand in; most of it is outputs, which are thrown away
 NO_FILE = "It is a link or a special file, not a notebook."
 NEW_CELL = {"code": new_code_cell, "markdown": new_markdown_cell, "raw": new_raw_cell}
 
 
 class UnreadableError(ValueError):
-    """Why a submitted file is no notebook, in words for its author."""
+    """Why a submitted file is not a notebook, in words for its author."""
 
 
 def read_submission(raw: bytes) -> NotebookNode:
@@ -65,9 +65,7 @@ def _parsed(raw: bytes) -> Any:
 
 
 def _whole_characters(content: Any) -> Any:
-    """Halves of characters, which an editor may leave of an emoji, cannot be written to a file again: marks in their
-    place.
-    """
+    """Replace half characters, which an editor may leave of an emoji, with marks: they cannot be written to a file."""
     text = json.dumps(content, ensure_ascii=False)
     return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
@@ -85,12 +83,12 @@ def _notebook(content: Any) -> NotebookNode:
         notebook = _salvaged(content)
     notebook.metadata.pop("autograder", None)
     if not isinstance(notebook.metadata.get("language", ""), str):
-        del notebook.metadata["language"]  # nbconvert takes it for a text
+        del notebook.metadata["language"]  # nbconvert expects a text
     return notebook
 
 
 def _salvaged(content: dict[str, Any]) -> NotebookNode:
-    """A valid notebook of the cells that still are cells."""
+    """A valid notebook made from the cells that are still valid."""
     cells = content.get("cells")
     if not isinstance(cells, list):
         raise UnreadableError("The file has no list of cells, so it is not a Jupyter notebook.")

@@ -1,7 +1,7 @@
-"""The regions of a cell that are not for everybody: solutions, hidden tests, mark schemes. The one parser of them.
+"""The regions of a cell that not everybody may see: solutions, hidden tests, mark schemes. The only parser of them.
 
-A line is an edge of a region where nbgrader's preprocessors take it for one: where it holds `BEGIN HIDDEN TESTS` and
-the like, with anything around it. A region that is never closed goes on to the end, so that nothing in it is shown.
+A line is an edge of a region if nbgrader's preprocessors treat it as one: if it contains `BEGIN HIDDEN TESTS` or the
+like, with anything around it. A region that is never closed extends to the end, so that nothing in it is shown.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Region:
 
 
 def edges(source: str) -> Iterator[Edge]:
-    """The edges in the order of the text. On a line that holds both of a kind, the beginning counts, as in nbgrader."""
+    """The edges in the order of the text. On a line with both edges of a kind, the beginning counts, as in nbgrader."""
     for number, line in enumerate(LINE_END.split(source), 1):
         for kind in KINDS:
             if f"BEGIN {kind}" in line:
@@ -68,7 +68,7 @@ def hidden_lines(source: str) -> frozenset[int]:
 
 
 def without_marks(source: str) -> str:
-    """A test cell of which nothing is hidden: every line in its place, without the edges of regions."""
+    """A test cell with nothing hidden: every line in its place, without the edges of regions."""
     marked = {edge.line for edge in edges(source)}
     return "\n".join("" if n in marked else line for n, line in enumerate(LINE_END.split(source), 1))
 

@@ -1,7 +1,7 @@
 """Which names of a notebook are the instructor's, and so keep the instructor's meaning in test cells whatever a
 submission binds them to.
 
-They are found in the source notebook where there is one, else in the locked cells, which nbgrader has restored: what
+They are found in the source notebook if there is one, else in the locked cells, which nbgrader has restored: what
 import statements bind, functions, and, with a source, data (see `given_data.py`). A name that a solution cell of the
 source binds belongs to the student.
 """
@@ -20,7 +20,7 @@ from autograder.notebooks.given_data import given_data
 from autograder.notebooks.statements import bound_names, parse
 from autograder.sandbox.inside.engine_file import SEALED_ENGINE, open_engine
 
-# What test cells conventionally mean by these names, should no cell of the instructor's say so.
+# What these names conventionally mean in test cells, unless a cell of the instructor's says otherwise.
 CONVENTIONAL = {
     "np": "numpy",
     "numpy": "numpy",
@@ -29,7 +29,7 @@ CONVENTIONAL = {
     "pytest": "pytest",
     "unittest": "unittest",
 }
-# Their state is what a test is about, so they are the submission's own.
+# Tests are about the state of these modules, so they are the submission's own.
 STATEFUL = ("matplotlib", "seaborn", "pylab", "mpl_toolkits", "IPython")
 CLASS_NAME = re.compile(r"_*[A-Z][A-Za-z0-9]*[a-z][A-Za-z0-9]*_*")
 
@@ -44,7 +44,7 @@ class TrustedNames:
     classes: frozenset[str] | None = None
 
     def is_class_of_submission(self, name: str) -> bool:
-        """Whether a test that calls this name means to make an object of a class of the student's."""
+        """Whether a test that calls this name means to make an object of a student's class."""
         return bool(CLASS_NAME.fullmatch(name)) if self.classes is None else name in self.classes
 
 

@@ -1,8 +1,8 @@
 """Finds test cells that throw the points of their checks away. Reads source text only.
 
-A check that is told its points returns what was earned and never raises, and a test cell gives the value of its last
-line. A cell that forgets that line has no value, and to nbgrader a cell without a value has passed: every notebook
-would get full marks, right or wrong. So such a cell is refused before a student sees it.
+A check that is given `points` returns what was earned and never raises, and a test cell's value is that of its last
+line. A cell without that line has no value, and to nbgrader a cell without a value has passed: every notebook would get
+full marks, right or wrong. So such a cell is refused before a student sees it.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ SHOWING = {"print", "display"}
 
 
 def unclaimed_points(source: str) -> tuple[int, str] | None:
-    """The line of a test cell and what to write there, if what its checks give does not become the cell's value; None
-    if all is well. A cell that makes its own use of what a check gave, as in `assert credit > 1`, is left alone.
+    """The line of a test cell and what to write there, if the points from its checks do not become the cell's value;
+    None if all is well. A cell that uses these points itself, as in `assert credit > 1`, is left alone.
 
-    Source that is no plain Python is left to others.
+    Source that is not plain Python gives None.
     """
     try:
         statements = ast.parse(source).body
@@ -41,7 +41,7 @@ def unclaimed_points(source: str) -> tuple[int, str] | None:
 
 
 def gives_points(node: ast.AST) -> bool:
-    """Whether a node is the call of a check that is told its points."""
+    """Whether a node is a call of a check with `points`."""
     if not isinstance(node, ast.Call) or called(node) not in POINTS_GIVING:
         return False
     values = [keyword.value for keyword in node.keywords if keyword.arg == "points"]
@@ -56,7 +56,7 @@ def called(node: ast.AST) -> str:
 
 
 def _holding(statements: list[ast.stmt]) -> Iterator[str]:
-    """The names that are given points, in the order of the text."""
+    """The names to which points are assigned, in the order of the text."""
     for node in _assignments(statements):
         if node.value is not None and any(map(gives_points, ast.walk(node.value))):
             yield from _names(node, ast.Store)
@@ -74,7 +74,7 @@ def _names(node: ast.AST, context: type[ast.expr_context]) -> Iterator[str]:
 
 
 def _lost_on_the_way(statements: list[ast.stmt], held: set[str]) -> tuple[int, str] | None:
-    """A check on a line of its own before the last, and a name that is given new points in place of the old."""
+    """Points lost before the last line: by a check on a line of its own, or by a name that is assigned new points."""
     full: set[str] = set()
     for statement in statements:
         alone = isinstance(statement, ast.Expr) and gives_points(statement.value)
@@ -97,7 +97,7 @@ def _is_value(last: ast.stmt) -> bool:
 
 
 def _used_otherwise(statements: list[ast.stmt], held: set[str]) -> bool:
-    """Whether the cell decides something itself by what its checks gave."""
+    """Whether the cell itself decides something by the points of its checks."""
     decisions = [
         node.test
         for statement in statements
@@ -108,7 +108,7 @@ def _used_otherwise(statements: list[ast.stmt], held: set[str]) -> bool:
 
 
 def _no_last_line(source: str, statements: list[ast.stmt], first: ast.AST) -> tuple[int, str]:
-    """The complaint, with the name that holds the points where there is one."""
+    """The complaint, with the name that holds the points if there is one."""
     held = list(_holding(statements))
     name = held[-1] if held else "credit"
     write = f"write `{name}` as its last line"

@@ -1,5 +1,5 @@
 """The points and messages that the judge wrote into the outputs of graded cells, read without nbgrader, which takes a
-second to import. The rules for points are nbgrader's own: marks have to come out the same by both ways.
+second to import. The rules for points are nbgrader's own, because both ways must give the same marks.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ SENTENCE_END = re.compile(r"(?<=[.?!]) ")
 
 
 def earned_points(cell: NotebookNode) -> float | None:
-    """The points that the outputs of a graded cell carry; None where a person has to grade it."""
+    """The points that the outputs of a graded cell carry; None if a person has to grade it."""
     if is_solution(cell):
         return 0.0 if is_untouched(cell) else None
     if not is_code(cell):
@@ -30,7 +30,7 @@ def earned_points(cell: NotebookNode) -> float | None:
 
 
 def verdict(cell: NotebookNode) -> dict[str, Any]:
-    """What the judge noted in the outputs of a test cell: `message`, `points`, `bugs`. Empty where it noted nothing."""
+    """What the judge noted in the outputs of a test cell: `message`, `points`, `bugs`. Empty if it noted nothing."""
     for output in cell.get("outputs", []):
         note = output.get("metadata", {}).get("autograder")
         if isinstance(note, dict):
@@ -56,7 +56,7 @@ def messages_by_answer(nb: NotebookNode) -> dict[str, list[str]]:
 
 
 def without_repeats(messages: Iterable[str]) -> list[str]:
-    """Messages of several tests about one answer, without the sentences that one before has said, such as its cause."""
+    """Messages of several tests about one answer, without the sentences of an earlier one, such as its cause."""
     said: set[str] = set()
     kept = []
     for message in messages:

@@ -1,4 +1,4 @@
 """Quizzes: sealed answers, their marks, and the widget that asks and explains.
 
-A sealed quiz and a student's choices come in, and marks and explanations go out.
+Takes a sealed quiz and a student's choices, and returns marks and explanations.
 """

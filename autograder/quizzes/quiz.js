@@ -1,11 +1,11 @@
 // The browser's half of a quiz. A chosen option is explained at once, from the record that is sealed for its letter, and
-// the letter is written into the cell of the answers above, so that what is clicked is what is graded. Letters that are
-// typed there are followed. Without a kernel all of this still works; only the card for exported pages stays as it was.
+// the letter is written into the cell of the answers above, so that the clicked option is the graded one. Letters typed
+// there reach the quiz too. Without a kernel all of this still works; only the card for exported pages stays as it was.
 
 function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  // JupyterLab takes the arrow keys of a focused element, unless the element itself says that it wants them.
+  // JupyterLab takes the arrow keys of a focused element, unless the element says that it wants them.
   if (tag === "button") element.setAttribute("data-lm-suppress-shortcuts", "true");
   element.append(...children);
   return element;
@@ -34,7 +34,7 @@ function render({ model, el }) {
       : `${right.length} of ${opened.length} right${open ? `, ${open} to answer` : ""}`;
   };
   const settle = () => {
-    // It draws the quiz anew, which would lose the focus. A view that was replaced has no say any more.
+    // This redraws the quiz, which would lose the focus. A view that was replaced must not do it.
     if (root.isConnected && !document.activeElement?.closest(".aq-quiz")) notebook?.renew();
   };
   root.addEventListener("focusout", () => setTimeout(settle));
@@ -53,8 +53,8 @@ function render({ model, el }) {
   };
 }
 
-// A question with its options as a group of radio buttons: arrow keys go through them, the space bar or Enter chooses, and
-// so does the letter. Going through does not choose, since choosing tells whether it is right.
+// A question with its options as a group of radio buttons: arrow keys move through them; the space bar, Enter or the
+// letter chooses. Moving does not choose, since choosing tells whether it is right.
 function addQuestion(root, { key, text, options, records }, number, choose) {
   const title = make("div", { class: "aq-text", id: `aq-${Math.random().toString(36).slice(2)}` });
   title.append(make("b", {}, `Question ${number}. `), ...formatted(text));
@@ -104,7 +104,7 @@ function addQuestion(root, { key, text, options, records }, number, choose) {
   return { key, show };
 }
 
-// The notebook around the quiz: its model in JupyterLab and Notebook. Elsewhere null, and letters are typed as before.
+// The notebook around the quiz: its model in JupyterLab and Notebook. Elsewhere it is null, and letters are typed.
 function notebookOf(model) {
   const context = model.widget_manager?.context;
   if (!context?.model?.cells) return null;
@@ -163,14 +163,14 @@ function letterIn(source, key) {
   return found ? found[3].trim().toLowerCase() : "";
 }
 
-// The source with another letter for a question; where its line is gone, a new one sets it.
+// The source with another letter for a question; if its line is gone, a new line sets it.
 function withLetter(source, key, letter) {
   if (source.search(entryOf(key)) >= 0) return source.replace(entryOf(key), `$1$2${letter}$2`);
   const name = source.match(/^\s*(\w+)\s*=/)?.[1];
   return name ? `${source}\n${name}[${JSON.stringify(key)}] = "${letter}"` : source;
 }
 
-// What stands between backquotes becomes code, between stars emphasis. Nothing is read as HTML.
+// Text between backquotes becomes code, text between stars emphasis. Nothing is read as HTML.
 function formatted(text) {
   return text.split(/(`[^`]+`|\*\*[^*]+\*\*|(?<![\w*])\*[^*\s](?:[^*]*[^*\s])?\*(?![\w*]))/).map((part, index) => {
     if (index % 2 === 0) return part;
@@ -189,7 +189,7 @@ function opened(record, key, letter) {
   return JSON.parse(new TextDecoder().decode(data));
 }
 
-// SHA-256 (FIPS 180-4). The browser's own is missing on pages that came over plain http, as from a hub in a classroom.
+// SHA-256 (FIPS 180-4). The browser's own is missing on pages served over plain http, as from a hub in a classroom.
 const PRIMES = [...Array(312).keys()].filter((n) => n > 1 && ![...Array(n).keys()].some((d) => d > 1 && d * d <= n && n % d === 0));
 const fraction = (x) => (x % 1) * 2 ** 32 | 0;
 const ROUNDS = PRIMES.slice(0, 64).map((prime) => fraction(Math.cbrt(prime)));

@@ -1,8 +1,8 @@
 """A quiz that is answered with clicks: the same questions, answers and points as the typed form, kept in step with it.
 
-The browser opens the sealed record of the chosen option by itself, and writes its letter into the cell of the answers,
-which is what is graded. Python puts the letter into the dictionary of the answers, so that it holds in the kernel too,
-and renews the card that stands in the output for pages without a kernel.
+The browser opens the sealed record of the chosen option without Python, and writes its letter into the cell of the
+answers, which is what gets graded. Python puts the letter into the dictionary of answers, so that the kernel knows it
+too, and renews the card in the output for pages without a kernel.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 
 
 class QuizWidget(anywidget.AnyWidget):
-    """The live quiz. `renewed` gives the mime bundle of the quiz as it stands, for where no widget can live."""
+    """The live quiz. `renewed` gives the current mime bundle of the quiz, for pages without widgets."""
 
     _esm = script(HERE / "quiz.js")
     _css = (HERE / "quiz.css").read_text(encoding="utf-8")
@@ -49,7 +49,7 @@ class QuizWidget(anywidget.AnyWidget):
         self.still = self._renewed()
 
     def bundle(self) -> dict[str, Any]:
-        """What makes a notebook show the widget, for a mime bundle that also holds the card."""
+        """The part of a mime bundle that makes a notebook show the widget; the bundle also holds the card."""
         shown: Any = self._repr_mimebundle_()
         data = shown[0] if isinstance(shown, tuple) else shown or {}
         return {kind: value for kind, value in data.items() if kind != "text/plain"}

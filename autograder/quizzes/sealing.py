@@ -1,11 +1,11 @@
 """Keeps hints and quiz answers from being read by accident. Standard library only, because notebooks use it.
 
 This is obfuscation, not cryptography: everything needed to open a sealed text is in this file, and a student who wants
-to open it can. It only has to spare everybody else the answer while they scroll past it. Two forms exist.
+to open it can. It only has to spare all others the answer while they scroll past it. Two forms exist.
 
 Quiz: every option of every question is a record of its own, masked with a stream made from the question's key and the
-option's letter. To open a record one has to name a letter, and one learns only about that letter: right or wrong, why,
-and which misconception it shows. All records of a question are equally long, so their length tells nothing.
+option's letter. Opening a record requires a letter and reveals only that letter: right or wrong, why, and which
+misconception it shows. All records of a question have the same length, which therefore tells nothing.
 
     sealed = seal_quiz({"sum_rule": {"a": Answer(False, "...", "assigned_not_accumulated"), "b": Answer(True, "...")}})
     question_keys(sealed)                  -> ["sum_rule"]
@@ -44,15 +44,15 @@ LONGEST_OPENED_TEXT = 4_000_000
 
 
 class SealError(ValueError):
-    """No sealed text, a damaged one, or one without what was asked for. The message can be shown to a student."""
+    """The text is not sealed, is damaged, or lacks what was asked for. The message can be shown to a student."""
 
 
 class UnknownQuestionError(SealError):
-    """The quiz has no question of that key."""
+    """The quiz has no question with that key."""
 
 
 class UnknownLetterError(SealError):
-    """The question has no option of that letter (or the answer is not a letter at all)."""
+    """The question has no option with that letter (or the answer is not a letter at all)."""
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def seal(value: Any, key: str = "") -> str:
 
 
 def unseal(text: str, key: str = "") -> Any:
-    """The value given to `seal`. Raises SealError when the text is damaged or the key is another."""
+    """The value given to `seal`. Raises SealError when the text is damaged or the key is wrong."""
     return _from_bytes(_masked(_unwrap("note", text), key))
 
 
@@ -133,7 +133,7 @@ def question_keys(sealed: str) -> list[str]:
 
 
 def open_questions(sealed: str) -> list[OpenQuestion]:
-    """What may be read of a quiz before it is answered; nothing for one that was sealed without its texts."""
+    """The parts of a quiz that may be read before answering; empty if it was sealed without its texts."""
     quiz = _quiz(sealed)
     shown = [entry for entry in _from_bytes(_unwrap("quiz", sealed)) if len(entry) == 4]
     try:
@@ -153,7 +153,7 @@ def option_letters(sealed: str, key: str) -> list[str]:
 def open_answer(sealed: str, key: str, letter: object) -> Answer:
     """What choosing `letter` for a question reveals. Case and surrounding blanks do not matter.
 
-    Raises UnknownQuestionError, UnknownLetterError (also for what is no string, and for the empty one), SealError.
+    Raises UnknownQuestionError, UnknownLetterError (also if it is not a string, or is empty), SealError.
     """
     options = _question(sealed, key)
     chosen = letter.strip().lower() if isinstance(letter, str) and len(letter) < 100 else ""

@@ -25,8 +25,8 @@ LABELS = ("First hint", "Second hint", "Third hint")
 
 
 def quiz_report(answers: Any, sealed: str, points: float | None) -> Report:
-    """The verdict on every question of a quiz, or what was answered, where its answers are held back. `answers` may be
-    anything; only its plain strings count.
+    """The verdict on every question of a quiz, or the recorded answers if the right ones are held back. `answers` may
+    be anything; only its plain strings count.
     """
     try:
         if is_held_back(sealed):
@@ -53,13 +53,13 @@ def _question(sealed: str, key: str, answers: Any) -> Line:
 
 
 def _letter(answers: Any, key: str) -> Any:
-    """What a student gave as the answer to a question; None for nothing."""
+    """A student's answer to a question; None if it is missing or blank."""
     letter = answers.get(key) if type(answers) is dict else None
     return None if type(letter) is str and not letter.strip() else letter
 
 
 def _recorded(answers: Any, sealed: str) -> Report:
-    """The answers to a quiz that is explained when it is graded."""
+    """The recorded answers to a quiz whose right answers are held back until it is graded."""
     lines = []
     for question in open_questions(sealed):
         letter, name = _letter(answers, question.key), question.key.replace("_", " ")

@@ -1,4 +1,4 @@
-"""What came back from the student's side, believed in nothing: turned into runs and compared, or into a problem.
+"""Answers from the student's side, none of which are trusted: they become runs and are compared, or become a problem.
 
 A problem has two texts. `text` says everything; `public` is what a hidden check may say, without any number or string
 that came from the student or from the hidden inputs.
@@ -23,9 +23,9 @@ from autograder.runs.programs import Program
 
 LONGEST_TEXT = 400
 SHAPE_ERRORS = ("ValueError", "IndexError", "AxisError")
-"""What NumPy raises where shapes do not fit: an exception that says something about the gradients."""
+"""What NumPy raises if shapes do not fit: such an exception says something about the gradients."""
 ABOUT_SHAPES = re.compile(r"shape|size|dimension|broadcast", re.IGNORECASE)
-"""In the message of a RuntimeError, which engines raise for much else, such as a graph that was freed."""
+"""In the message of a RuntimeError, which engines also raise for much else, such as a freed graph."""
 UNWRITTEN = "not written yet"
 NO_TENSOR = "the expression did not give a tensor with a `backward`"
 NO_BACKWARD = "the result is a tensor without a `backward`"
@@ -36,19 +36,19 @@ GRADIENT_CHANGED = "the array of the incoming gradient, which was given to `back
 NO_RETURN = "is a `return` missing?"
 RESULT_CALLED = re.compile(r"'(tuple|list|float)' object is not callable")
 TENSOR = re.compile(r"[A-Z]\w*(\(|<| object)|<.*[A-Z]\w* object at")
-"""How a tensor or a node shows itself."""
+"""The printed form of a tensor or a node."""
 UNKNOWN_OPERATOR = re.compile(
     r"unsupported operand type.*'[A-Z]\w*' and '([A-Z]\w*|int|float)'|bad operand type for unary"
 )
 UNKNOWN_ATTRIBUTE = re.compile(r"'[A-Z]\w*' object has no attribute")
-"""What Python says of an operation that a student's class, whose name begins with a capital, does not have."""
+"""Python's message for an operation that a student's class, whose name begins with a capital, does not have."""
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Why an expression failed. `draw` is the number of the draw, `worst` the most wrong element where there is one,
-    `forward` whether the value is wrong already, before any gradient. `error` is what the student's code raised, and in
-    which line of it, where it raised something.
+    """Why an expression failed. `draw` is the number of the draw, `worst` the most wrong element if there is one,
+    `forward` whether the value is already wrong, before any gradient. `error` is what the student's code raised, and in
+    which line, if it raised anything.
     """
 
     text: str
@@ -65,14 +65,14 @@ class Problem:
 
     @property
     def status(self) -> str:
-        """What a card says of it in a word. An exercise that nobody has begun is not wrong."""
+        """The status on a card, in a word. An exercise that has not been begun is not wrong."""
         return "not yet" if self.unwritten else "wrong"
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """A student's runs beside the right ones: the problem (None when all is right), and the runs where they can be
-    used for a diagnosis. `raised`: the backward pass of the draw after these runs raised something."""
+    """A student's runs beside the right ones: the problem (None when all is right), and the runs if they can be used
+    for a diagnosis. `raised`: the backward pass of the draw after these runs raised something."""
 
     problem: Problem | None
     runs: tuple[Run, ...] = ()
@@ -90,7 +90,7 @@ class Unusable(Exception):  # noqa: N818
 
 
 def compared_on(engine: Any, programs: Sequence[Program], expected: Sequence[Sequence[Expected]]) -> list[Comparison]:
-    """Run programs on a student's engine, where it lives, and compare each with what is expected of it."""
+    """Run programs on a student's engine, where it lives, and compare each with its expected results."""
     sent = [
         {"function": program.function, "draws": [entry.draw.sent() for entry in entries]}
         for program, entries in zip(programs, expected, strict=True)
@@ -105,8 +105,8 @@ def compared_on(engine: Any, programs: Sequence[Program], expected: Sequence[Seq
 
 
 def compare_on_draws(answer: Any, program: Program, draws: Sequence[Draw]) -> tuple[tuple[Expected, ...], Comparison]:
-    """What is expected of a program on these draws, and the answer compared with it. What agrees with the reference is
-    right; only what does not is worth the other routes. Raises LessonError where the program does not run.
+    """The expected results of a program on these draws, and the answer compared with them. An answer that agrees with
+    the reference is right; only others are worth the other routes. Raises LessonError if the program does not run.
     """
     expected = answers_by_reference(program, draws)
     comparison = compare(answer, expected, program.arguments)
@@ -180,7 +180,7 @@ def failure_in(answer: Any) -> Problem | None:
 
 
 def _cause(kind: str, message: str) -> str:
-    """What often makes Python raise an error like this one, as a question; empty where nothing is known."""
+    """The usual cause of an error like this one, as a question; empty if none is known."""
     if kind == "RecursionError":
         return "does a function call itself without end, or once for each node of a long graph?"
     if "backward through the graph a second time" in message:
@@ -231,8 +231,8 @@ def number_or_array(tree: Any) -> Array:
 
 
 def usable_runs(draws: Any, expected: Sequence[Expected]) -> tuple[Run, ...]:
-    """The runs for a diagnosis, of whatever shapes and digits; none at all if one of them holds no numbers, or a wrong
-    value."""
+    """The runs for a diagnosis, of any shapes and precision; none at all if one of them is not made of numbers, or has
+    a wrong value."""
     runs: list[Run] = []
     try:
         for draw, right in zip(draws if isinstance(draws, list) else [], expected, strict=False):
@@ -271,7 +271,7 @@ def _narrow(gradients: Any, dtype: str) -> bool:
 
 
 def _run(draw: Any, right: Expected, arguments: Sequence[str]) -> Run:
-    """The numbers of one draw, of whatever shape. Raises Unusable when they are no numbers."""
+    """The numbers of one draw, of any shape. Raises Unusable when they are not numbers."""
     if not isinstance(draw, dict):
         raise Unusable("no usable answer came back")
     try:
@@ -294,7 +294,7 @@ def _gradients(
 
 
 def _gradient(tree: Any, name: str, expected: Array | None, dtype: str) -> Array | None:
-    """One gradient of any shape. None is right where the right gradient is zero."""
+    """One gradient of any shape. None is right if the right gradient is zero."""
     if tree is None and (expected is None or not np.any(expected)):
         return None
     what = f"the gradient of `{name}`"
@@ -331,7 +331,7 @@ def _check_shapes(run: Run, right: Expected, arguments: Sequence[str]) -> None:
 
 
 def _guess(got: tuple[int, ...], shape: tuple[int, ...]) -> str:
-    """What a wrong shape reminds of, as a question; empty where of nothing."""
+    """The likely cause of a wrong shape, as a question; empty if none is known."""
     if _comes_from_broadcast(got, shape):
         return ": was the broadcast summed back?"
     if got == ():
@@ -412,7 +412,7 @@ def _worst_gradient(run: Run, right: Expected, arguments: Sequence[str]) -> Wors
 
 
 def _unshared(run: Run, right: Expected, arguments: Sequence[str]) -> str:
-    """What is wrong where elements that tie got more or less than there is to share; empty if nothing is."""
+    """What is wrong if tied elements got more or less than there is to share; empty if nothing is."""
     for share in right.shares:
         got = share.missed_by(run)
         if got is None:

@@ -1,17 +1,17 @@
-"""When two answers are equal, and what to say when they are not.
+"""Whether two answers are equal, and what to say when they are not.
 
 The tolerance follows from the arithmetic, not from a guess. A gradient computed in another order of operations differs
 by the rounding of its intermediate results, so it is allowed to differ by
 
     ROUNDINGS * eps * max(largest gradient, largest cotangent, sensitivity)
 
-element by element; eps is that of the dtype, 2.2e-16 for float64 and 1.2e-7 for float32. `sensitivity` is how far that
+element by element; eps belongs to the dtype, 2.2e-16 for float64 and 1.2e-7 for float32. `sensitivity` is how far that
 element of the gradient moves, relative to the disturbance, when every operation of the reference is disturbed a little,
 forward and backward (see `rounding.py`): it is large exactly where the problem is badly conditioned. ROUNDINGS = 512
 leaves room for long expressions and for formulas that are a few digits less accurate than ours, and gives about 1e-13
 for ordinary expressions. Measured over 40 seeds: right engines of other styles use less than 1 % of it, and a central
 difference of second order (off by 1e-11 to 1e-9) exceeds it at least tenfold in some draw of every check, so it is not
-accepted as a gradient. A difference of fourth order can come within 1e-13, where no tolerance can tell it from
+accepted as a gradient. A difference of fourth order can come within 1e-13, and then no tolerance can tell it from
 rounding.
 """
 
@@ -48,8 +48,8 @@ class Tolerance:
 
 @dataclass(frozen=True)
 class Worst:
-    """The element that is most wrong: where, the two numbers, by how many tolerances, and whether it is of the gradient
-    accumulated over two calls."""
+    """The element that is most wrong: where, the two numbers, by how many tolerances, and whether it belongs to the
+    gradient accumulated over two calls."""
 
     place: str
     index: tuple[int, ...]
@@ -85,7 +85,7 @@ def largest_finite(array: Array) -> float:
 
 
 def within(got: Array, expected: Array, allowed: Array) -> bool:
-    """Whether every element is near enough; NaN never is. Shapes must agree, but for the () of a missing gradient."""
+    """Whether every element is near enough; NaN never is. Shapes must agree, except () for a missing gradient."""
     if got.shape != expected.shape and got.shape != () and expected.shape != ():
         return False
     with np.errstate(invalid="ignore"):
@@ -93,7 +93,7 @@ def within(got: Array, expected: Array, allowed: Array) -> bool:
 
 
 def difference(first: Run, second: Run) -> float:
-    """The largest distance between two runs, over value and gradients; infinite where shapes do not fit."""
+    """The largest distance between two runs, over value and gradients; infinite if shapes do not fit."""
     pairs = [(first.value, second.value), *zip(first.dense(), second.dense(), strict=False)]
     if any(a.shape != b.shape and a.shape != () and b.shape != () for a, b in pairs):
         return float("inf")
@@ -101,13 +101,13 @@ def difference(first: Run, second: Run) -> float:
 
 
 def worst_element(place: str, got: Array, low: Array, high: Array, allowed: Array) -> Worst | None:
-    """The element furthest outside [low, high], in units of what is allowed; None when all are inside."""
+    """The element furthest outside [low, high], in units of the allowed distance; None when all are inside."""
     got, low, high, allowed = np.broadcast_arrays(got, low, high, allowed)
     if got.size == 0:
         return None
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
         excess = np.maximum(low - got, got - high) / allowed
-        same = (got == low) | (got == high) | (np.isnan(got) & np.isnan(low))  # equal infinities, NaN where it is right
+        same = (got == low) | (got == high) | (np.isnan(got) & np.isnan(low))  # equal infinities; NaN if it is right
     excess = np.where(same, 0.0, np.where(np.isfinite(got) & ~np.isnan(excess), excess, np.inf))
     index = tuple(int(n) for n in np.unravel_index(int(np.argmax(excess)), got.shape))
     if not excess[index] > 1:
@@ -123,7 +123,7 @@ def most_wrong(candidates: Sequence[Worst | None]) -> Worst | None:
 
 
 def explained(worst: Worst) -> str:
-    """Both numbers, and what makes a number that is none."""
+    """Both numbers, and the cause of a NaN or an infinity."""
     expected, got = two_numbers(worst.expected, worst.got)
     text = f"expected {expected}, got {got}"
     if np.isnan(worst.got):

@@ -16,8 +16,8 @@ from typing import Any
 @dataclass(frozen=True)
 class CheckContext:
     """`seed` draws the inputs (None: a fixed seed per expression); `hidden` keeps inputs and numbers off the cards;
-    `student` is who has handed in what is graded, where that is known. `explained`: the causes of wrong answers are
-    looked for, which takes longer than finding that they are wrong.
+    `student` has handed in the graded work, if known. `explained`: look for the causes of wrong answers, which takes
+    longer than finding that they are wrong.
     """
 
     seed: int | None = None
@@ -29,20 +29,20 @@ class CheckContext:
 
 
 Listener = Callable[["CheckContext", Any], None]
-"""Is told of every check of gradients: its context, and each expression with what was expected of it."""
+"""Called for every check of gradients, with its context, and each expression with its expected results."""
 
 _LISTENER: ContextVar[Listener | None] = ContextVar("autograder_check_listener", default=None)
 _CURRENT: ContextVar[CheckContext | None] = ContextVar("autograder_check_context", default=None)
 
 
 def current() -> CheckContext:
-    """The context of the running check; a fresh local one if nobody set any."""
+    """The context of the running check; a fresh local one if none is set."""
     return _CURRENT.get() or CheckContext()
 
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """Inside, `listener` is told of every check of gradients: an audit wants to know what a lesson asks."""
+    """A context in which `listener` is told of every check of gradients: audits need to know what a lesson asks."""
     token = _LISTENER.set(listener)
     try:
         yield
@@ -68,7 +68,7 @@ def check_context(
 ) -> Iterator[CheckContext]:
     """Run checks with the given seed and secrecy. Yields the context, whose `reports` grow as checks finish.
 
-    Where `student` or `explained` is not given, it is that of the context around this one.
+    If `student` or `explained` is not given, it comes from the context around this one.
     """
     around = current()
     student = around.student if student is None else student

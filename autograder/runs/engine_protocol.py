@@ -1,6 +1,6 @@
-"""Everything that touches a student's objects. These functions travel into the sandbox, so they stand alone: standard
-library and NumPy only, no other module of ours. They return plain trees (None, bool, int, float, str, lists, tuples,
-dicts, arrays), in which an exception of the student's code is data, not an exception.
+"""Everything that touches a student's objects. These functions travel into the sandbox, so they are self-contained:
+standard library and NumPy only, no other module of ours. They return plain trees (None, bool, int, float, str, lists,
+tuples, dicts, arrays), in which an exception of the student's code is data, not an exception.
 
 The same functions run the trusted engines: one protocol for every engine.
 """
@@ -28,8 +28,8 @@ def run_programs(
     """Run every program on every one of its draws with one engine (a class or function that makes tensors).
 
     A program is {"function": ..., "draws": [{"inputs": [...], "cotangent": ..., "again": ..., "dtype": ...}, ...]}.
-    `cotangent` None means `backward()` without an argument. `again`, where given, is the cotangent of a second backward
-    call on a fresh graph over the same leaves. Result, per program: {"draws": [...]}, and where an exception ended it
+    `cotangent` None means `backward()` without an argument. `again`, if given, is the cotangent of a second backward
+    call on a fresh graph over the same leaves. Result, per program: {"draws": [...]}, and, if an exception ended it,
     {"error": {...}, "draw": number, "backward": whether it came after the value was known} with the draws before it.
     `caught`: which exceptions become data (all but KeyboardInterrupt for a student's engine, which may well raise
     SystemExit).
@@ -62,7 +62,7 @@ def _run_program(
 def _run_draw(
     engine: Any, tracked: bool, function: Callable[..., Any], draw: dict[str, Any], result: dict[str, Any]
 ) -> None:
-    """Run one draw, and put what is known into `result` as soon as it is known."""
+    """Run one draw, and put each result into `result` as soon as it is known."""
     leaves = [leaf_of(engine, tracked, value, draw["dtype"]) for value in draw["inputs"]]
     result["made"] = [plain(leaf.data, tracked) for leaf in leaves]
     output = function(*leaves)
@@ -88,7 +88,7 @@ def leaf_of(engine: Any, tracked: bool, value: Any, dtype: str) -> Any:
 
 
 def call_backward(engine: Any, tracked: bool, output: Any, cotangent: Any, dtype: str) -> bool:
-    """Call `backward` with a cotangent; where it takes none, weigh the output with the cotangent instead. Whether
+    """Call `backward` with a cotangent; if it takes none, multiply the output by the cotangent instead. Returns whether
     something has written into the array of the cotangent.
     """
     if cotangent is None:
@@ -111,10 +111,10 @@ def run_parts(engine: Any, parts: list[dict[str, Any]], seconds: float) -> list[
     """Run pieces of a traced expression (see `tracing.py`), each like a program of its own.
 
     A part is {"steps": [...], "draws": [...]}. The answers are those of `run_programs`, with three more entries:
-    `nodes`, how many operations the engine itself recorded (0 where its graph cannot be read); and where the engine's
-    `backward` takes no argument, `plain` for numbers, on which it was called so, and `weighed` for arrays, which were
-    multiplied with the incoming gradient and summed up. Ends early after so many seconds of processor time: what is
-    found must not depend on the load of the machine. Overflows are not warned of: the student has not asked for these
+    `nodes`, how many operations the engine itself recorded (0 if its graph cannot be read); and, if the engine's
+    `backward` takes no argument, `plain` for numbers, on which it was called without one, and `weighed` for arrays,
+    which were multiplied by the incoming gradient and summed. Ends early after `seconds` of processor time: the
+    findings must not depend on the load of the machine. Overflows give no warnings: the student has not asked for these
     runs.
     """
     tracked = takes(engine, "requires_grad")
@@ -157,9 +157,9 @@ def _run_part(engine: Any, tracked: bool, steps: list[Any], draws: list[Any]) ->
 
 
 def replayed(steps: list[Any], leaves: Any) -> Any:
-    """Carry out recorded steps, each (kind, name, arguments, options, pick), on leaves; the last step's result.
+    """Carry out recorded steps, each (kind, name, arguments, options, pick), on leaves. Returns the last result.
 
-    A value is referred to by {"value": number}: first the leaves are counted, then the results of the steps. `pick`
+    A value is referred to by {"value": number}, which counts first the leaves, then the results of the steps. `pick`
     says which of several results is meant; an engine whose maximum gives the values alone has nothing to pick from.
     """
     values = list(leaves)
@@ -185,7 +185,7 @@ def replayed(steps: list[Any], leaves: Any) -> Any:
 
 
 def _count_operations(output: Any) -> int:
-    """How many operations lead to a tensor, in the graph that the engine keeps; 0 where it cannot be read."""
+    """How many operations lead to a tensor, in the graph that the engine keeps; 0 if it cannot be read."""
     seen: set[int] = set()
     stack, kept = [getattr(output, "grad_fn", None) or output], []
     while stack and len(seen) < 100:
@@ -209,7 +209,7 @@ def _inputs_of(node: Any) -> list[Any]:
 
 
 def takes(function: Any, name: str) -> bool:
-    """Whether a callable accepts an argument of that name. Yes where nobody can tell."""
+    """Whether a callable accepts an argument of that name; True if its signature is unknown."""
     try:
         parameters = inspect.signature(function).parameters
     except (TypeError, ValueError):
@@ -278,7 +278,7 @@ def _argument(argument: Any) -> Any:
 
 
 def plain(value: Any, tracked: bool, depth: int = 0) -> Any:
-    """A value as a plain tree. What is none becomes {"odd": "name of its type"}.
+    """A value as a plain tree. Anything else becomes {"odd": "name of its type"}.
 
     `tracked`: the engine keeps gradients in tensors of its own, as PyTorch does, so look inside them.
     """

@@ -28,8 +28,8 @@ from autograder.runs.programs import Program
 @dataclass(frozen=True)
 class Draw:
     """One run of a program: its inputs, its cotangent (None: `backward()` without argument), and the cotangent of a
-    second backward call over the same leaves, if there is to be one. `dtype`: in which a student's engine gets arrays;
-    the trusted engines always calculate in float64."""
+    second backward call over the same leaves, if there is one. `dtype`: of the arrays for a student's engine; the
+    trusted engines always calculate in float64."""
 
     inputs: tuple[Array, ...]
     cotangent: Array | None
@@ -51,13 +51,13 @@ class Draw:
         return {"inputs": list(self.inputs), "cotangent": self.cotangent, "again": self.again, "dtype": self.dtype}
 
     def seed(self, shape: tuple[int, ...]) -> Array:
-        """The cotangent that is meant, also where it is left out."""
+        """The cotangent, or ones if it is left out."""
         return np.ones(shape) if self.cotangent is None else self.cotangent
 
 
 @dataclass(frozen=True)
 class Run:
-    """What an engine made of a draw. A gradient is None where the engine left it so; `again` holds the gradients
+    """The results of an engine on a draw. A gradient is None if the engine left it so; `again` holds the gradients
     after the second backward call, `changed` the inputs whose data is no longer what it was, by number, `narrowed`
     whether a gradient has fewer digits than its input."""
 
@@ -80,7 +80,7 @@ def run_where_it_lives(target: Any, function: Callable[..., Any], *arguments: An
     try:
         return function(target, *arguments)
     except KeyboardInterrupt as interrupt:
-        if current().graded:  # then it is the instructor's, for the whole run
+        if current().graded:  # then the interrupt is the instructor's, for the whole run
             raise
         line = engine_protocol.described(interrupt)["line"].strip()
         where = f", in the line `{line}`" if line else ""
@@ -114,7 +114,7 @@ class TorchEngine:
     name = "PyTorch"
 
     def __init__(self, kind: Any = None) -> None:
-        self.kind = kind  # a subclass of its tensor that is to be used
+        self.kind = kind  # the subclass of its tensor to use
 
     @property
     def no_grad(self) -> Any:
@@ -138,17 +138,17 @@ TORCH = TorchEngine()
 
 
 def has_torch() -> bool:
-    """Whether checks compare with PyTorch. Some machines have no build of it: a student's checks do without it there,
-    and their cards name what they were compared with. Grading never does without.
+    """Whether checks compare with PyTorch. Some machines have no build of it: there, a student's checks do without it,
+    and their cards name what the results were compared with. Grading always uses it.
     """
     return current().graded or sys.modules.get("torch") is not None or find_spec("torch") is not None
 
 
 def prepare_torch_in_background() -> None:
-    """Import PyTorch and differentiate something with it, so that the first check need not wait for all of that.
+    """Import PyTorch and differentiate something with it, so that the first check need not wait for that.
 
-    For kernels only: a process that forks must have no thread in the middle of an import. No garbage is collected
-    meanwhile: in Python 3.11, two threads that parse get in each other's way (SystemError) when it is collected then.
+    For kernels only: a process that forks must have no thread in the middle of an import. Garbage collection is off
+    until it is done: in Python 3.11, it makes two threads that parse clash (SystemError).
     """
 
     def prepare() -> None:

@@ -1,4 +1,4 @@
-"""The ways in which a check stops a cell: the student is wrong, or has had enough, or the lesson is wrong."""
+"""The ways in which a check stops a cell: the student is wrong, or interrupts, or the lesson is wrong."""
 
 from __future__ import annotations
 
@@ -20,4 +20,4 @@ class Interrupted(KeyboardInterrupt):
 
 
 class LessonError(Exception):
-    """The check itself is faulty: its trusted engines disagree, or it would pass anybody. No student's fault."""
+    """The check itself is faulty: its trusted engines disagree, or it would pass anything. Not the student's fault."""

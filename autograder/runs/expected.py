@@ -1,7 +1,7 @@
-"""What is right: the trusted side of a check. Draws inputs, runs the reference and PyTorch on them, and finite
-differences, and refuses to judge anybody when these routes disagree among themselves.
+"""The right answers: the trusted side of a check. Draws inputs, runs the reference, PyTorch and finite differences on
+them, and refuses to judge when these routes disagree.
 
-Of many candidate draws those are kept that look different to the reference (which gradients are zero), so that both
+Of many candidate draws it keeps those that look different to the reference (which gradients are zero), so that both
 sides of a relu are visited.
 """
 
@@ -30,15 +30,15 @@ SHARED = 1e-5  # relative: how well the sum of a gradient at a kink must agree w
 
 @dataclass(frozen=True)
 class Share:
-    """At a kink, what all elements of the gradients of some inputs (by number) add up to: of one input whose elements
-    tie for a maximum, or of two inputs that tie for the maximum of both.
+    """At a kink, the sum of all gradient elements of some inputs (by number): one input whose elements tie for a
+    maximum, or two inputs that tie for the maximum of both.
     """
 
     inputs: tuple[int, ...]
     total: float
 
     def missed_by(self, run: Run) -> float | None:
-        """The sum in a run, where it is another one."""
+        """The sum in a run, if it differs."""
         gradients = [run.dense()[number] for number in self.inputs]
         got = float(sum(np.sum(gradient) for gradient in gradients))
         size = max(1.0, float(sum(np.sum(np.abs(gradient)) for gradient in gradients)))
@@ -49,8 +49,8 @@ class Share:
 class Differentiated:
     """One draw and its gradients by the reference, which finite differences confirm.
 
-    `low` and `high` bound the gradients that are right at a kink (None: no kink). `shares`: what gradients there have
-    to add up to, for elements that tie may share a gradient in any way, but all of it.
+    `low` and `high` bound the gradients that are right at a kink (None: no kink). `shares`: the sums that gradients
+    must have there: tied elements may share a gradient in any way, but have to share all of it.
     """
 
     draw: Draw
@@ -73,7 +73,7 @@ class Expected(Differentiated):
 MOST_KEPT = 500
 LARGEST_KEPT = 10_000
 _KNOWN: dict[Any, tuple[Expected, ...]] = {}
-"""Answers found before: a class of students is checked with the same expressions and the same seed."""
+"""Answers found before: all students of a class are checked with the same expressions and the same seed."""
 
 
 def expected_of(
@@ -125,8 +125,8 @@ def expected_of_draws(program: Program, draws: Sequence[Draw]) -> tuple[Expected
 
 
 def answers_by_reference(program: Program, draws: Sequence[Draw]) -> tuple[Expected, ...]:
-    """The right answers by the reference alone, with tolerances that know nothing of conditioning: what agrees with
-    them is right, and only what does not needs the other routes.
+    """The right answers by the reference alone, with tolerances that ignore conditioning: numbers that agree with them
+    are right, and only others need the other routes.
     """
     found = []
     for draw, run in zip(draws, run_trusted(REFERENCE, program, draws), strict=True):
@@ -147,7 +147,7 @@ def _draws_of_case(
     plain: bool,
     dtype: str,
 ) -> list[Differentiated]:
-    """The draws of a case, of which none lies at a kink unless all arguments are fixed."""
+    """The draws of a case. None of them lies at a kink unless all arguments are fixed."""
     fixed = all(isinstance(spec, Fixed) for spec in specs)
     shape = forward(program, [spec.draw(generator) for spec in specs]).shape
     kept: list[Differentiated] = []
@@ -200,7 +200,7 @@ def _pattern(run: Run) -> tuple[bool, ...]:
 def _finished(
     draw: Draw, shape: tuple[int, ...], generator: np.random.Generator, again: bool, plain: bool, dtype: str
 ) -> Draw:
-    """The draw with its second backward call, and without a cotangent where `backward()` alone is to be tried."""
+    """The draw with its second backward call, and without a cotangent if plain `backward()` is to be tried."""
     second = draw_cotangent(generator, shape) if again else None
     return Draw.in_dtype(dtype, draw.inputs, None if plain and shape == () else draw.cotangent, second)
 
@@ -219,8 +219,8 @@ def _differentiated(
 
 
 def _beside_pytorch(program: Program, found: Sequence[Differentiated]) -> tuple[Expected, ...]:
-    """The answers for these draws: PyTorch, where it is, runs all of them at once, as do those runs that tell what is
-    allowed.
+    """The answers for these draws. PyTorch, if installed, runs all of them at once, and so do the runs that give the
+    tolerances.
     """
     draws, references = [entry.draw for entry in found], [entry.reference for entry in found]
     torches: list[Run] | list[None] = run_trusted(TORCH, program, draws) if has_torch() else [None] * len(draws)
@@ -262,7 +262,7 @@ def _compare_with_values(
 
 
 def as_pytorch(entry: Expected) -> Expected:
-    """The answer of an exercise that states a convention for kinks: there too, only PyTorch's gradient is right."""
+    """The answer for an exercise that states a convention for kinks: even there, only PyTorch's gradient is right."""
     if entry.low is None:
         return entry
     if entry.torch is not None and not entry.tolerance.accepts(entry.reference, entry.torch):
@@ -305,9 +305,9 @@ def _one_sided(program: Program, draw: Draw, reference: Run) -> tuple[tuple[Arra
 def _shares(
     program: Program, draw: Draw, reference: Run, low: Sequence[Array], high: Sequence[Array]
 ) -> tuple[Share, ...]:
-    """What the gradients of each input, and of all inputs together, add up to, where some are at a kink: the slope
-    along the line that moves all their elements alike. There is none where the output has a kink on that line too, or
-    where the chain rule itself does not give that slope, as in relu(a) - relu(-b) at zero.
+    """The sums of the gradients of each input, and of all inputs together, if some are at a kink: the slope along the
+    line that moves all their elements alike. There is none if the output has a kink on that line too, or if the chain
+    rule itself does not give that slope, as in relu(a) - relu(-b) at zero.
     """
     together = tuple(range(len(draw.inputs)))
     at_kink = [bool(np.any(low[number] < high[number])) for number in together]
@@ -318,8 +318,8 @@ def _shares(
 
 
 def _slope_together(program: Program, draw: Draw, numbers: Sequence[int]) -> float | None:
-    """The slope along the line that moves all elements of these inputs alike; None where an element of the output has
-    a kink on it.
+    """The slope along the line that moves all elements of these inputs alike; None if an element of the output has a
+    kink on it.
     """
     line = [np.full(other.shape, float(n in numbers)) for n, other in enumerate(draw.inputs)]
     along: Any = fd.slope(partial(forward, program), draw.inputs, line)  # type: ignore[arg-type]

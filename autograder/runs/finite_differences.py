@@ -1,8 +1,8 @@
 """Derivatives from values alone: the route that shares no rule with any engine.
 
 A function is evaluated at five points along a line. They give a central difference of fourth order (error about 1e-12
-for smooth functions of ordinary size), one of second order (their distance says how far to trust the first), and the
-two one-sided derivatives, which differ at a kink such as relu at 0.
+for smooth functions of ordinary size), one of second order (the distance between the two says how far to trust the
+first), and the two one-sided derivatives, which differ at a kink such as relu at 0.
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ def slope(evaluate: Callable[[Sequence[Array]], float], inputs: Sequence[Array],
 
 
 def random_line(generator: np.random.Generator, inputs: Sequence[Array]) -> list[Array]:
-    """A direction that moves every element, by about as much as suits its size; equal elements by different amounts,
-    for a maximum of two that stay equal shows no kink."""
+    """A direction that moves every element by an amount that suits its size. Equal elements move by different amounts,
+    since a maximum of two that stay equal shows no kink."""
     signs = [np.where(generator.random(x.shape) < 0.5, -1.0, 1.0) for x in inputs]
     return [
         s * generator.uniform(0.5, 1.5, x.shape) * np.maximum(1.0, np.abs(x))

@@ -1,7 +1,7 @@
 """What a check feeds to an expression: specifications of inputs, and the random draws made from them.
 
 Numbers are float64 and drawn away from 0, where a kink (relu), a pole (1 / x) or a gradient that happens to vanish is
-likeliest. Cotangents are random and not uniform, because an all-ones cotangent hides many wrong rules.
+most likely. Cotangents are random and not uniform, because an all-ones cotangent hides many wrong rules.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ class Traveling:
 
 
 def key_of(spec: Spec) -> tuple[Any, ...]:
-    """What makes two specs the same, hashable."""
+    """A hashable key that is the same for equal specs."""
     if isinstance(spec, Fixed):
         return (spec.value.shape, spec.value.tobytes())
     return (type(spec).__name__, *vars(spec).values())
@@ -117,7 +117,7 @@ def draw_cotangent(generator: np.random.Generator, shape: tuple[int, ...]) -> Ar
 
 
 def rounded(array: Array, dtype: str) -> Array:
-    """The nearest numbers that the dtype can hold, as float64: what an engine of that dtype really works with."""
+    """The nearest numbers that the dtype can hold, as float64: an engine of that dtype really works with these."""
     return array if dtype == FLOAT64 else np.asarray(array.astype(dtype), dtype=np.float64)
 
 

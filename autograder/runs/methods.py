@@ -1,4 +1,4 @@
-"""What PyTorch offers as a function only, as a method: so an expression of a check can use it on every engine.
+"""Methods for what PyTorch offers only as functions, so that an expression of a check can use them on every engine.
 
     check_gradients(lambda a: a.cross_entropy([0, 2, 1]), [(3, 4)])
 
@@ -25,7 +25,7 @@ NAMES = ("cat", "leaky_relu", "cross_entropy", "mse_loss", "layer_norm", "batch_
 
 
 def _methods(torch: Any, functional: Any, whole: Callable[[Any], Any]) -> dict[str, Callable[..., Any]]:
-    """The methods in terms of an engine that has PyTorch's functions. `whole` makes a tensor of integers."""
+    """The methods, made from an engine that has PyTorch's functions. `whole` makes a tensor of integers."""
     return {
         "cat": lambda self, other, dim=0: torch.cat([self, other], dim),
         "leaky_relu": lambda self, slope=0.01: functional.leaky_relu(self, slope),
@@ -55,8 +55,8 @@ def _reference_methods() -> dict[str, Callable[..., Any]]:
 
 @contextmanager
 def reference_methods() -> Iterator[None]:
-    """The reference's tensors have these methods, and no other thread changes the reference. Inside of itself this does
-    nothing: a check runs the reference hundreds of times.
+    """A context in which the reference's tensors have these methods, and no other thread changes the reference. Nested,
+    it does nothing: a check runs the reference hundreds of times.
     """
     methods = _reference_methods()
     with LOCK:
@@ -78,8 +78,8 @@ def torch_tensor() -> Any:
 
 
 def uses_methods(function: Callable[..., Any]) -> bool:
-    """Whether an expression, or a function that it calls, mentions one of these methods, or says so itself by an
-    attribute of this name.
+    """Whether an expression, or a function that it calls, mentions one of these methods, or says so in an attribute
+    named `uses_methods`.
     """
     known: set[Any] = set()
     waiting = [function]
@@ -111,7 +111,7 @@ def _texts(values: Iterable[Any]) -> Iterator[str]:
 
 
 def _behind(function: Any, names: set[str]) -> list[Any]:
-    """What a function refers to: by a global name, or as a variable of the function around it."""
+    """The values that a function refers to, as globals or as variables of the function around it."""
     found = [function.__globals__.get(name) for name in names]
     for cell in function.__closure__ or ():
         with suppress(ValueError):  # a variable that has no value yet

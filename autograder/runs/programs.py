@@ -1,6 +1,6 @@
 """A program is one expression of a check: a Python function of tensors that every engine can run.
 
-Knows how to call it on a card: by the name the lesson gave it, else by its own source text.
+Its name on a card is the one that the lesson gave it, else its source text.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ LONGEST_NAME = 120
 
 @dataclass(frozen=True)
 class Program:
-    """`arguments` are the names of the inputs; a program may use fewer inputs than its check draws."""
+    """One expression of a check. `arguments` names its inputs, which may be fewer than the check draws."""
 
     name: str
     function: Callable[..., Any]
@@ -36,11 +36,11 @@ class Program:
         return int.from_bytes(hashlib.sha256(_fingerprint(self.function.__code__).encode()).digest()[:8])
 
     def identity(self) -> str | None:
-        """A text that only expressions with the same meaning share; None where that cannot be told for sure."""
+        """A text that only expressions with the same meaning share; None if that is not certain."""
         return _meaning(self.function, 0)
 
     def functions(self) -> tuple[str, ...]:
-        """The names of the functions that the expression finds among its globals: it does more than its operations."""
+        """The names of the global functions that the expression uses, with which it does more than its operations."""
         known = self.function.__globals__
         found = {name: known.get(name) for name in _global_names(self.function.__code__)}
         return tuple(name for name, value in found.items() if callable(value) and not isinstance(value, type))
@@ -49,7 +49,7 @@ class Program:
 def programs_of(
     expression: Callable[..., Any] | Mapping[str, Callable[..., Any]], inputs_drawn: int
 ) -> tuple[Program, ...]:
-    """The programs of a check. Raises LessonError when an expression is no Python function of enough arguments."""
+    """The programs of a check. Raises LessonError when an expression is not a Python function that takes the inputs."""
     if isinstance(expression, Mapping):
         named: list[tuple[str | None, Any]] = [(str(name), function) for name, function in expression.items()]
     else:
@@ -60,8 +60,8 @@ def programs_of(
 
 
 def program_of_steps(name: str, steps: list[Any], arguments: tuple[str, ...], uses_methods: bool) -> Program:
-    """A program that carries out recorded steps, as `engine_protocol.replayed` wants them. `uses_methods`: whether some
-    are methods that PyTorch's tensors have to be given (see `methods.py`).
+    """A program that carries out recorded steps, in the form for `engine_protocol.replayed`. `uses_methods`: whether
+    some are methods that PyTorch's tensors lack (see `methods.py`).
     """
 
     def function(*leaves: Any) -> Any:
@@ -72,7 +72,7 @@ def program_of_steps(name: str, steps: list[Any], arguments: tuple[str, ...], us
 
 
 def _program(name: str | None, function: Any, inputs_drawn: int) -> Program:
-    if type(function) is not types.FunctionType:  # a handle of a student's function seems to be one
+    if type(function) is not types.FunctionType:  # a handle of a student's function looks like one
         raise LessonError(f"an expression must be a Python function, not a {type(function).__name__}")
     arguments = argument_names(function, inputs_drawn)
     return Program((name or shown_source(function) or function.__name__)[:LONGEST_NAME], function, arguments)
@@ -91,7 +91,7 @@ def argument_names(function: Callable[..., Any], inputs_drawn: int) -> tuple[str
 
 
 def shown_source(function: Callable[..., Any]) -> str | None:
-    """The text of a lambda's body, or None where there is no source or the function is no lambda."""
+    """The text of a lambda's body, or None if there is no source or the function is not a lambda."""
     code = function.__code__
     if code.co_name != "<lambda>":
         return None
@@ -119,7 +119,7 @@ def _surrounds(body: ast.expr, code: CodeType) -> bool:
 
 
 def _meaning(function: Any, depth: int) -> str | None:
-    """The code of a function and of all that it refers to, as far as these are functions, modules and constants."""
+    """The code of a function and of everything it refers to; None unless these are functions, modules and constants."""
     known = function.__globals__
     names = sorted(set(_global_names(function.__code__)) - set(vars(builtins)))
     if not all(name in known for name in names):

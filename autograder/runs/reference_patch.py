@@ -1,7 +1,7 @@
 """Changing the reference engine for a while: patch functions, run something, put them back.
 
-The changes are global to the process, so everything that runs the reference for a check holds LOCK meanwhile; two
-threads that check at the same time take turns.
+The changes are global to the process, so everything that runs the reference for a check holds LOCK; two threads that
+check at the same time take turns.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ Rule = Callable[..., Any]
 """The backward rule of an operation: `rule(ctx, grad)` gives the gradients of the inputs."""
 
 WrongRule = Callable[..., Any]
-"""A wrong rule `wrong(right, call, grad)`: `right(grad)` is what the right rule gives, `call` what was calculated."""
+"""A wrong rule `wrong(right, call, grad)`: `right(grad)` is what the right rule gives, `call` a `Call`."""
 
 
 @dataclass(frozen=True)
@@ -73,7 +73,7 @@ SYMBOLS = {
 
 
 def symbol(operation: str) -> str:
-    """What a student calls an operation: `*` for Multiply, `tanh` for Tanh, `log_softmax` for LogSoftmax."""
+    """The name of an operation for students: `*` for Multiply, `tanh` for Tanh, `log_softmax` for LogSoftmax."""
     return SYMBOLS.get(operation) or re.sub("(?<=[a-z])(?=[A-Z])", "_", operation).lower()
 
 
@@ -116,7 +116,7 @@ def wrong_rules(rules: Mapping[str, WrongRule]) -> Iterator[None]:
 
 
 def _with_wrong_rule(operation: type[Function], wrong: WrongRule) -> dict[str, Any]:
-    """Functions for the operation: the forward remembers its inputs, for which the right rule may have no use."""
+    """Functions for the operation. The forward function remembers the inputs, which the right rule may not need."""
     right_forward, right = operation.forward, operation.backward
     calls: dict[int, Call] = {}
 
@@ -133,7 +133,7 @@ def _with_wrong_rule(operation: type[Function], wrong: WrongRule) -> dict[str, A
 
 @contextmanager
 def disturbed(size: float, generator: np.random.Generator) -> Iterator[None]:
-    """Every arithmetic result of the reference, forward and backward, is wrong by a random relative `size`."""
+    """A context in which all arithmetic of the reference, forward and backward, is off by a random relative `size`."""
 
     def noisy(array: Any) -> Any:
         noise = generator.uniform(-0.5, 0.5, np.shape(array))
@@ -180,7 +180,7 @@ def engine_changed(**replacements: Callable[..., Any]) -> Any:
 
 @contextmanager
 def any_shape(stored: bool = True) -> Iterator[None]:
-    """The engine hands on gradients of whatever shape, as engines for learners do.
+    """A context in which the engine passes on gradients of any shape, as engines for learners do.
 
     `stored`: a tensor keeps the first one as it is. Otherwise it is added, in place, to zeros of the right shape, so
     that NumPy broadcasts it or refuses.
@@ -188,7 +188,7 @@ def any_shape(stored: bool = True) -> Iterator[None]:
 
     def accumulate_leaf(tensor: Any, grad: Any) -> None:
         known = 0.0 if tensor.grad is None else tensor.grad.array
-        tensor._grad = tensor_of(np.asarray(grad + known))  # past the check of the shape
+        tensor._grad = tensor_of(np.asarray(grad + known))  # bypasses the check of the shape
 
     def fitted(grad: Any, node: Function, edge: Any) -> Any:
         target, number = edge if type(edge) is tuple else (edge, 0)

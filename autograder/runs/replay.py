@@ -1,7 +1,7 @@
-"""Replays draws on the reference with a bug planted, and compares what that gives with a student's numbers.
+"""Replays draws on the reference with a bug planted, and compares the results with a student's numbers.
 
-What is planted is the caller's: a context in which the reference is wrong. The budget counts runs of the reference, so
-what is found does not depend on how fast the machine is.
+The caller provides what is planted: a context in which the reference is wrong. The budget counts runs of the reference,
+so the findings do not depend on the speed of the machine.
 """
 
 from __future__ import annotations
@@ -61,8 +61,8 @@ class Evidence:
 
 @dataclass(frozen=True, eq=False)
 class RecordedGraph:
-    """The graph of an expression: its root, the class names of its operations, and whether anything in it, or
-    in another draw, has a dimension (where nothing has, nothing is broadcast)."""
+    """The graph of an expression: its root, the class names of its operations, and whether anything in it, or in
+    another draw, has a dimension (otherwise nothing is broadcast)."""
 
     root: Function
     operations: tuple[str, ...]
@@ -88,8 +88,8 @@ class Replays:
     def explains(self, entry: Evidence, decomposition: int, plants: Sequence[Plant]) -> bool:
         """Whether the reference with a bug gives the student's numbers in every draw.
 
-        Of the plants one must explain the first gradients of a draw, and that or another one those after the second
-        call: an engine whose result depends on the order of its visits may choose another order for another graph.
+        One of the plants must explain the first gradients of a draw, and one of them those after the second call: an
+        engine whose result depends on the order of its visits may choose another order for another graph.
         """
         first = entry.quickest
         order = [first, *(n for n in range(len(entry.runs)) if n != first)] if entry.runs else []
@@ -111,7 +111,7 @@ class Replays:
         return False
 
     def planted(self, entry: Evidence, number: int, decomposition: int, plant: Plant) -> Run | None:
-        """A draw on the reference with a bug; None where something raises. Of the first draw this is kept."""
+        """A draw on the reference with a bug; None if something raises. The result for the first draw is cached."""
         run = self._first if number == entry.quickest else self._planted
         return run(entry, number, decomposition, plant)
 
@@ -127,7 +127,7 @@ class Replays:
 
 
 def _allowed(entry: Evidence, number: int) -> list[float]:
-    """What is allowed for each gradient of a draw, at its largest."""
+    """The largest allowed distance for each gradient of a draw."""
     return [float(np.max(array)) for array in entry.expected[number].tolerance.gradients]
 
 
@@ -165,7 +165,7 @@ def _run(program: Program, draw: Draw) -> Run:
 
 
 def _raises(planted: Run | None) -> bool:
-    """Whether an engine with that bug would raise: where NumPy gives nan, Python's `math` raises."""
+    """Whether an engine with that bug would raise. If NumPy gives nan, Python's `math` raises."""
     return planted is None or not all(np.all(np.isfinite(gradient)) for gradient in planted.dense())
 
 
@@ -174,7 +174,7 @@ def _gradient(leaf: Any) -> Any:
 
 
 def _explained(run: Run, planted: Run, right: Expected, allowed: Sequence[float]) -> set[bool]:
-    """Which gradients a planted run explains: the first (False), those after the second call (True)."""
+    """Which gradients a planted run explains: the first (False), or those after the second call (True)."""
     if not same_effects(planted, run, right.draw.epsilon):
         return set()
     if not within(planted.value, right.reference.value, right.tolerance.value):
@@ -196,7 +196,7 @@ def _explained(run: Run, planted: Run, right: Expected, allowed: Sequence[float]
 
 
 def _same_shape(student: Array | None, planted: Array | None) -> bool:
-    """Whether a gradient that is there has the shape of the planted one: a number 0 is not a row of them."""
+    """Whether a gradient that is not None has the shape of the planted one: a number 0 is not a row of zeros."""
     return student is None or planted is None or student.shape == planted.shape
 
 
@@ -209,7 +209,7 @@ def same_effects(planted: Run, run: Run, epsilon: float = EPSILON) -> bool:
 
 
 def same_numbers(students: Array, planted: Array, allowed: float, epsilon: float = EPSILON) -> bool:
-    """Whether numbers agree within what is allowed, widened where the wrong gradient is larger than the right one."""
+    """Whether numbers agree within the allowed distance, widened if the wrong gradient is larger than the right one."""
     if students.shape != planted.shape and students.shape != () and planted.shape != ():
         return False
     largest = float(np.max(np.abs(planted), initial=0.0))

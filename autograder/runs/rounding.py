@@ -1,9 +1,9 @@
 """How far rounding can move a gradient: the conditioning of a program, measured by exaggerating its rounding.
 
 Every arithmetic operation of the reference, forward and backward, is made wrong by a random relative DISTURBANCE, which
-is far above rounding and far below anything visible. How far value and gradients move, divided by DISTURBANCE, is their
-sensitivity: multiplied by eps it estimates what rounding alone can do to another engine's result. Unlike a disturbance
-of the inputs this sees cancellation between intermediate results, too.
+is far above rounding and far below anything visible. The sensitivity of value and gradients is how far they move,
+divided by DISTURBANCE. Multiplied by eps, it estimates what rounding alone can do to another engine's result. Unlike a
+disturbance of the inputs, this also sees cancellation between intermediate results.
 """
 
 from __future__ import annotations

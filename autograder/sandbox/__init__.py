@@ -1,5 +1,5 @@
 """Runs a notebook's cells isolated from everything else and answers questions about their objects with plain values;
-knows no marks.
+knows nothing of marks.
 """
 
 from autograder.sandbox.handles import Handle, is_handle

@@ -1,8 +1,7 @@
-"""Exceptions of student code as exceptions here: classes that inherit the builtin type which the student's class
-inherits.
+"""Represents exceptions of student code here, by classes that inherit the same builtin type as the student's class.
 
 So `except ValueError`, `pytest.raises` and `assertRaises` see what they would see in the student's own process, and an
-exception class of the student's, looked up by name, can stand in an `except` clause. The classes are made here; only
+exception class of the student's, looked up by name, can be used in an `except` clause. The classes are made here; only
 their names come from inside.
 """
 
@@ -16,7 +15,7 @@ MAX_NAME = 80
 
 
 class RemoteError:
-    """Mixed into every exception that was raised by student code. `student_where` tells in which line of a cell."""
+    """Mixed into every exception that student code raised. `student_where` tells in which lines of the cells."""
 
     student_where: tuple[tuple[int, str, str], ...] = ()
     student_reference: Any = None
@@ -42,7 +41,7 @@ def clean_name(name: object, otherwise: str = "object") -> str:
 
 
 def make_class(name: object, bases: tuple[type, ...]) -> type[BaseException]:
-    """A class to stand for a student's exception class, below the given classes."""
+    """A class that stands for a student's exception class and inherits the given classes."""
     bases = bases or (Exception,)
     if not any(issubclass(base, RemoteError) for base in bases):
         bases = (RemoteError, *bases)
@@ -53,7 +52,7 @@ def make_class(name: object, bases: tuple[type, ...]) -> type[BaseException]:
 
 
 def make_instance(kind: type[BaseException], message: str, arguments: tuple[Any, ...] | None) -> BaseException:
-    """An exception of that class with the student's arguments where they are plain, else with its text."""
+    """An exception of class `kind` with the student's arguments if they are plain, else with its text."""
     try:
         error = kind.__new__(kind)
     except TypeError:  # exception groups cannot be made without their parts
@@ -68,8 +67,8 @@ def make_instance(kind: type[BaseException], message: str, arguments: tuple[Any,
 
 
 def that_ends_no_loop(error: BaseException) -> BaseException:
-    """A StopIteration that a function of the student's raised, as an error here: it would end the loop of a test, such
-    as one over `map(answer, inputs)`, before anything is compared. (In a generator Python does the same.)
+    """Turn a StopIteration that a student's function raised into another error here: it would end a test's loop, such
+    as one over `map(answer, inputs)`, before anything is compared. (In a generator, Python does the same.)
     """
     kind = make_class(type(error).__name__, (RuntimeError,))
     other = make_instance(kind, str(error), error.args)
@@ -85,7 +84,7 @@ def _text(error: BaseException) -> str | None:
 
 
 def _with_text(kind: type[BaseException]) -> type[BaseException]:
-    """The class again, with the text that the student's own `__str__` gave."""
+    """A subclass of `kind` with the text that the student's own `__str__` returned."""
 
     def text(self: Any) -> str:
         return str(self.__dict__.get("student_text", ""))

@@ -10,8 +10,9 @@ from pathlib import Path
 from typing import Any
 
 KnownFiles = dict[str, Any]
-"""`known`: name -> state of the files of the working directory that are known outside; `room`: how many bytes of others
-are wanted."""
+"""`known`: name -> state, for files of the working directory that are known outside; `room`: how many bytes of other
+files are wanted.
+"""
 
 
 @dataclass
@@ -23,7 +24,7 @@ class ChangedFiles:
 
 
 def files_in(reply: Mapping[str, Any], buffers: Sequence[memoryview]) -> ChangedFiles:
-    """The changed files that an answer tells of, without names that may not be used here."""
+    """The changed files that an answer reports, without names that may not be used here."""
     told = reply.get("files")
     if not isinstance(told, dict):
         return ChangedFiles()
@@ -46,8 +47,8 @@ def is_file_name(name: object) -> bool:
 
 
 def read_files(folder: Path, max_bytes: int) -> dict[str, bytes]:
-    """The regular files below a folder, without notebooks (they may hold hidden tests), links and hidden folders;
-    until too large.
+    """The regular files below a folder, up to `max_bytes` in total, without notebooks (they may contain hidden tests),
+    databases, links and hidden folders.
     """
     found: dict[str, bytes] = {}
     room = max_bytes

@@ -1,5 +1,5 @@
-"""What handles and what travels ask of the sandbox that holds the objects: a protocol, so that neither knows the class
-`Sandbox`, which is built upon both.
+"""The protocol by which `handles` and `travel` use the sandbox that holds the objects. So neither depends on the class
+`Sandbox`, which is built on both.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any, Protocol
 
 
 class Referring(Protocol):
-    """What a sandbox sees of a reference: which object it means, and of which process."""
+    """What a sandbox needs of a reference: which object it means, and in which process."""
 
     @property
     def sandbox(self) -> Port: ...
@@ -22,10 +22,10 @@ class Referring(Protocol):
 
 
 class Port(Protocol):
-    """The way to a submission's objects."""
+    """Access to a submission's objects."""
 
     def apply(self, operation: str, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> Any:
-        """An operator or builtin, by name, applied over there."""
+        """Apply an operator or builtin, by name, over there."""
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call an object over there."""
@@ -37,19 +37,19 @@ class Port(Protocol):
         """The plain value beneath an object whose class derives from a plain one."""
 
     def note(self, text: str) -> None:
-        """Something that may explain a failed test later."""
+        """Note something that may explain a failed test later."""
 
     def number_of(self, ref: Referring) -> int:
-        """The number of an object over there. Raises StaleHandle where it was lost."""
+        """The number of an object over there. Raises StaleHandle if it was lost."""
 
     def hold(self, ref: Referring) -> None:
-        """Count a reference that was made."""
+        """Count a new reference."""
 
     def release(self, ref: Referring) -> None:
-        """Count a reference that has gone."""
+        """Count a reference as gone."""
 
     def handle_of(self, ref: Referring) -> Any:
         """The handle for an object known by reference only."""
 
     def is_exception_proxy(self, value: object) -> bool:
-        """Whether this is an exception of the submission, or a class of them, as it stands on this side."""
+        """Whether this stands on this side for an exception of the submission, or for an exception class."""

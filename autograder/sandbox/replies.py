@@ -1,4 +1,4 @@
-"""Reads parts of what a submission's process sends, of which nothing is believed: not its types, not its sizes."""
+"""Reads parts of what a submission's process sends. Nothing in it is trusted, neither types nor sizes."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def names_in(code: Any) -> list[str]:
 
 
 def print_again(outputs: list[Any]) -> None:
-    """What student code printed while it was asked something is printed here, where the test may be listening."""
+    """Print here what student code printed while it answered a question: the test may capture it."""
     for output in outputs:
         if isinstance(output, dict) and output.get("output_type") == "stream" and isinstance(output.get("text"), str):
             stream = sys.stderr if output.get("name") == "stderr" else sys.stdout
@@ -25,7 +25,7 @@ def print_again(outputs: list[Any]) -> None:
 
 
 def places_in(code: Any) -> tuple[tuple[int, str, str], ...]:
-    """Where an exception was: line, its text, function. What is no such place is left out."""
+    """Where an exception was raised: line number, its text, function. Malformed entries are left out."""
     found = []
     for place in code[:5] if type(code) is list else []:
         if (
@@ -40,7 +40,7 @@ def places_in(code: Any) -> tuple[tuple[int, str, str], ...]:
 
 
 def builtin_class(name: Any) -> Any:
-    """The class of Python's own that is named. Raises Malformed."""
+    """The builtin class of this name. Raises Malformed."""
     found = getattr(builtins, name, None) if type(name) is str else None
     if not isinstance(found, type):
         raise Malformed("no such builtin class")

@@ -385,7 +385,7 @@ class Sandbox:
         except Exception as malformed:
             self.close()
             reason = f"{type(malformed).__name__}: {malformed}"
-            raise SandboxDied(f"its process sent something that is no answer ({reason[:200]})") from None
+            raise SandboxDied(f"its process sent an invalid answer ({reason[:200]})") from None
 
     def _write_back(self, changed: Any, decoder: Decoder, arguments: Sequence[Any]) -> None:
         if changed is None:

@@ -70,7 +70,7 @@ def encode_arguments(sandbox: Port, values: list[Any]) -> tuple[list[Any], list[
 
 
 def _kind_and_name(value: Any) -> str:
-    """What a value that travels is called in a message: `the class Counter`, `an object of class Counter`."""
+    """How to call a value in a message: `the class Counter`, `an object of class Counter`."""
     name = str(getattr(value, "__qualname__", "")).rpartition("<locals>.")[2]
     if isinstance(value, type) or (type(value) is types.SimpleNamespace and name):  # the body of a derived class
         return f"the class {name}"
@@ -80,16 +80,16 @@ def _kind_and_name(value: Any) -> str:
 
 
 def not_rebuilt(what: Any, error: BaseException) -> NotRebuilt:
-    """The error to raise for something that could be pickled here and not be made again there."""
+    """The error to raise for something that could be pickled here but not rebuilt there."""
     where = [f"`{line.strip()}`" for _, line, _ in getattr(error, "student_where", ()) if line.strip()]
     place = f", in {where[-1]}" if where else ""
     reason = f"{type(error).__name__}: {error}"
     what = what[:200] if isinstance(what, str) else "something"
-    return NotRebuilt(f"{what} cannot be made again where the submission's code runs ({reason}{place})")
+    return NotRebuilt(f"{what} cannot be rebuilt in the submission's process ({reason}{place})")
 
 
 def is_module_function(function: Any) -> bool:
-    """Whether a function is one that stands in a module under its own name: its pickle is then always the same."""
+    """Whether a module has this function under the function's own name: its pickle is then always the same."""
     module = sys.modules.get(getattr(function, "__module__", None) or "")
     return (
         isinstance(function, types.FunctionType)
@@ -100,12 +100,12 @@ def is_module_function(function: Any) -> bool:
 
 @functools.cache
 def pickled_function(function: Callable[..., Any]) -> bytes:
-    """The pickle of a function of a module of ours."""
+    """The pickle of a function from one of our modules."""
     return cloudpickle.dumps(function)
 
 
 def imported_submodules(code: types.CodeType, dependencies: Iterable[Any]) -> list[types.ModuleType]:
-    """The submodules that a function names, such as `futures` in `concurrent.futures`, of the modules it knows."""
+    """The submodules that a function names, such as `futures` in `concurrent.futures`, of the packages it uses."""
     found = []
     todo = [d.__name__ for d in dependencies if isinstance(d, types.ModuleType) and getattr(d, "__package__", None)]
     while todo:
@@ -143,4 +143,4 @@ def update_in_place(old: Any, new: Any) -> None:
 
 
 def stale() -> StaleHandle:
-    return StaleHandle("this object was lost when the submission's process had to be started afresh")
+    return StaleHandle("this object was lost when the submission's process had to be restarted")

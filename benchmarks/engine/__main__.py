@@ -72,7 +72,7 @@ def allocator() -> str:
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:
-    """Everything that is measured, as it is written as JSON."""
+    """Measure everything. Returns the record that `--json` writes."""
     if options.tune_all:
         os.environ |= {"MALLOC_TRIM_THRESHOLD_": str(1 << 30), "MALLOC_MMAP_THRESHOLD_": str(1 << 30)}
     effort = QUICK if options.quick else Effort()
@@ -90,7 +90,7 @@ def measure(options: argparse.Namespace) -> dict[str, Any]:
 
 
 def main() -> int:
-    """Measure, print, and return 1 if a floor is missed."""
+    """Measure, print, and return 1 if a `must` target is missed."""
     options = arguments()
     record = json.loads(options.again.read_text()) if options.again else measure(options)
     if options.json:

@@ -1,7 +1,7 @@
-"""The same gradients written out by hand in NumPy, with nothing recorded: the limit for an engine that runs on NumPy.
+"""The gradients of the workloads by hand in NumPy, with nothing recorded: the limit for an engine that runs on NumPy.
 
-The one idea to know: what an engine takes beyond this is the price of recording, of walking back and of not knowing
-which memory may be used again. Freed memory is kept where arrays are large, as in the column of the engine.
+The one idea to know: an engine's extra time is the price of recording, of walking back and of not knowing which memory
+may be used again. Freed memory is kept if arrays are large, as in the engine's column "keeping memory".
 """
 
 from __future__ import annotations

@@ -1,6 +1,6 @@
-"""Measuring: workers take turns on a workload, and what comes out are ratios to PyTorch, round by round.
+"""Measuring: workers take turns on a workload, and the results are ratios to PyTorch, round by round.
 
-Imports the standard library only. The one idea to know: two samples that follow each other meet the same machine, so
+Imports the standard library only. The one idea to know: two consecutive samples find the machine in the same state, so
 their ratio is worth more than either of them; a figure is the median of such ratios.
 """
 
@@ -46,7 +46,7 @@ COMPETITORS = (
 )
 
 OWN_BUFFERS = ("tinygrad",)
-"""Who keeps freed buffers for itself, so that what a step needs at its peak cannot be seen from outside."""
+"""Libraries that keep freed buffers, so that the peak memory of a step cannot be seen from outside."""
 
 
 @dataclass(frozen=True)
@@ -65,7 +65,7 @@ class Figure:
     time: float | None = None  # median of the ratios of the rounds
     spread: tuple[float, float] | None = None  # their quartiles
     memory: float | None = None
-    seconds: float | None = None  # per operation, where the workload counts operations, else per step
+    seconds: float | None = None  # per operation if the workload counts operations, else per step
     bytes: float | None = None
     note: str = ""  # why there is no figure
 
@@ -117,7 +117,7 @@ def working(competitors: Sequence[Competitor], threads: int) -> Iterator[dict[st
 
 
 def measure(workloads: Sequence[str], threads: int, effort: Effort, tell: Callable[[str], None]) -> Measured:
-    """All workloads with that number of threads, each by all competitors that have it."""
+    """Measure all workloads with that number of threads, each with all competitors that have it."""
     measured = {}
     for workload in workloads:
         tell(f"{workload}, {threads} thread{'s' if threads > 1 else ''}")
@@ -128,7 +128,7 @@ def measure(workloads: Sequence[str], threads: int, effort: Effort, tell: Callab
 
 
 def compare(workers: dict[str, Worker], workload: str, clock: str, effort: Effort) -> dict[str, Figure]:
-    """One workload: everyone prepares, then all take samples in turn, then the memory of a step is taken."""
+    """Measure one workload: all workers prepare, take samples in turn, and then measure the memory of a step."""
     figures, plans = {}, {}
     for name, worker in workers.items():
         reply = worker.ask(do="prepare", workload=workload)
@@ -151,7 +151,7 @@ def compare(workers: dict[str, Worker], workload: str, clock: str, effort: Effor
 
 
 def relate(figures: dict[str, Figure], samples: dict[str, list[float]]) -> None:
-    """Fill in the ratios to the baseline, each of two samples of one round."""
+    """Fill in the ratios to the baseline, each between two samples of one round."""
     if BASELINE not in samples:
         return
     for name, own in samples.items():
@@ -198,7 +198,7 @@ print(*[after - start for after, start in zip(used(), before)])
 
 
 def cost_of_import(module: str) -> tuple[float, float] | None:
-    """Seconds of processor time and bytes, as the process that imports it tells; None if that fails."""
+    """Seconds of processor time and bytes, as measured by the process that imports it; None if that fails."""
     environment = os.environ | dict.fromkeys(THREADS, "1")
     environment.pop("PYTHONDONTWRITEBYTECODE", None)  # the round before the first leaves compiled modules behind
     code = TELL.format(module=module)

@@ -1,4 +1,4 @@
-"""The same workloads for the peers, each in its own words: HIPS autograd, tinygrad and micrograd.
+"""The workloads written with the APIs of the peers: HIPS autograd, tinygrad and micrograd.
 
 Imports workloads; the peers are imported when a job is built. The one idea to know: a peer is compared only where its
 workload is written here. A missing entry mostly means that the peer has no such operation; tinygrad's Transformer and
@@ -62,7 +62,7 @@ def hips_large_chain(chain: Callable[[Any, Any], Any]) -> Job:
 
 
 def hips_transcendental(x: Any, w: Any) -> Any:
-    """The chain of W3 with functions, since its arrays have no such methods."""
+    """The chain of W3 with functions, since HIPS autograd's arrays have no such methods."""
     import autograd.numpy as anp
 
     first = anp.tanh(x * w)
@@ -119,10 +119,10 @@ def hips_perceptron(adam: bool) -> Job:
 
 
 def hips_transformer_parameters() -> tuple[list[list[np.ndarray]], list[np.ndarray]]:
-    """Weights, biases, scales and shifts, each a list in the order of their use; and the tables of symbols and places.
+    """Weights, biases, scales and shifts, each a list in order of use; and the tables of symbols and positions.
 
-    Per layer the matrices are those of queries, keys and values together, of attention's output, and of the two
-    steps of the perceptron; one more gives the logits.
+    Each layer has four matrices: for queries, keys and values together, for attention's output, and for the two steps
+    of the perceptron. One more matrix gives the logits.
     """
     matrices = [(WIDTH, 3 * WIDTH), (WIDTH, WIDTH), (WIDTH, 4 * WIDTH), (4 * WIDTH, WIDTH)] * LAYERS
     matrices += [(WIDTH, VOCABULARY)]
@@ -134,7 +134,7 @@ def hips_transformer_parameters() -> tuple[list[list[np.ndarray]], list[np.ndarr
 
 
 def hips_transformer() -> Job:
-    """W5, from its operations on arrays."""
+    """W5, built from HIPS autograd's operations on arrays."""
     import autograd.numpy as anp
 
     groups, tables = hips_transformer_parameters()
@@ -211,7 +211,7 @@ def tinygrad_chain(chain: Callable[..., Any], *arrays: np.ndarray, operations: i
 
 
 def tinygrad_small_chain(*shape: int) -> Job:
-    """W1 and W2, a tenth as long: its compiler takes more than linear time."""
+    """W1 and W2, a tenth as long: tinygrad's compiler takes more than linear time."""
     length = CHAIN // 10
 
     def chain(x: Any, w: Any, b: Any) -> Any:
@@ -230,7 +230,7 @@ def tinygrad_transcendental(x: Any, w: Any) -> Any:
 
 
 def tinygrad_training(model: Any, optimizer: Any, loss: Callable[[], Any]) -> Job:
-    """One step of a training."""
+    """One training step."""
     from tinygrad.helpers import Context
 
     def step() -> None:
@@ -283,7 +283,7 @@ TINYGRAD: dict[str, Callable[[], Job]] = {
 
 
 def micrograd_small_chain() -> Job:
-    """W1; it has relu but no tanh, and recurses, so the chain is a third as long."""
+    """W1; micrograd has relu but no tanh, and recurses, so the chain is a third as long."""
     from micrograd.engine import Value
 
     x, w, b = (Value(number) for number in (0.5, 0.9, 0.1))
@@ -299,7 +299,7 @@ def micrograd_small_chain() -> Job:
 
 
 def micrograd_long_chain() -> Job:
-    """W9: ends in a RecursionError, which is what the table then says."""
+    """W9: ends in a RecursionError, and the table says so."""
     from micrograd.engine import Value
 
     def step() -> None:

@@ -1,6 +1,6 @@
-"""The table: what was measured, the targets beside it, and a mark where a target is missed.
+"""The table of measured figures, with the targets beside them and a mark where a target is missed.
 
-The one idea to know: a row is a line of `TARGETS`, so what is promised and what is printed cannot drift apart.
+The one idea to know: a row is a line of `TARGETS`, so promises and printed rows cannot drift apart.
 """
 
 from __future__ import annotations
@@ -47,7 +47,7 @@ a tenth are the two backward passes and the comparison, once each"""
 
 @dataclass(frozen=True)
 class Row:
-    """A promise about one competitor (ours, or its fast way) on one workload: at most `must`, and rather `stretch`."""
+    """A promise about one competitor (ours, or its fast way) on one workload: at most `must`, ideally `stretch`."""
 
     workload: str
     what: str  # what is measured, for the reader
@@ -56,7 +56,7 @@ class Row:
     must_with_two: float | None = None  # threads
     measure: str = "time"  # time, memory: ratios to torch; microseconds, bytes: per operation
     competitor: str = OURS
-    cost: str = ""  # where the time goes, for a target that was seen missed: from profiles
+    cost: str = ""  # where the time goes, from profiles, for a target that has been missed
 
 
 TARGETS = (
@@ -113,14 +113,14 @@ def verdict(value: float | None, must: float | None, stretch: float | None) -> s
 
 
 def number(value: float | None, note: str = "") -> str:
-    """Three digits, or in a few words why there is no number."""
+    """The rounded value, or a few words that say why there is none."""
     if value is None:
         return reason(note)
     return f"{value:.0f}" if value >= 100 else f"{value:.2g}" if value < 0.1 else f"{value:.2f}"
 
 
 def reason(note: str) -> str:
-    """Why a library has no figure, as short as a column."""
+    """Why a library has no figure, short enough for a column."""
     if not note:
         return "-"
     if note.startswith("ModuleNotFoundError") and "mini_autograd" not in note:
@@ -132,7 +132,7 @@ def reason(note: str) -> str:
 
 
 def table(one: Measured, two: Measured) -> list[list[str]]:
-    """The rows as text: targets, we with one and two threads, then the peers with one."""
+    """The rows as text: targets, our figures with one and two threads, then the peers' figures with one."""
     peers = [one.name for one in COMPETITORS if one.name not in (BASELINE, OURS, "fast way")]
     lines = [["", "what", "must", "stretch", "ours", "", "2 threads", "", *peers]]
     for row in TARGETS:
@@ -196,7 +196,7 @@ def as_text(lines: Sequence[Sequence[str]]) -> str:
 
 
 def as_markdown(lines: Sequence[Sequence[str]]) -> str:
-    """A Markdown table, without columns that are empty; what is missed is set in bold type."""
+    """A Markdown table, without empty columns; missed targets are in bold type."""
     head, *rows = [[f"**{x}**" if x == MISSED else x for x in line] for line in lines]
     filled = [column for column in range(len(head)) if any(row[column] for row in rows)]
     text = [f"| {' | '.join(line[column] for column in filled)} |" for line in (head, *rows)]
@@ -204,7 +204,7 @@ def as_markdown(lines: Sequence[Sequence[str]]) -> str:
 
 
 def read(record: dict[str, Any]) -> tuple[Measured, Measured, dict[str, Figure]]:
-    """What was measured with one thread and with two, and of imports, from a record in JSON's types."""
+    """The figures with one thread, with two threads, and of imports, from a record in JSON's types."""
     tables = [
         {name: {who: Figure(**figure) for who, figure in row.items()} for name, row in record.get(count, {}).items()}
         for count in ("1", "2")
@@ -213,7 +213,7 @@ def read(record: dict[str, Any]) -> tuple[Measured, Measured, dict[str, Figure]]
 
 
 def missed(one: Measured, two: Measured) -> list[str]:
-    """The rows whose floor was not reached."""
+    """The rows that miss their `must` target."""
     marks = {"1 thread": (one, False), "2 threads": (two, True)}
     found = []
     for row in TARGETS:
@@ -227,7 +227,7 @@ def missed(one: Measured, two: Measured) -> list[str]:
 
 
 def missed_import(figures: dict[str, Figure]) -> list[str]:
-    """The same for W7."""
+    """W7 (the import), if it misses its `must` target."""
     return ["W7 (import)"] if figures and any(MISSED in line for line in import_table(figures)) else []
 
 

@@ -1,7 +1,7 @@
-"""One worker: a process with one library in it, which builds jobs and repeats them when it is told to.
+"""One worker: a process with one library in it, which builds jobs and repeats them on request.
 
 `python -m benchmarks.engine.worker LIBRARY`, requests and answers as lines of JSON on standard input and output. The
-one idea to know: a worker that is not asked does nothing, so the one that is asked has the machine for itself.
+one idea to know: a worker without a request does nothing, so the worker with a request has the machine to itself.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ def prepare(library: str, workload: str) -> tuple[Job | None, dict[str, Any]]:
         return None, {"missing": f"{type(error).__name__}: {error}"[:200]}
     except (RuntimeError, RecursionError, MemoryError, ValueError, OSError) as error:  # OSError: no compiler
         return None, {"failed": f"{type(error).__name__}: {error}"[:200]}
-    if first > 2.0:  # long enough for its start not to matter
+    if first > 2.0:  # long enough that start-up does not matter
         return job, {"seconds": first, "operations": job.operations}
     begin, steps = time.perf_counter(), 0
     while steps < 2 or time.perf_counter() - begin < 0.2:
@@ -77,12 +77,12 @@ def sample(job: Job, steps: int) -> dict[str, float]:
 
 
 def peak_memory(job: Job) -> dict[str, float | None]:
-    """How many bytes a step needs at its peak, beyond what stays between steps. None where Linux does not tell."""
+    """How many bytes a step needs at its peak, beyond what stays between steps. None if Linux does not tell."""
     gc.collect()
     try:
         ctypes.CDLL(None).malloc_trim(0)
         before = resident("VmRSS")
-        CLEAR_REFERENCES.write_text("5")  # the peak starts anew
+        CLEAR_REFERENCES.write_text("5")  # resets the peak
     except (OSError, AttributeError):
         return {"bytes": None}
     job.step()
@@ -98,7 +98,7 @@ def resident(field: str) -> int:
 
 
 def serve(library: str, answer: Callable[[dict], None]) -> None:
-    """Do what the lines of standard input say, until they end."""
+    """Handle the requests on standard input until it ends."""
     job: Job | None = None
     for line in sys.stdin:
         request = json.loads(line)
@@ -111,7 +111,7 @@ def serve(library: str, answer: Callable[[dict], None]) -> None:
 
 
 def main() -> None:
-    """Serve, with what the library prints on standard error."""
+    """Serve, and send what the library prints to standard error."""
     channel = os.fdopen(os.dup(1), "w", buffering=1)
     os.dup2(2, 1)
     serve(sys.argv[1], lambda reply: print(json.dumps(reply), file=channel))

@@ -1,7 +1,7 @@
 """The workloads, written once against PyTorch's public API: the same code runs under `torch` and `mini_autograd`.
 
 Imports NumPy only. The one idea to know: a workload is a function of the module; it builds what it needs and returns a
-`Job`, whose `step` does one forward and backward pass (and, where there is an optimizer, its step).
+`Job`, whose `step` does one forward and backward pass (and the optimizer's step, if there is one).
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ BATCH, VOCABULARY, WIDTH, HEADS, LAYERS, TIME = 16, 64, 128, 4, 4, 64
 
 @dataclass(frozen=True)
 class Job:
-    """Something to repeat; `operations` is how many operations one step records, where that is what is of interest."""
+    """Something to repeat; `operations` is the number of operations that one step records, if that is of interest."""
 
     step: Callable[[], Any]
     operations: int = 1
@@ -83,7 +83,7 @@ def large_chain(torch: Any, chain: Callable[[Any, Any], Any], compiled: bool = F
 
 
 def train(model: Any, optimizer: Any, loss: Callable[[], Any]) -> Job:
-    """One step of a training."""
+    """One training step."""
 
     def step() -> None:
         optimizer.zero_grad()
@@ -156,7 +156,7 @@ def convolutional(torch: Any) -> Job:
 
 
 def gradient_check_of_a_layer(torch: Any) -> Job:
-    """`gradcheck`, as it is without options, of a linear layer: 136 numbers in float64, 64 results."""
+    """`gradcheck` without options, of a linear layer: 136 numbers in float64, 64 results."""
     arrays = (uniform(8, 8), uniform(8, 8, seed=1), uniform(8, seed=2))
     inputs = tuple(torch.tensor(array.astype(np.float64), requires_grad=True) for array in arrays)
     return Job(lambda: torch.autograd.gradcheck(torch.nn.functional.linear, inputs))
@@ -258,4 +258,4 @@ COMPILED: dict[str, Callable[[Any], Job]] = {
     "W3b": lambda torch: large_chain(torch, arithmetic_chain, compiled=True),
     "W8 one": lambda torch: gradient_check(torch, batched=True),
 }
-"""The same, where mini_autograd has a second, faster way: fused chains, and a gradcheck of all inputs in one batch."""
+"""Workloads for which mini_autograd has a faster way: fused chains, and a gradcheck of all inputs in one batch."""

@@ -1,10 +1,10 @@
 """`python -m benchmarks.grading`: the same submissions graded by nbgrader, otter-grader and us, in one run.
 
-Seconds depend on the machine and on what else it does; the processor time a submission costs, beside nbgrader's in the
-same run, says more. Both hold what starting costs; `further` does not: it is the processor time of one submission more,
-from a class of one beside the whole. otter-grader is measured where it is installed (extra `peers`), or by `--otter`
-with its program in an environment of its own. `--dask` grades with us alone, in two processes and on a Dask cluster of
-two workers in turn (extra `cluster`).
+Seconds depend on the machine and on what else it does; the processor time of a submission, beside nbgrader's in the
+same run, says more. Both include start-up; `further` does not: it is the processor time of one more submission, from
+the difference between a class of one and the whole class. otter-grader is measured if it is installed (extra `peers`),
+or with `--otter` from an environment of its own. `--dask` grades with us alone, in two processes and on a Dask cluster
+of two workers in turn (extra `cluster`).
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ from benchmarks.grading.measuring import Cost, cost_of
 class Result:
     """One way of grading: how many submissions, what they cost, and how many got the mark that they deserve.
 
-    `first` is what a class of one costs, where that was measured.
+    `first` is what a class of one costs, if that was measured.
     """
 
     way: str
@@ -39,7 +39,7 @@ class Result:
 
     @property
     def further(self) -> float | None:
-        """Processor time of one submission more."""
+        """Processor time of one more submission."""
         if self.first is None or self.submissions < 2:
             return None
         return (self.cost.cpu - self.first.cpu) / (self.submissions - 1)
@@ -67,7 +67,7 @@ def otter(folder: Path, submissions: int, program: list[str]) -> Result:
 
 
 def compare_on_other_subjects(students: int) -> list[foreign.Graded]:
-    """Every way in turn, on a class of so many in each of the assignments."""
+    """Every way in turn, on a class of this many students in each assignment."""
     results: list[foreign.Graded] = []
     print(f"{students} students in each of {len(foreign.NAMES)} assignments of other courses")
     print(f"{'':28}{'n':>5}{'same':>7}{'s each':>9}{'times':>7}{'cpu s each':>12}{'times':>7}")
@@ -79,7 +79,7 @@ def compare_on_other_subjects(students: int) -> list[foreign.Graded]:
 
 
 def line_beside(result: foreign.Graded, base: foreign.Graded) -> str:
-    """`same`: the cells with nbgrader's points, in per cent."""
+    """A line of the table. `same`: the percentage of cells with nbgrader's points."""
     each = result.cost.wall / result.submissions, result.cost.cpu / result.submissions
     times = base.cost.wall / result.cost.wall, base.cost.cpu / result.cost.cpu
     same = 100 * sum(result.marks.get(cell) == points for cell, points in base.marks.items()) / len(base.marks)
@@ -148,7 +148,7 @@ def simulate(count: int, workers: int) -> Cost:
 
 
 def profile(cost: Cost, parts: int = 12) -> list[float]:
-    """The largest memory in each of so many equal parts of the run."""
+    """The largest memory in each of this many equal parts of the run."""
     step = cost.wall / parts
     return [max((s for t, s in cost.memory if i * step <= t < (i + 1) * step), default=0.0) for i in range(parts)]
 

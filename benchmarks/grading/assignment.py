@@ -67,7 +67,7 @@ POINTS = 2.5
 
 
 def tests() -> list[tuple[str, str, bool]]:
-    """Name, code and whether it is hidden, of each test cell in order."""
+    """The name and the code of each test cell in order, and whether it is hidden."""
     found = []
     for head, codes in TESTS.items():
         for number, code in enumerate(codes):
@@ -82,7 +82,7 @@ def body_of(head: str, student: int) -> str:
 
 
 def right_points(student: int) -> float:
-    """What a student deserves: full marks, less the test cells that a wrong function fails."""
+    """The points that a student deserves: full marks, minus the test cells that a wrong function fails."""
     wrong = ORDER[student % len(ORDER)]
     lost = {None: 0, "relu(x)": 2, "softmax(x)": 3, "cross_entropy(x, y)": 4}[wrong]
     return POINTS * (len(tests()) - lost)
@@ -117,7 +117,7 @@ def _cell(name: str, source: str, points: float | None = None, locked: bool = Fa
 
 
 def make_course(root: Path, students: int, configuration: str) -> None:
-    """An nbgrader course with this assignment, handed in by so many students."""
+    """An nbgrader course with this assignment, handed in by this many students."""
     source = root / "source" / NAME
     source.mkdir(parents=True)
     (root / "nbgrader_config.py").write_text(configuration)
@@ -129,7 +129,7 @@ def make_course(root: Path, students: int, configuration: str) -> None:
 
 
 def make_otter(root: Path, students: int) -> tuple[Path, list[Path]]:
-    """The same as otter-grader wants it: an archive with the tests, and a notebook per student."""
+    """The assignment as otter-grader wants it: an archive with the tests, and a notebook per student."""
     root.mkdir(parents=True)
     archive = root / "autograder.zip"
     with zipfile.ZipFile(archive, "w") as file:

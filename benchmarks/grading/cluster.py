@@ -1,7 +1,7 @@
 """The same class graded in two local processes and on a Dask cluster of two local workers, in turn.
 
-Each run gets a fresh course and, on Dask, fresh workers that have imported nothing of ours. Its seconds are those of
-the command: a cluster is there before a class is graded. Its processor time is that of the command and of the cluster.
+Each run gets a fresh course and, on Dask, fresh workers that have imported nothing of ours. Seconds count the command
+only: a cluster runs before a class is graded. Processor time counts the command and the cluster.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ with LocalCluster(n_workers={WORKERS}, threads_per_worker=1, dashboard_address=N
 
 @contextlib.contextmanager
 def fresh_cluster() -> Iterator[tuple[str, subprocess.Popen[str]]]:
-    """The address of a cluster that has done nothing yet, and the process that everything of it runs below."""
+    """The address of a cluster that has done nothing yet, and the process that started all its processes."""
     process = subprocess.Popen(
         [sys.executable, "-c", CLUSTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
     )
@@ -57,12 +57,12 @@ class Comparison:
 
     @property
     def ratios(self) -> tuple[float, float]:
-        """Of seconds and of processor time, Dask to processes."""
+        """The ratios of seconds and of processor time, Dask to processes."""
         return self.dask.wall / self.processes.wall, self.dask.cpu / self.processes.cpu
 
 
 def compare(submissions: int, rounds: int) -> list[Comparison]:
-    """So many rounds of both ways, each round in the other order."""
+    """Run this many rounds of both ways, in alternating order."""
     print(f"{submissions} submissions, {WORKERS} workers{'s':>12}{'cpu s':>10}{'right':>8}")
     found = []
     with tempfile.TemporaryDirectory() as folder:

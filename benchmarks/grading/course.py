@@ -1,4 +1,4 @@
-"""Courses with the benchmark's assignment, the command that grades one with us, and the marks that came of it."""
+"""Courses with the benchmark's assignment, the command that grades one with us, and the resulting marks."""
 
 from __future__ import annotations
 

@@ -1,5 +1,5 @@
-"""Courses on other subjects, in the manner of the assignments that the tests hold the judge against: a class hands in
-solutions, wrong answers and nothing in turn.
+"""Courses on other subjects, with assignments that the tests of the judge use: a class hands in solutions, wrong
+answers and nothing in turn.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def slug(name: str) -> str:
 
 
 def make_course(root: Path, students: int, configuration: str) -> None:
-    """A released course with these assignments, handed in by so many students."""
+    """A released course with these assignments, handed in by this many students."""
     root.mkdir(parents=True)
     (root / "nbgrader_config.py").write_text(configuration)
     for name in NAMES:

@@ -1,4 +1,4 @@
-"""Runs a command and counts the processor time and the memory of all that it starts, also of what outlives it."""
+"""Runs a command and counts the processor time and memory of all processes that it starts, even if they outlive it."""
 
 from __future__ import annotations
 
@@ -49,9 +49,9 @@ class Cost:
 def cost_of(
     command: list[str], folder: Path, sampled: Callable[[float, float], None] = lambda when, size: None
 ) -> Cost:
-    """Run a command in a folder. Raises SystemExit with its last words when it fails."""
+    """Run a command in a folder. Raises SystemExit with the end of its output if it fails."""
     environment = {**os.environ, "PATH": os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])}
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has its byte code
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)  # an installed package has stored bytecode
     keeper = [sys.executable, "-c", KEEPER, json.dumps(command)]
     cost, ended = Cost(), threading.Event()
     log = folder / "log.txt"
@@ -77,7 +77,7 @@ def cost_of(
 
 
 def memory_of(root: int) -> float:
-    """Megabytes that everything below a process holds together; shared pages are divided among those who share."""
+    """Megabytes that everything below a process holds; a shared page is divided among the processes that share it."""
     total = 0
     for number in below(root):
         try:
@@ -89,13 +89,13 @@ def memory_of(root: int) -> float:
 
 
 def processor_time_of(root: int) -> float:
-    """Seconds that a process and everything below it have used so far, with what has ended and been waited for."""
+    """Seconds that a process and all below it have used so far, with ended processes that were waited for."""
     ticks = [sum(map(int, fields[11:15])) for number in (root, *below(root)) if (fields := stat_of(number))]
     return sum(ticks) / os.sysconf("SC_CLK_TCK")
 
 
 def below(root: int) -> list[int]:
-    """The processes that a process has started, those that they have started, and so on."""
+    """The children of a process, their children, and so on."""
     children: dict[int, list[int]] = {}
     for folder in Path("/proc").glob("[0-9]*"):
         if fields := stat_of(int(folder.name)):
@@ -109,7 +109,7 @@ def below(root: int) -> list[int]:
 
 
 def stat_of(process: int) -> list[str]:
-    """What the kernel says of a process after its name, from its state on; nothing where it has ended."""
+    """What the kernel says about a process after its name, from its state on; empty if it has ended."""
     try:
         return Path(f"/proc/{process}/stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -1,4 +1,4 @@
-"""Plots, and a number for PyTorch, for lesson 01."""
+"""Plots, and helpers that use PyTorch, for lesson 01."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from torch import nn
 
 
 def leaf(value):
-    """A number whose gradient PyTorch is to find."""
+    """A number for which PyTorch will find the gradient."""
     return torch.tensor(value, dtype=torch.float64, requires_grad=True)
 
 
 def plot_errors(errors):
-    """Plot `errors(dtype, central)`, which gives steps and errors, for two types of numbers and both differences."""
+    """Plot `errors(dtype, central)`, which returns steps and errors, for two dtypes and both kinds of difference."""
     _, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
     for axis, dtype in zip(axes, (np.float64, np.float32), strict=True):
         for central, style, label in ((False, "o", "one-sided"), (True, "s", "central")):
@@ -37,8 +37,9 @@ def plot_losses(curves):
 
 
 def steps_until_revival(layer, unit, steps=100):
-    """Train a network of two hidden layers of 16 units in PyTorch, with one unit off for every example at the start.
-    Returns the step in which it is on again for some example, or None. `layer`: 0 for the first, 2 for the second.
+    """Train a PyTorch network with two hidden layers of 16 units, in which one unit starts off for every example.
+    Returns the step at which that unit is on again for some example, or None. `layer`: 0 for the first, 2 for the
+    second.
     """
     torch.manual_seed(0)
     examples = torch.randn(256, 4)

@@ -27,7 +27,7 @@ def beside_pytorch(MiniTensor, name, expression, *numbers):
 
 
 def seconds_for(method, doublings, count, repeat=3):
-    """The shortest of a few backward passes through `doublings(count)`; each must give the right gradient."""
+    """The seconds of the fastest of a few backward passes through `doublings(count)`, all with the right gradient."""
     found = []
     for _ in range(repeat):
         x, y = doublings(count)
@@ -39,7 +39,7 @@ def seconds_for(method, doublings, count, repeat=3):
 
 
 def plot_doublings(every_path, each_node_once):
-    """Plot the seconds of both methods for 1, 2, 3 and more doublings, and how the first would go on."""
+    """Plot the seconds of both methods for 1, 2, 3 and more doublings, and extrapolate the first."""
     measured, last = len(every_path), len(each_node_once)
     _, axis = plt.subplots(layout="constrained")
     longer = [every_path[-1], every_path[-1] * 2.0 ** (last - measured)]

@@ -1,4 +1,4 @@
-"""Tools that watch a backward pass, try many orders, and ask PyTorch and other processes, for lesson 03."""
+"""Tools for lesson 03: watch a backward pass, try many orders, ask PyTorch, and run a program in another process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import torch
 
 
 def follow(backward, output, **names):
-    """Run a backward pass; say which node pushes on what, in order, then the leaves' gradients."""
+    """Run a backward pass. Print what each node pushes on, in order, and then the gradients of the leaves."""
 
     def watched(name, rule):
         def watched_rule(grad):
@@ -29,8 +29,8 @@ def follow(backward, output, **names):
 
 
 def try_all_orders(nodes, backward_in, is_topological):
-    """Run a backward pass in each order of some nodes, the first of which is the only leaf, and count those that give
-    the gradient of the given order reversed.
+    """Run a backward pass in every order of some nodes, the first of which is the only leaf. Count the orders that give
+    the same gradient as the given order reversed.
     """
     leaf = nodes[0]
 
@@ -71,7 +71,7 @@ def torch_order(expression, **numbers):
 
 
 def torch_recurrent(w, sequence):
-    """The recurrent network of the lesson in PyTorch: its last state."""
+    """The last state of the lesson's recurrent network, computed with PyTorch."""
     h = torch.tensor(0.0, dtype=torch.float64)
     for x in sequence:
         h = torch.tanh(w * h + x)
@@ -91,7 +91,7 @@ def plot_contributions(shares):
 
 
 def in_another_process(program):
-    """What became of a program in a Python of its own, in a few words."""
+    """Run a program in a new Python process, and say in a few words how it ended."""
     child = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True)
     last = (child.stderr.strip().splitlines() or ["no message"])[-1]
     return "fine" if child.returncode == 0 else f"died (status {child.returncode}, {last})"

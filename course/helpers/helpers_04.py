@@ -1,7 +1,7 @@
-"""Moved inputs, PyTorch's side and pictures for lesson 04.
+"""Jacobians from moved inputs, PyTorch's side of comparisons, and pictures for lesson 04.
 
-`jacobian` moves each entry of an input and watches every output, as in lesson 01. It knows no rule, so it is what the
-rules are compared with.
+`jacobian` moves each entry of an input and watches every output, as in lesson 01. It uses no rule, so the rules can be
+compared with it.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def jacobian(f, x, h=1e-6):
 
 
 def try_backward(x, output, *gradient):
-    """Call PyTorch's backward; print the gradient of x, or what PyTorch says."""
+    """Call PyTorch's backward. Print the gradient of x, or PyTorch's error."""
     shape = str(tuple(output.shape))
     x.grad = None
     try:
@@ -52,7 +52,7 @@ def error_of_rule(tensor, function, x, cotangent):
 
 
 def show_classifier(images, labels, W, b):
-    """Say how often a classifier is right, on pictures it was trained with and on others; show its weights."""
+    """Print how often a classifier is right on its training pictures and on others, and show its weights."""
     logits = images.reshape(len(images), -1) / 16 @ W + b
     for name, part in (("training", slice(600)), ("test", slice(600, None))):
         right = (logits.argmax(axis=1) == labels)[part].mean()

@@ -1,6 +1,7 @@
 """The network, its training loop, tables and pictures for lesson 05.
 
-`train` works with PyTorch's tensors and with MiniTensors: it gets what makes a tensor, and what makes an optimizer.
+`train` works with PyTorch's tensors and with MiniTensors: it takes a function that makes a tensor, and a function that
+makes an optimizer.
 """
 
 from __future__ import annotations
@@ -48,7 +49,7 @@ def plot_losses(**losses):
 
 
 def print_flags(tensors):
-    """Print what PyTorch's tensors, given with their names, say of themselves."""
+    """Print the flags of some PyTorch tensors. `tensors`: name -> tensor."""
     print("               requires_grad  is_leaf  grad_fn         .grad")
     for name, tensor in tensors.items():
         made_by = "None" if tensor.grad_fn is None else tensor.grad_fn.name()
@@ -76,7 +77,7 @@ def distances(batch, momentum=0.0, forget=True, steps=2000, lr=0.05, clip=np.inf
 
 
 def plot_balls(roll):
-    """Draw the weight of `roll(learning rate, steps, forget)` for three learning rates, cleared and never cleared."""
+    """Draw the weights from `roll(lr, steps, forget)` for three learning rates, cleared and never cleared."""
     figure, axes = plt.subplots(1, 3, figsize=(9, 3.4), layout="constrained")
     for axis, lr in zip(axes, (0.1, 3.0, 4.1), strict=True):
         for forget, mark in ((False, "-"), (True, "--")):

@@ -15,8 +15,9 @@ import numpy as np
 class Census:
     """Counts the nodes that are alive and the bytes of their saved arrays, and takes a sample after each operation.
 
-    `Function` is the class of the engine that is watched. `known` are tensors that live anyway: weights and data. Their
-    arrays are not counted. No node is kept alive, and the engine is as before when the `with` block ends.
+    `Function` is the base class of the operations of the watched engine. `known` are tensors that stay alive anyway:
+    weights and data. Their arrays are not counted. A census keeps no node alive, and it restores the engine when the
+    `with` block ends.
     """
 
     def __init__(self, Function, *known):
@@ -26,7 +27,7 @@ class Census:
 
     @property
     def kilobytes(self):
-        """The saved arrays that are alive now."""
+        """The kilobytes of the saved arrays that are alive now."""
         return sum(self.arrays.values()) / 1e3
 
     def __enter__(self):
@@ -79,8 +80,8 @@ def plot_steps(samples):
 
 
 def rules_called(losses, way):
-    """Run `way(losses)`, which goes backward from two losses, and count the calls of rules, in all and where the two
-    graphs are the same.
+    """Run `way(losses)`, which runs backward from two losses. Count the calls of rules, in total and in the part that
+    the two graphs share.
     """
     calls = []
     first, second = (nodes_behind(loss.grad_fn) for loss in losses)
@@ -97,7 +98,7 @@ def rules_called(losses, way):
 
 
 def nodes_behind(node):
-    """The nodes that can be reached from a node, with itself."""
+    """The nodes that can be reached from a node, including the node itself."""
     found, waiting = {node}, [node]
     while waiting:
         new = {source for source, _ in waiting.pop().next_functions if source is not None} - found
@@ -107,7 +108,7 @@ def nodes_behind(node):
 
 
 class World:
-    """A small network and a recurrent cell, of tensors that `tensor` makes: MiniTensor or torch.tensor."""
+    """A small network and a recurrent cell. `tensor` makes their tensors: MiniTensor or torch.tensor."""
 
     def __init__(self, tensor):
         rng = np.random.default_rng(3)
@@ -127,7 +128,7 @@ class World:
 
 
 def growth_of_mine(loop, MiniTensor, Function, iterations=20):
-    """Run the body of a loop on a MiniTensor: the nodes and the kilobytes that are alive after each iteration."""
+    """Run the body of a loop on MiniTensors. Returns the nodes and kilobytes that are alive after each iteration."""
     world, keep, nodes, kilobytes = World(MiniTensor), {}, [], []
     with Census(Function, world.x, *world.weights) as census:
         for _ in range(iterations):
@@ -138,7 +139,7 @@ def growth_of_mine(loop, MiniTensor, Function, iterations=20):
 
 
 def growth_of_torch(loop, iterations=20):
-    """The same in PyTorch: the kilobytes of saved tensors that are alive after each iteration."""
+    """Run the body of a loop in PyTorch. Returns the kilobytes of saved tensors that are alive after each iteration."""
     import torch
 
     world, keep, alive, kilobytes = World(torch.tensor), {}, {}, []

@@ -22,18 +22,18 @@ def layers(tensor, count, width):
 
 
 def saved_kibibytes(nodes):
-    """The size of the arrays that nodes have saved, each array once."""
+    """The kibibytes of the arrays that nodes have saved; each array counts once."""
     saved = {id(array): array.nbytes for node in nodes for array in node.saved_tensors}
     return sum(saved.values()) / 1024
 
 
 def set_or_none(*tensors):
-    """What `.grad` of each tensor is, in a word."""
+    """For each tensor, whether its `.grad` is "None" or "set"."""
     return ["None" if tensor.grad is None else "set" for tensor in tensors]
 
 
 def attempt(text, action):
-    """Print what an action returns, or the RuntimeError that it raises. What is not written yet is raised."""
+    """Print what an action returns, or the RuntimeError that it raises. An exercise that is empty still raises."""
     try:
         print(f"{text:32s} ok: {action()}")
     except NotImplementedError:
@@ -43,7 +43,7 @@ def attempt(text, action):
 
 
 def gradient_of(output, tensor):
-    """The gradient of a tensor for the sum of an output, as a list."""
+    """The gradient of the sum of an output with respect to a tensor, as a list."""
     tensor.grad = None
     output.sum().backward()
     return tensor.grad.data.tolist()
@@ -59,7 +59,7 @@ def in_another_thread(function):
 
 
 def verdict(way):
-    """What becomes of the gradient of `way(x) + x` at 2 in PyTorch: 13 is right, since `way` should be the cube."""
+    """Say whether PyTorch finds the gradient of `way(x) + x` at 2. It is 13, since `way` should be the cube."""
     x = torch.tensor(2.0, requires_grad=True)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -1,4 +1,4 @@
-"""Short ways to write what lesson 08 tries out: operations with any rule, leaves, and whether gradcheck passes."""
+"""Shortcuts for lesson 08: operations with any rule, leaves, and whether gradcheck passes."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ import torch
 def custom_operation(Function, value, rule):
     """An operation with the given value, and the given rule in place of its true one.
 
-    `Function` is the base class: that of MiniTensor, or `torch.autograd.Function`. `value` computes the output from the
-    inputs. `rule(grad, *inputs)` computes what `backward` returns. All inputs are saved.
+    `Function` is the base class: the one for MiniTensors, or `torch.autograd.Function`. `value` computes the output
+    from the inputs. `rule(grad, *inputs)` computes what `backward` returns. All inputs are saved.
     """
 
     class Custom(Function):

@@ -1,4 +1,4 @@
-"""Short ways to try things out in lesson 09: a leaf, an attempt that may fail, and a gradient beside differences."""
+"""Shortcuts for lesson 09: a leaf, an attempt that may fail, and a gradient beside central differences."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ def central_differences(function, values, step=1e-6):
 
 
 def beside_differences(program, meant, values):
-    """The gradient of a program in PyTorch beside the slopes of the program that was meant, and whether they agree.
+    """The gradient of a program in PyTorch beside the slopes of the intended program, and whether they agree.
 
-    If `backward` complains, the beginning of its error.
+    If `backward` raises an error, only the beginning of the error.
     """
     right, x = central_differences(meant, values), leaf(values)
     try:

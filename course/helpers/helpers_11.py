@@ -14,8 +14,8 @@ def noisy_wave(count, seed):
 
 
 def wave_training():
-    """A network in PyTorch for a few noisy points. Returns the model, a function that trains it for one epoch, and one
-    that gives its loss on other points.
+    """Make a PyTorch network for a few noisy points. Returns the model, a function that trains it for one epoch, and a
+    function that returns its loss on other points.
     """
     x, y = (torch.tensor(array) for array in noisy_wave(20, seed=2))
     other_x, other_y = (torch.tensor(array) for array in noisy_wave(200, seed=9))
@@ -37,7 +37,7 @@ def wave_training():
 
 
 def to_torch(model):
-    """The state of a model for PyTorch, copied."""
+    """A copy of a model's state, with PyTorch tensors."""
     return {name: torch.tensor(tensor.data) for name, tensor in model.state_dict().items()}
 
 
@@ -58,7 +58,7 @@ def kept_megabytes(output):
 
 
 def try_update(layer, x, update):
-    """Whether a layer has the same parameter after an update, as a leaf in the same memory."""
+    """Say whether a layer's weight is the same object after an update, in the same memory, and a leaf."""
     before = layer.weight, layer.weight.detach()
     layer(x).sum().backward()
     try:
@@ -70,7 +70,7 @@ def try_update(layer, x, update):
 
 
 def print_epochs(history, batches):
-    """A line per epoch. `history` has (epoch, last loss, largest norm, steps shortened, loss held out) of each."""
+    """Print a line per epoch. `history`: one (epoch, last loss, largest norm, steps shortened, held-out loss) each."""
     print("epoch   last batch   largest norm   steps shortened   held out")
     for epoch, last, norm, shortened, held_out in history:
         print(f"{epoch:5d} {last:12.4f} {norm:14.3f} {shortened:11d} of {batches} {held_out:10.4f}")

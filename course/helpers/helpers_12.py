@@ -29,8 +29,8 @@ def alarm(function, leaf, mode):
 
 
 def print_alarms(cases, tensor, mode):
-    """For each function of 1.0: value, gradient, and whether the mode of an engine and PyTorch's raise. `tensor` is the
-    class of the engine's tensors.
+    """Print the value and the gradient of each function at 1.0, and whether the modes of the engine and of PyTorch
+    raise. `tensor` is the class of the engine's tensors.
     """
     print(f"{'':29s} value  gradient   yours   PyTorch")
     with warnings.catch_warnings():
@@ -51,6 +51,6 @@ def result_or_error(action):
 
 
 def print_losses(name, losses, against):
-    """Every tenth loss of a training, and the loss against the target."""
+    """Print every tenth loss of a training run, and the loss against the target."""
     print(name, "losses:", *(f"{loss:10.3g}" for loss in losses[::10]), end="")
     print(f"   against the target: {against:.3g}")

@@ -16,7 +16,7 @@ def again(block, *inputs):
 
 @contextlib.contextmanager
 def traced_memory():
-    """Let Python's `tracemalloc` count memory inside the block. Left on after an error, it slows all that follows."""
+    """Count memory with Python's `tracemalloc` in the block. Left on after an error, it would slow everything else."""
     tracemalloc.start()
     try:
         yield
@@ -25,7 +25,7 @@ def traced_memory():
 
 
 def plot_hills(hills):
-    """The memory in use during a step. `hills` holds, by title, the place of the turn and the megabytes."""
+    """Plot the memory in use during a step. `hills`: title -> (the sample at which backward begins, megabytes)."""
     plt.rcParams.update({"figure.facecolor": "white", "axes.grid": True, "grid.alpha": 0.3})
     _, axes = plt.subplots(1, len(hills), figsize=(10, 3.6), sharey=True, layout="constrained")
     for axis, (title, (turn, megabytes)) in zip(axes, hills.items(), strict=True):
@@ -38,7 +38,7 @@ def plot_hills(hills):
 
 
 def counting_product(Function, counts):
-    """A matrix product as a Function of an engine, which counts its calls, and its multiplications in both passes."""
+    """A matrix product as a Function of an engine. It counts its calls, and its multiplications in both passes."""
 
     class Product(Function):
         @staticmethod

@@ -12,7 +12,7 @@ import torch.autograd.forward_ad as forward_ad
 
 
 def seconds(action, rounds=5):
-    """Shortest time of an action, which runs once before: a busy machine only adds to it."""
+    """The shortest time of an action, after one run to warm up. A busy machine can only make a time longer."""
     action()
     return min(timeit.repeat(action, number=1, repeat=rounds))
 
@@ -30,7 +30,7 @@ def peak(action):
 
 
 def one_at_a_time(x):
-    """Tensors of the shape of x with a single 1."""
+    """One tensor for each entry of x, of the shape of x: 1 at that entry and 0 elsewhere."""
     return torch.eye(x.numel(), dtype=torch.float64).reshape(-1, *x.shape)
 
 
@@ -47,14 +47,14 @@ def forward_passes(function, x):
 
 
 def with_dual_numbers(function, inputs, tangents):
-    """The value and the tangent by PyTorch's `forward_ad`."""
+    """The value and the tangent, computed with PyTorch's `forward_ad`."""
     with forward_ad.dual_level():
         duals = [forward_ad.make_dual(x, t) for x, t in zip(inputs, tangents, strict=True)]
         return tuple(forward_ad.unpack_dual(function(*duals)))
 
 
 def small_network(inputs, outputs, make=np.asarray):
-    """A function of an array with that many entries, and a point."""
+    """A random network as a function of an array with `inputs` entries, and a random point for it."""
     draw = np.random.default_rng(inputs)
     first = make(draw.normal(size=(inputs, 32)) / inputs**0.5)
     second = make(draw.normal(size=(32, outputs)) / 32**0.5)
@@ -69,7 +69,7 @@ def bumpy_slope(x):
 
 
 def plot_errors(steps, errors, of_dual):
-    """The errors of a slope: by differences, for each step, and by a dual number."""
+    """Plot the errors of a slope: from central differences for each step, and from a dual number."""
     _, axis = plt.subplots(layout="constrained")
     axis.loglog(steps, errors, "o-", markersize=4, label="central differences")
     axis.axhline(of_dual, color="C1", linewidth=2, label="dual number")
@@ -79,7 +79,7 @@ def plot_errors(steps, errors, of_dual):
 
 
 def plot_peaks(peaks, depths):
-    """Curves of the peak of memory. `peaks` holds, by name, the megabytes for each depth."""
+    """Plot the peaks of memory. `peaks`: name -> the megabytes for each depth."""
     _, axis = plt.subplots(layout="constrained")
     for (name, sizes), marker in zip(peaks.items(), "s^o", strict=True):
         axis.plot(depths, sizes, f"{marker}-", label=name)

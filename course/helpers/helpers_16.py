@@ -61,7 +61,7 @@ def print_guesses(known, unknown, line_end):
 
 
 def baseline_losses(known, unknown, line_end):
-    """The cross entropy per letter of the same three ways."""
+    """The cross entropy per letter of the three ways to guess in `print_guesses`."""
     counts, pairs = counts_of(known)
     shares = counts[counts > 0] / counts.sum()
     chances = (pairs + 1e-9) / (pairs + 1e-9).sum(axis=1, keepdims=True)
@@ -73,7 +73,7 @@ def baseline_losses(known, unknown, line_end):
 
 
 def batches(known, length, count, seed=1, rows=16):
-    """Pairs (pieces, the same shifted by one letter), arrays of shape (rows, length), from random places of `known`."""
+    """Yield pairs (pieces, the pieces shifted by one letter) from random places of `known`, each (rows, length)."""
     generator = np.random.default_rng(seed)
     for _ in range(count):
         starts = generator.integers(0, len(known) - length, size=(rows, 1))
@@ -87,12 +87,12 @@ def last_guesses(predict, unknown, length):
 
 
 def places_after(words, text, length):
-    """The positions in a text right after some words, counted like the guesses."""
+    """The positions in a text right after some words, numbered as the guesses of `last_guesses` are."""
     return np.array([i for i in range(length, len(text)) if text[:i].endswith(words)]) - length
 
 
 def compare_embeddings(mine):
-    """The largest difference of the gradient of an embedding with 4 rows of 2 from PyTorch's."""
+    """The largest difference between the gradient of an embedding of 4 rows of 2 numbers and PyTorch's."""
     theirs = torch.nn.Embedding(4, 2).double()
     theirs.load_state_dict({"weight": torch.tensor(mine.weight.data)})
     ids, cotangent = np.array([[2, 0, 2], [3, 2, 0]]), np.random.default_rng(3).normal(size=(2, 3, 2))
@@ -102,7 +102,7 @@ def compare_embeddings(mine):
 
 
 def compare_attention(attention, MiniTensor):
-    """Print the largest differences of the output and the gradients of attention from PyTorch's."""
+    """Print the largest differences between the output and the gradients of attention and PyTorch's."""
     arrays = np.random.default_rng(4).normal(size=(3, 2, 3, 6, 4))
     leaves = [MiniTensor(array, requires_grad=True) for array in arrays]
     leaves_torch = [torch.tensor(array, requires_grad=True) for array in arrays]
@@ -117,7 +117,7 @@ def compare_attention(attention, MiniTensor):
 
 
 def compare_heads(mine, x):
-    """Print the largest differences of a self-attention from PyTorch's, for an array x of shape (rows, length, 8)."""
+    """Print the largest differences between a self-attention and PyTorch's, for an x of shape (rows, length, 8)."""
     theirs = torch.nn.MultiheadAttention(8, 2, batch_first=True).double()
     names = {"in_proj_weight": mine.qkv.weight, "in_proj_bias": mine.qkv.bias}
     names |= {"out_proj.weight": mine.project.weight, "out_proj.bias": mine.project.bias}
@@ -141,7 +141,7 @@ def nodes_and_paths(order, end):
 
 
 def twin(library, vocabulary, context, width, heads, depth, look="back"):
-    """The model of the lesson in PyTorch, or in a library with its names.
+    """The lesson's model in PyTorch, or in another library that has PyTorch's names.
 
     look: "back"; in the optional part also "everywhere" and "nowhere"
     """
@@ -185,7 +185,7 @@ def twin(library, vocabulary, context, width, heads, depth, look="back"):
 
 
 def copied(model, library):
-    """The weights of a model for another library."""
+    """A copy of the weights of a model, as tensors of another library."""
     return {name: library.tensor(tensor.data.copy()) for name, tensor in model.state_dict().items()}
 
 
@@ -200,7 +200,7 @@ def torch_step(network, optimizer, x, y):
 
 
 def plot_losses(losses, losses_torch, levels):
-    """Plot two curves of losses, and dotted lines at the `levels`, which are losses by name."""
+    """Plot two curves of losses, and dotted lines at the `levels`: name -> loss."""
     _, axis = plt.subplots(layout="constrained")
     axis.plot(losses, linewidth=4, alpha=0.5, label="your engine")
     axis.plot(losses_torch, "--", linewidth=1.5, label="PyTorch")

@@ -2235,7 +2235,7 @@ before = fingerprints(x * w)
 w.poke(0, 6.0)
 w.poke(1, 50.0)
 assert silent_changes(before) == ["MulBackward0"], (
-    "two entries have changed places: their sum is the same, but the array has changed"
+    "two entries are swapped: their sum is the same, but the array has changed"
 )
 
 

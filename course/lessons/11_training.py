@@ -1240,7 +1240,7 @@ def likely_reason(found, former, gradients, lr, betas, eps):
             ("the square is not corrected", formula(gradients, lr, betas, eps, (1, 0))),
             ("mean and square are not corrected", formula(gradients, lr, betas, eps, (0, 0))),
             ("eps is not added", formula(gradients, lr, betas, 0.0)),
-            ("beta1 and beta2 have changed places", formula(gradients, lr, betas[::-1], eps)),
+            ("beta1 and beta2 are swapped", formula(gradients, lr, betas[::-1], eps)),
             ("lr is missing", formula(gradients, 1.0, betas, eps)),
             ("the sign is wrong, step subtracts the change", formula(gradients, -lr, betas, eps)),
         ):

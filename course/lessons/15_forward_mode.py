@@ -486,7 +486,7 @@ def try_rule(name, function, duals, value, tangent, swapped=None):
         f"{name}: the tangent needs the shape {np.shape(value)}, not {np.shape(found.tangent)}"
     )
     assert swapped is None or not np.allclose(found.tangent, swapped), (
-        f"{name}: the slopes of a and b have changed places"
+        f"{name}: the slopes of a and b are swapped"
     )
     assert np.allclose(found.tangent, tangent), (
         f"{name}: the tangent should be\n{tangent}\nnot\n{found.tangent}"

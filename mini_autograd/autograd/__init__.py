@@ -1,6 +1,6 @@
 """`torch.autograd`: gradients on demand, custom functions, forward mode, functional derivatives, numerical checks.
 
-A function or a graph comes in, and derivatives go out. What only some programs use is imported when they ask for it.
+A function or a graph comes in, and derivatives come out. Modules that only some programs use are imported on demand.
 """
 
 import importlib

@@ -1,8 +1,8 @@
-"""Forward mode: dual numbers, PyTorch's `autograd.forward_ad`. A tensor carries a tangent, and operations push it on.
+"""Forward mode, as PyTorch's `autograd.forward_ad`: tensors carry tangents, and operations pass them on.
 
 The one idea to know: an operation's rule, `jvp(ctx, *tangents)`, stands next to its `backward`, and is called right
-after `forward` with the same ctx, so tangents travel along with the values and nothing is kept. Where the operation
-itself is recorded the rule gets Tensors, and is recorded too.
+after `forward` with the same ctx, so tangents travel along with the values and nothing is kept. If the operation itself
+is recorded, the rule gets Tensors and is recorded too.
 """
 
 from __future__ import annotations
@@ -33,14 +33,14 @@ NO_JVP = "You must implement the jvp function for custom autograd.Function to us
 
 
 class UnpackedDualTensor(NamedTuple):
-    """A dual number in its two parts; `tangent` is None for an ordinary tensor."""
+    """The two parts of a dual number; `tangent` is None for an ordinary tensor."""
 
     primal: Tensor
     tangent: Tensor | None
 
 
 class Level:
-    """The tangents of a level: they end with it."""
+    """The tangents of a level of dual numbers, which last as long as the level."""
 
     def __init__(self) -> None:
         self.carriers: list[Tensor] = []
@@ -48,7 +48,7 @@ class Level:
         self.changed: set[Tensor] = set()  # whose memory was changed in place: their views carry parts of their tangent
 
     def tangent_of(self, tensor: Tensor) -> Tensor | None:
-        """The tangent that a tensor carries: of a view, if the memory was changed since, its part of the base's."""
+        """The tangent that a tensor carries; for a view whose memory was changed, its part of the base's tangent."""
         view = tensor.view_info
         if view is None or view.base not in self.changed:
             return getattr(tensor, "_tangent", None)
@@ -56,7 +56,7 @@ class Level:
             return follow(view.steps, view.base._tangent)
 
     def replace(self, tensor: Tensor, before: Tensor | None, result: Tensor) -> None:
-        """Follow a change in place: `tensor` carried `before`, and now has the values, and the tangent, of `result`."""
+        """Update tangents when `tensor`, which carried `before`, takes the values and tangent of `result` in place."""
         new = getattr(result, "_tangent", None)
         if new is None and before is None:
             return
@@ -70,7 +70,7 @@ class Level:
         self.changed.add(base)
 
     def tangent_of_memory(self, base: Tensor) -> Tensor | None:
-        """The tangent of a base, which a dual number may have been made to carry in its place."""
+        """The tangent of a base, which the dual number made from it may carry instead."""
         dual = self.duals.get(base)
         if base in self.changed or dual is None:
             return self.tangent_of(base)
@@ -82,7 +82,7 @@ class Level:
         self.carriers.append(tensor)
 
     def push(self, ctx: Function, inputs: Sequence[Any], output: Any, recorded: bool) -> None:
-        """The tangent of an operation's output, from those of its inputs.
+        """Give an operation's output its tangent, computed from the tangents of the inputs.
 
         Raises NotImplementedError if the operation has no rule for it.
         """
@@ -102,9 +102,10 @@ class Level:
                 self.give(output, as_tangent(result, output))
 
     def push_custom(self, ctx: Any, inputs: Sequence[Any], outputs: Sequence[Any], recorded: bool) -> None:
-        """The same for a Function of one's own: its rule is given Tensors, and None for inputs without a tangent.
+        """Give a custom Function's outputs their tangents. Its `jvp` gets Tensors.
 
-        Raises NotImplementedError if it has no `jvp`.
+        An input without a tangent gets zeros if it is a floating tensor and gradients are materialized, and otherwise
+        None. Raises NotImplementedError if there is no `jvp`.
         """
         tangents = [tangent_of(x) for x in inputs]
         if all(tangent is None for tangent in tangents):
@@ -132,7 +133,7 @@ class Level:
 
 
 def check_tangent(tangent: Any, number: int, output: Any) -> None:
-    """Raise PyTorch's error if a `jvp` returned what cannot be the tangent of this output."""
+    """Raise PyTorch's error if a `jvp` returned something that cannot be the tangent of this output."""
     if not isinstance(tangent, Tensor):
         raise RuntimeError(f"expected Variable or None (got {type(tangent).__name__}) for grad output {number}.")
     if not isinstance(output, Tensor) or output.dtype.kind != "f":
@@ -146,8 +147,9 @@ def check_tangent(tangent: Any, number: int, output: Any) -> None:
 def check_memory(
     tangent: Tensor, output: Tensor, dirty: Sequence[Any], inputs: Sequence[Any], tangents: Sequence[Any]
 ) -> None:
-    """Raise PyTorch's error unless a tangent shows the memory of an input's tangent where the output shows the input's:
-    as the same tensor if that was changed in place, otherwise as a view of it.
+    """Raise PyTorch's error if a `jvp` does not treat memory as `forward` does.
+
+    For an input that was changed in place, it must return the tangent of that input; for a view of an input, a view.
     """
     if any(output is x for x in dirty):
         if all(tangent is not given for x, given in zip(inputs, tangents, strict=True) if x is output):
@@ -159,7 +161,7 @@ def check_memory(
 
 
 def check_size(tensor: Tensor, tangent: Tensor) -> None:
-    """Raise PyTorch's error if a tangent has another shape than its tensor."""
+    """Raise PyTorch's error if a tangent does not have the shape of its tensor."""
     if tensor.shape != tangent.shape:
         raise RuntimeError(
             "Trying to set a forward gradient that has a different size than that of the original Tensor, this is not "
@@ -169,14 +171,14 @@ def check_size(tensor: Tensor, tangent: Tensor) -> None:
 
 
 def with_part(tangent: Tensor | None, base: Tensor, steps: tuple[Step, ...], part: Tensor) -> Tensor:
-    """The tangent of `base` (None: zeros) with another one for the part that a view shows."""
+    """The tangent of `base` (None: zeros), with `part` in place of the part that a view shows."""
     whole = tensor_of(np.zeros_like(base.array)) if tangent is None else tangent
     numbers = follow(steps, np.arange(base.numel(), like=base.array).reshape(base.shape))
     return assign(whole.reshape(-1), part.reshape(-1), numbers.reshape(-1)).reshape(base.shape)
 
 
 def as_tangent(value: Any, output: Tensor) -> Tensor:
-    """What a rule returned, in the shape and dtype of its output (a rule need not broadcast)."""
+    """The result of a rule, in the shape and dtype of the output (a rule need not broadcast)."""
     tangent = value if isinstance(value, Tensor) else tensor_of(value)
     if tangent.shape != output.shape:
         tangent = tangent.expand(output.shape)
@@ -210,7 +212,7 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
 
     Shapes must agree, and both dtypes must be floating.
 
-    Raises RuntimeError outside of `dual_level` and for another shape, ValueError for another dtype.
+    Raises RuntimeError outside of `dual_level` and if the shapes differ, ValueError for any other dtype.
     """
     if state.forward_level is None:
         raise RuntimeError(NO_LEVEL)
@@ -236,7 +238,7 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 
 
 def name_of(ctx: Function) -> str:
-    """PyTorch's name of an operation: `mul`, as far as ours tells it."""
+    """PyTorch's name of an operation, such as `mul`, derived from our name of its node."""
     return ctx.name().rstrip("0123456789").removesuffix("Backward").lower()
 
 

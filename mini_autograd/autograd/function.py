@@ -1,7 +1,7 @@
-"""`Function`: operations of your own, as `torch.autograd.Function`.
+"""`Function`: custom operations, as with `torch.autograd.Function`.
 
-The one idea to know: different from the built-in operations these work with Tensors. `forward` is not recorded, and is
-shown plain tensors; `backward` is recorded under `create_graph`.
+The one idea to know: unlike the built-in operations, these work on Tensors. `forward` is not recorded; `backward` is
+recorded under `create_graph`.
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ NOT_AN_INPUT = (
 
 
 class Function(graph.Function):
-    """Static `forward(ctx, *args)` and `backward(ctx, *grads)`; with a static `setup_context(ctx, inputs, output)`,
-    `forward` has no `ctx`. A static `jvp(ctx, *tangents)` is the rule of forward mode.
+    """A custom operation: a subclass gives `forward(ctx, *args)` and `backward(ctx, *grads)`, both static.
 
-    There may be several outputs: return a tuple, and get as many gradients. `vjp` is another name for `backward`.
+    With a static `setup_context(ctx, inputs, output)`, `forward` has no `ctx`. A static `jvp(ctx, *tangents)` is the
+    rule of forward mode. For several outputs, `forward` returns a tuple, and `backward` gets as many gradients. `vjp`
+    is another name for `backward`.
     """
 
     __slots__ = ("__dict__", "__weakref__")  # anything may be kept on ctx
@@ -82,7 +83,7 @@ class Function(graph.Function):
         return outputs if isinstance(result, tuple) else outputs[0]
 
     def record_outputs(self, edges: tuple, args: Sequence[Any], outputs: tuple) -> tuple:
-        """Make this call a node of the graph, and give its outputs."""
+        """Make this call a node of the graph, and return its outputs."""
         self.edges = edges
         self.tensor_args = [isinstance(x, graph.Tensor) for x in args]
         self.output_type = graph.SEVERAL
@@ -100,7 +101,7 @@ class Function(graph.Function):
 
     @classmethod
     def _node_type(cls) -> Any:
-        """The class of its nodes, with the name that they have in PyTorch: `MyFnBackward`."""
+        """A new node, of a class with the name that it has in PyTorch: `MyFnBackward`."""
         made: Any = cls.__dict__.get("_made_node_type") or type(f"{cls.__name__}Backward", (cls,), {})
         cls._made_node_type = made  # type: ignore[attr-defined]
         return made()
@@ -111,9 +112,9 @@ class Function(graph.Function):
         return self.output_metadata
 
     def check_dirty(self, args: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """Count the changes of the inputs that `forward` changed in place, all of which it has to return.
+        """Count a change of each input that `forward` changed in place, all of which it has to return.
 
-        Raises RuntimeError otherwise; warns of what was no input.
+        Raises RuntimeError otherwise; warns about tensors that were not inputs.
         """
         for number, tensor in enumerate(self.dirty):
             if not isinstance(tensor, graph.Tensor):
@@ -135,9 +136,9 @@ class Function(graph.Function):
         return not constant and output.dtype.kind == "f"
 
     def connect_output(self, output: Any, number: int, args: Sequence[Any], alone: bool) -> Any:
-        """The output as a tensor that came from this node; an input changed in place stays the object it is.
+        """The output as a tensor made by this node; an input changed in place stays the same object.
 
-        Raises RuntimeError if that is a leaf that requires grad.
+        Raises RuntimeError if such an input is a leaf that requires grad, or a view of one.
         """
         if not self.is_differentiable(output):
             return output
@@ -168,7 +169,7 @@ class Function(graph.Function):
         self.kept = values
 
     def save_for_forward(self, *values: Any) -> None:
-        """Keep tensors for `jvp`; as `save_for_backward` does."""
+        """Keep tensors for `jvp`, as `save_for_backward` does for `backward`."""
         self.kept_for_forward = values
 
     def mark_dirty(self, *inputs: Any) -> None:
@@ -184,9 +185,9 @@ class Function(graph.Function):
         self.materialize_grads = value
 
     def keep_saved(self, args: Sequence[Any], outputs: Sequence[Any]) -> None:
-        """A saved output must not hold its node, which holds it: keep its values, and which output it was.
+        """Keep what `forward` saved; of an output, only its values and number, as it would hold the node that holds it.
 
-        Raises RuntimeError for a tensor of inference mode.
+        Raises RuntimeError for an inference tensor.
         """
         saved = getattr(self, "kept", ())
         numbers = [next((n for n, output in enumerate(outputs) if output is x), None) for x in saved]
@@ -201,7 +202,7 @@ class Function(graph.Function):
 
     @property
     def saved_tensors(self) -> Any:  # type: ignore[override]
-        """What `forward` gave to `save_for_backward`, connected to the graph.
+        """The tensors that `forward` passed to `save_for_backward`, connected to the graph.
 
         Raises RuntimeError if they were freed, or changed in place since.
         """
@@ -218,14 +219,14 @@ class Function(graph.Function):
         self.kept = values
 
     def reconnect(self, value: Any, number: int | None, edge: Any) -> Any:
-        """A saved output as a tensor that leads back to this node, what hooks packed with its history, or as it is."""
+        """A saved value as rules get it: an output leads back to this node, what hooks unpacked to its own history."""
         if value is None or (number is None and isinstance(value, graph.Tensor)):
             return value
         array = value.array if isinstance(value, graph.Tensor) else value
         return graph.tensor_of(array, edge if number is None else OutputOf(self, number))
 
     def check_changed(self, values: Any) -> None:
-        """Raise PyTorch's error if a saved tensor was changed since."""
+        """Raise PyTorch's error if a saved tensor has been changed since."""
         if not isinstance(values, tuple):
             return
         saved = zip(values, self.saved_versions, self.expected, self.saved_numbers, strict=True)
@@ -243,8 +244,8 @@ class Function(graph.Function):
     def input_gradients(self, grads: Sequence[Any], create_graph: bool) -> Sequence[Any]:
         """Run the rule on Tensors, in the grad mode of the pass.
 
-        Raises RuntimeError if it returns too few or too many gradients, or one for an input that is no Tensor, and
-        TypeError if a gradient is no Tensor.
+        Raises RuntimeError if it returns too few or too many gradients, or one for an input that is not a Tensor, and
+        TypeError if a gradient is not a Tensor.
         """
         given = [self.as_tensor(grad, number) for number, grad in enumerate(grads)]
         result = rule_of(self)(self, *given)
@@ -266,7 +267,7 @@ class Function(graph.Function):
         return result if create_graph else tuple([None if grad is None else grad.array for grad in result])
 
     def as_tensor(self, grad: Any, number: int) -> Any:
-        """A gradient that arrived, as a Tensor; zeros if none did."""
+        """A gradient that arrived, as a Tensor; if none did, zeros, or None without `materialize_grads`."""
         if grad is None:
             shape, dtype = self.outputs[number]
             return graph.tensor_of(np.zeros(shape, dtype)) if self.materialize_grads and dtype is not None else None
@@ -274,7 +275,7 @@ class Function(graph.Function):
 
 
 def rule_of(node: Any) -> Callable:
-    """`backward`, or `vjp` where that is its name. Raises RuntimeError where there are both."""
+    """The node's `backward`, or its `vjp` if it has that instead. Raises RuntimeError if it has both."""
     if not hasattr(node, "vjp"):
         return node.backward
     if type(node).backward is not graph.Function.backward:
@@ -286,14 +287,14 @@ def rule_of(node: Any) -> Callable:
 
 
 def with_defaults(forward: Callable, args: tuple) -> tuple:
-    """The arguments of a call, with the defaults of those that were left out."""
+    """The arguments of a call, completed with the defaults of `forward`."""
     missing = forward.__code__.co_argcount - len(args)
     defaults = forward.__defaults__ or ()
     return args + defaults[-missing:] if 0 < missing <= len(defaults) else args
 
 
 def once_differentiable(backward: Callable) -> Callable:
-    """Decorator of a `backward` that cannot be differentiated itself: its results raise if somebody tries."""
+    """Decorator for a `backward` that cannot be differentiated itself: trying to do so raises RuntimeError."""
 
     @functools.wraps(backward)
     def method(ctx: Any, *grads: Any) -> Any:
@@ -310,7 +311,7 @@ def once_differentiable(backward: Callable) -> Callable:
 
 
 class NotTwice(Function):
-    """Stands above what a `once_differentiable` backward returned."""
+    """Wraps what a `once_differentiable` backward returned: differentiating it raises."""
 
     torch_name = "torch::autograd::Error"
 

@@ -1,7 +1,7 @@
 """Derivatives of functions: `torch.autograd.functional` with `vjp`, `jvp`, `jacobian`, `hessian`, `vhp`, `hvp`.
 
-The one idea to know: reverse mode gives one row of a Jacobian per pass; a product of the Jacobian with a vector on the
-right is reverse mode twice.
+The one idea to know: reverse mode gives one row of a Jacobian per pass; the product of the Jacobian with a vector on
+the right takes reverse mode twice.
 """
 
 from __future__ import annotations
@@ -26,9 +26,9 @@ SCALAR = "The Tensor returned by the function given to {name} should contain a s
 def vjp(function: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """The value of `function(*inputs)`, and the product of `v` (of the outputs' shapes) with its Jacobian.
 
-    The product has the shapes of the inputs. `v` may be left out for one output of one element. With `create_graph` the
-    results can be differentiated. Here and below an input that has no influence gives zeros, or with `strict` raises
-    RuntimeError; what is no Tensor raises TypeError.
+    The product has the shapes of the inputs. `v` can be left out if there is one output with one element. With
+    `create_graph`, the results can be differentiated. Here and below, an input that has no influence gives zeros, or
+    raises RuntimeError with `strict`; an input or output that is not a Tensor raises TypeError.
     """
     with enable_grad():
         xs = prepared(inputs, create_graph, "vjp")
@@ -41,7 +41,7 @@ def vjp(function: Callable, inputs: Any, v: Any = None, create_graph: bool = Fal
 def jvp(function: Callable, inputs: Any, v: Any = None, create_graph: bool = False, strict: bool = False) -> Any:
     """The value of `function(*inputs)`, and the product of its Jacobian with `v` (of the inputs' shapes).
 
-    The product has the shapes of the outputs. `v` may be left out for one input of one element.
+    The product has the shapes of the outputs. `v` can be left out if there is one input with one element.
     """
     with enable_grad():
         xs = prepared(inputs, create_graph, "jvp")
@@ -54,7 +54,7 @@ def jvp(function: Callable, inputs: Any, v: Any = None, create_graph: bool = Fal
 def jacobian(
     function: Callable, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False
 ) -> Any:
-    """The Jacobian: for every output and input a tensor of the shape (*output.shape, *input.shape)."""
+    """The Jacobian: for every output and input, a tensor of shape (*output.shape, *input.shape)."""
     with enable_grad():
         xs = prepared(inputs, create_graph, "jacobian")
         outputs, many = evaluated(function, xs, "jacobian")
@@ -82,9 +82,10 @@ def jacobian_of(output: Tensor, xs: Sequence[Tensor], create_graph: bool, strict
 def hessian(
     function: Callable, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False
 ) -> Any:
-    """The Hessian of a function with one number as output: for each pair of inputs their mixed second derivatives.
+    """The Hessian of a function with one number as output: for each pair of inputs, their mixed second derivatives.
 
-    For inputs x and y these have the shape (*x.shape, *y.shape). Raises RuntimeError for an output of several elements.
+    For inputs x and y, these have the shape (*x.shape, *y.shape). Raises RuntimeError for an output of several
+    elements.
     """
 
     def slopes(*xs: Tensor) -> Any:
@@ -171,7 +172,7 @@ def prepared(inputs: Any, create_graph: bool, name: str) -> list[Tensor]:
 
 
 def evaluated(function: Callable, xs: Sequence[Tensor], name: str) -> tuple[list[Tensor], bool]:
-    """The outputs of the function, and whether it returned several. Raises TypeError if one is no Tensor."""
+    """The outputs of the function, and whether it returned several. Raises TypeError if one is not a Tensor."""
     result = function(*xs)
     many = isinstance(result, tuple)
     outputs = list(result) if many else [result]
@@ -195,7 +196,7 @@ def checked_scalar(output: Any, name: str) -> Tensor:
 
 
 def directions(v: Any, like: Sequence[Tensor], many: bool, name: str, what: str) -> list[Tensor]:
-    """The given vectors, or 1 where there is a single number to go along.
+    """The given vectors, or a 1 if none is given and there is a single number.
 
     Raises RuntimeError if there are too few or too many, or if a shape differs.
     """
@@ -222,6 +223,6 @@ def directions(v: Any, like: Sequence[Tensor], many: bool, name: str, what: str)
 
 
 def finished(values: Sequence[Tensor], many: bool, create_graph: bool) -> Any:
-    """One tensor or a tuple, cut off from the graph unless that is wanted."""
+    """One tensor or a tuple, detached from the graph unless `create_graph`."""
     results = tuple([value if create_graph else value.detach() for value in values])
     return results if many else results[0]

@@ -1,7 +1,7 @@
 """`gradcheck` and `gradgradcheck`: compare gradients with finite differences.
 
-The one idea to know: a central difference errs by about eps squared, and by the rounding of the values, divided by eps.
-So in float64 with eps = 1e-6 a right gradient agrees to about 1e-9; in float32 it cannot.
+The one idea to know: the error of a central difference is about eps squared, plus the rounding of the values divided by
+eps. So in float64 with eps = 1e-6, a right gradient agrees to about 1e-9; in float32 it cannot.
 """
 
 from __future__ import annotations
@@ -56,13 +56,14 @@ def gradcheck(
 ) -> bool:
     """Whether the gradients of `func(*inputs)` agree with central differences, for all inputs that require grad.
 
-    Inputs have any shape and should be float64. `fast_mode` compares one random direction. `check_forward_ad` checks
-    the rules of forward mode too. Different from PyTorch, `batched` takes all differences at once, if `func` treats a
-    further axis in front of an input as a batch: much quicker where there are many elements; and
-    `check_undefined_grad`, like PyTorch's further options, changes nothing.
+    Inputs can have any shape and should be float64. `fast_mode` compares one random direction. `check_forward_ad` also
+    checks the rules of forward mode. Unlike in PyTorch, `batched` takes all differences at once, which is much faster
+    for many elements; `func` must then treat an extra leading axis of an input as a batch. `check_undefined_grad` and
+    PyTorch's other options have no effect.
 
     Raises ValueError if no input requires grad, AssertionError if the shapes of outputs depend on values, and
-    GradcheckError, with both Jacobians, if they differ; with `raise_exception=False` returns False then.
+    GradcheckError, with both Jacobians, if they differ. `raise_exception=False` replaces GradcheckError by a result of
+    False.
     """
     precision = Precision(eps, atol, rtol, nondet_tol)
     try:
@@ -83,7 +84,7 @@ def _check(
     fast: bool,
     batched: bool,
 ) -> None:
-    """The checks that were asked for, in PyTorch's order: it decides which error a function with several gets."""
+    """Run the requested checks in PyTorch's order, which decides the error for a function with several mistakes."""
     _check_inputs(arguments)
     outputs = outputs_of(func, arguments)
     if not outputs:
@@ -107,7 +108,7 @@ def differentiable(arguments: Sequence[Any]) -> list[tuple[int, Tensor]]:
 
 
 def _check_inputs(arguments: Sequence[Any]) -> None:
-    """Raise ValueError if there is nothing to check, and warn where the dtype makes the check futile."""
+    """Raise ValueError if there is nothing to check, and warn if the dtype makes the check futile."""
     checked = differentiable(arguments)
     if not checked:
         raise ValueError(
@@ -128,7 +129,7 @@ def outputs_of(func: Callable, arguments: Sequence[Any]) -> list[Tensor]:
 
 
 def _check_constant(func: Callable, arguments: Sequence[Any], eps: float) -> None:
-    """Raise if outputs depend on an input, though no output requires grad: somebody has lost the history."""
+    """Raise if outputs depend on an input although none requires grad: the history was lost."""
 
     def tracked(*args: Any) -> list[Any]:
         outputs = [y for y in as_tuple(func(*args)) if isinstance(y, Tensor)]
@@ -146,7 +147,7 @@ def _check_reverse(
     precision: Precision,
     fast: bool,
 ) -> None:
-    """Raise unless reverse mode gives these Jacobians: by number of the input, a list with one per output."""
+    """Raise unless reverse mode gives the Jacobians `numerical`: by number of the input, a list with one per output."""
     xs = differentiable(arguments)
     for number, output in enumerate(outputs):
         first = analytical_jacobians(output, [x for _, x in xs])
@@ -161,9 +162,11 @@ def _check_reverse(
 
 
 def numerical_jacobian(func: Callable, arguments: Sequence[Any], which: int, eps: float) -> list[np.ndarray]:
-    """For each output the Jacobian with respect to one input, a row per element of the input, a column per element of
-    the output: central differences (f(x + eps) - f(x - eps)) / 2 eps, in float64. The input itself is moved and put
-    back, for the function may hold it too, as a module holds its parameters.
+    """For each output, its Jacobian with respect to one input, by central differences in float64.
+
+    These are (f(x + eps) - f(x - eps)) / 2 eps, with a row per element of the input and a column per element of the
+    output. The input itself is changed and restored, because the function may hold it too, as a module holds its
+    parameters.
     """
     x = arguments[which]
     if not x.numel():
@@ -171,7 +174,7 @@ def numerical_jacobian(func: Callable, arguments: Sequence[Any], which: int, eps
     above, below = [], []
     node = x.gradient_edge  # held, so that not every call makes a new one  # noqa: F841
     if isinstance(x.array, np.generic):
-        x.array = np.asarray(x.array)  # a scalar cannot be moved
+        x.array = np.asarray(x.array)  # a NumPy scalar cannot be changed in place
     elements = x.array.reshape(-1) if x.array.flags.c_contiguous else x.array.flat
     for position, value in enumerate(x.array.ravel().tolist()):
         try:
@@ -188,7 +191,7 @@ def numerical_jacobian(func: Callable, arguments: Sequence[Any], which: int, eps
 
 
 def changed_shapes(below: Sequence[np.ndarray], above: Sequence[np.ndarray], place: Any, eps: float) -> str:
-    """What is said where outputs have other shapes, or others in number, when an input is moved."""
+    """The error text for outputs whose shapes, or whose number, change when an input is changed."""
     moved = f"when inputs are perturbed on index {tuple(map(int, place))} by {eps}, but got: "
     if len(below) != len(above):
         return f"Expected `func` to return as many outputs {moved}{len(below)} and {len(above)}."
@@ -208,24 +211,24 @@ def rows(arrays: Sequence[np.ndarray]) -> np.ndarray:
 
 
 def batched_numerical_jacobian(func: Callable, arguments: Sequence[Any], which: int, eps: float) -> list[np.ndarray]:
-    """As `numerical_jacobian`, from one call: with every moved input, along a further axis in front.
+    """Like `numerical_jacobian`, but from one call, with all changed inputs along an extra leading axis.
 
-    Raises GradcheckError if the function drops the further axis.
+    Raises GradcheckError if the function drops that axis.
     """
     x = on_host(arguments[which].array)
     steps = eps * np.eye(x.size).reshape(x.size, *x.shape)
     moved = tensor_of(on_device(np.concatenate([x + steps, x - steps]), arguments[which].device), None)
     values = outputs_of(func, [moved if i == which else argument for i, argument in enumerate(arguments)])
     if any(y.shape[:1] != moved.shape[:1] for y in values):
-        raise GradcheckError("batched=True needs a function that keeps a further axis in front of its input")
+        raise GradcheckError("batched=True needs a function that keeps an extra leading axis of its input")
     rows = [on_host(y.array).astype(float).reshape(2, x.size, -1) for y in values]
     return [(up - down) / (2 * eps) for up, down in rows]
 
 
 def analytical_jacobians(output: Tensor, xs: Sequence[Tensor]) -> list[np.ndarray]:
-    """For each of `xs` the Jacobian, as `numerical_jacobian` lays it out, by reverse mode: one pass per column.
+    """For each of `xs`, the Jacobian by reverse mode, one pass per column, laid out as by `numerical_jacobian`.
 
-    Raises GradcheckError if a gradient has another dtype than its input.
+    Raises GradcheckError if a gradient does not have the dtype of its input.
     """
     jacobians = [np.zeros((x.numel(), output.numel())) for x in xs]
     for position in range(output.numel()):
@@ -234,7 +237,7 @@ def analytical_jacobians(output: Tensor, xs: Sequence[Tensor]) -> list[np.ndarra
             if g is None:
                 continue
             if g.array.dtype != x.array.dtype:
-                raise GradcheckError("Backward returned a gradient of another dtype than its input")
+                raise GradcheckError("Backward returned a gradient whose dtype differs from its input's")
             jacobian[:, position] = on_host(g.array).reshape(-1)
     return jacobians
 
@@ -268,7 +271,7 @@ def compare(
 
 
 def tensor_text(array: np.ndarray) -> str:
-    """A Jacobian as a tensor is printed."""
+    """A Jacobian, printed as a tensor."""
     return repr(tensor_of(array))
 
 
@@ -300,9 +303,9 @@ def gradgradcheck(
     fast_mode: bool = False,
     **ignored: Any,
 ) -> bool:
-    """As `gradcheck`, of the gradients: whether their own gradients agree with central differences.
+    """Like `gradcheck`, but for the gradients of `func`: whether their own gradients agree with central differences.
 
-    `grad_outputs` are the gradients to start from, of the shapes of the outputs; random ones unless given.
+    `grad_outputs` are the gradients to start from, with the shapes of the outputs; the default is random.
     """
     arguments = as_tuple(inputs)
     outputs = outputs_of(func, arguments)

@@ -1,4 +1,4 @@
-"""`torch.autograd.graph`: what looks at a recorded graph and its saved tensors. It is written in hooks."""
+"""`torch.autograd.graph`: contexts that handle the saved tensors of a graph. They are defined in graph/hooks.py."""
 
 from mini_autograd.graph.hooks import allow_mutation_on_saved_tensors, save_on_cpu, saved_tensors_hooks
 

@@ -1,4 +1,4 @@
-"""Any computation graph as plain data and as a picture: a student's MiniTensor, a tensor of ours, or a PyTorch tensor.
+"""Any computation graph as plain data and as a picture: of a student's MiniTensor, our own tensor, or PyTorch's.
 
 The readers duck-type, so PyTorch is never imported here.
 """

@@ -1,8 +1,8 @@
-"""Reads the graph of an engine that has PyTorch's words: `grad_fn`, `next_functions`, `AccumulateGrad`.
+"""Reads the graph of an engine that uses PyTorch's names: `grad_fn`, `next_functions`, `AccumulateGrad`.
 
-Backward is replayed by handing a gradient to one node after the other. That runs no hook and leaves every `.grad` as it
-is, while `torch.autograd.grad` would fill those of tensors with `retain_grad()`. Values of results in between come from
-the given names, from what the operations saved, or are computed from their inputs.
+Backward is replayed by passing a gradient to one node after another. This runs no hook and changes no `.grad`, whereas
+`torch.autograd.grad` would fill the `.grad` of tensors with `retain_grad()`. Values of intermediate results come from
+the named tensors, from what the operations saved, or are computed from their inputs.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ TWO_SIDED = {"+", "-", "*", "/", "@", "addmm", "linear"}
 
 
 class _Spot:
-    """A node, or one of several results of an operation such as `unbind`; each is drawn by itself."""
+    """A node, or one of several results of an operation such as `unbind`; each is drawn separately."""
 
     def __init__(self, node: Any, number: int) -> None:
         self.node, self.number = node, number
@@ -62,20 +62,20 @@ class _Spot:
         self.inputs: list[_Spot] = []
         self.positions: list[int] = []
         self.value: Any = None
-        self.shape: tuple[int, ...] | None = None  # as the operation that it is an input of tells it
+        self.shape: tuple[int, ...] | None = None  # as reported by the operation that it is an input of
         self.call: Call | None = None  # of an operation that was not recorded
         self.label = ""
 
 
 def is_autograd_tensor(candidate: Any) -> bool:
-    """Does the object have the attributes of a PyTorch tensor that a graph hangs on?"""
+    """Whether the object has the attributes through which PyTorch's tensors lead to a graph."""
     return hasattr(candidate, "grad_fn") and hasattr(candidate, "requires_grad")
 
 
 def read_autograd(
     output: Any, names: Mapping[str, Any], limit: int | None, gradient: Any, trace: CallTrace | None = None
 ) -> Graph:
-    """The graph behind a PyTorch tensor, or one of ours; `gradient` seeds backward (ones when it is not given)."""
+    """The graph behind a PyTorch tensor, or one of ours; `gradient` seeds backward (ones if it is not given)."""
     seed = np.ones(_shape(output))[()] if gradient is None else plain(gradient)
     if output.grad_fn is not None:
         return assemble(_Reader(output, names, limit, trace or CallTrace()).drafts(), seed)
@@ -101,7 +101,7 @@ class _Reader:
         self.named = {
             id(self._spot_of(tensor)): label for label, tensor in names.items() if _node_of(tensor) is not None
         }
-        # PyTorch's nodes do not tell their hooks, but the tensors on which they were registered do.
+        # PyTorch's nodes do not show their hooks, but the tensors on which they were registered do.
         self.hooks = {
             id(self._spot_of(tensor)): _hooks_of(tensor)
             for tensor in (output, *names.values())
@@ -124,7 +124,7 @@ class _Reader:
         return self.known.setdefault((id(node), number), _Spot(node, number))
 
     def _connect(self, spot: _Spot) -> list[_Spot]:
-        """Find the inputs of a spot; a constant stands in where an operation of two sides has an input without node."""
+        """Find the inputs of a spot; in a two-sided operation, a constant stands in for an input without a node."""
         if spot.call is not None and not spot.inputs:
             spot.inputs = self._inputs_of_call(spot.call)
         if spot.positions or not spot.node:
@@ -144,7 +144,7 @@ class _Reader:
         return spot.inputs
 
     def _inputs_of_call(self, call: Call) -> list[_Spot]:
-        """The tensors that an unrecorded call was given, and the numbers if it is one of two sides."""
+        """The tensors that an unrecorded call was given, and the numbers if it is a two-sided operation."""
         spots = []
         for given in call.inputs:
             if is_autograd_tensor(given):
@@ -155,7 +155,7 @@ class _Reader:
         return spots
 
     def _spot_without_node(self, tensor: Any) -> _Spot:
-        """The spot of a tensor that a call was given, recorded or not: it has a node only if it requires grad."""
+        """The spot of a tensor that a call was given, recorded or not: a tensor has a node only if it requires grad."""
         if tensor.requires_grad:
             return self._spot_of(tensor) if tensor.grad_fn is not None else self._spot(_accumulator(tensor), 0)
         spot = self.known.setdefault((id(tensor), -1), _Spot(None, 0))
@@ -186,7 +186,7 @@ class _Reader:
                 entry.label = entry.label or self._name_of_saved(saved)
 
     def _name_of_saved(self, saved: Any) -> str:
-        """The name of the tensor whose array was saved: a graph refers to no tensor that has no node."""
+        """The name of the tensor whose array was saved: a graph has no reference to a tensor without a node."""
         return next(
             (name for name, tensor in self.names.items() if any(item is saved for item in _held_by(tensor))), ""
         )
@@ -206,7 +206,7 @@ class _Reader:
         return value if value is not None and self._result_shape(spot) in (None, np.shape(value)) else None
 
     def _solve_for_constant(self, spot: _Spot) -> None:
-        """x + 3 saves nothing, but the 3 is the result less x (of arrays, if that is one number everywhere)."""
+        """Find a constant that was not saved: x + 3 minus x is 3 (for arrays, if it is one number everywhere)."""
         solve = SOLVE_FOR_CONSTANT.get(spot.sign)
         if solve is None or len(spot.inputs) != 2 or spot.value is None or self._scaled(spot):
             return
@@ -270,13 +270,13 @@ class _Reader:
 
 
 def _name(node: Any) -> str:
-    """PyTorch's nodes tell their name when called; a student's may keep it as a string, or have none."""
+    """The name of a node: a method in PyTorch; a student's node may keep it as a string, or have none."""
     name = getattr(node, "name", type(node).__name__ if node is not None else "")
     return str(name() if callable(name) else name)
 
 
 def _accumulator(leaf: Any) -> Any:
-    """The node at which the gradients of a leaf arrive: ours knows it, PyTorch's is found behind any view of it."""
+    """The node at which a leaf's gradients arrive: our leaves know it, PyTorch's is found behind a view of the leaf."""
     edge = getattr(leaf, "gradient_edge", None)
     return leaf.view_as(leaf).grad_fn.next_functions[0][0] if edge is None else edge
 
@@ -290,18 +290,18 @@ def _shape(tensor: Any) -> tuple[int, ...]:
 
 
 def _held_by(tensor: Any) -> tuple[Any, ...]:
-    """What a node may have saved for a tensor: itself in PyTorch, the array that it holds in ours and in students'."""
+    """What a node may have saved for a tensor: the tensor in PyTorch, its array in our engine and in students'."""
     return tensor, getattr(tensor, "array", None), getattr(tensor, "data", None)
 
 
 def _hooks_of(tensor: Any) -> int:
-    """How many hooks were registered on a tensor, in PyTorch's words or ours."""
+    """How many hooks were registered on a tensor, under PyTorch's attribute names or ours."""
     found = [getattr(tensor, name, None) for name in HOOKS]
     return sum(len(hooks) for hooks in found if isinstance(hooks, (dict, list, tuple)))
 
 
 def _inverted(spot: _Spot) -> Value | None:
-    """The input of an operation that saved only its result, where the result tells it."""
+    """The input of an operation that saved only its result, if it can be computed from the result."""
     invert = INVERT.get(spot.sign)
     if invert is None or spot.value is None:
         return None
@@ -311,7 +311,7 @@ def _inverted(spot: _Spot) -> Value | None:
 
 
 def _one_number(found: Any, result: Any) -> float | None:
-    """What an array of differences holds, if it is one number up to rounding in the result from which it was taken."""
+    """The number that all elements of `found` have, up to rounding in `result`, from which it was subtracted."""
     array = np.asarray(found, dtype=float)
     if array.size == 0 or not np.all(np.isfinite(array)):
         return None

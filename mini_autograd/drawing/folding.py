@@ -1,8 +1,8 @@
 """Repeated blocks of a graph, such as the layers of a network, each folded into one node.
 
-A block is a run of operations that comes several times in the same order, and that hands exactly one result on. Leaves
-and constants that only one block uses are folded in with it. Gradients stay what they are: those of the result go in,
-those of the inputs come out.
+A block is a run of operations that occurs several times in the same order and passes on exactly one result. Leaves and
+constants that only one block uses are folded into it. Gradients do not change: the gradient of the result goes in, and
+the gradients of the inputs come out.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ LONGEST = 40
 
 
 def repeated_blocks(graph: Graph) -> list[tuple[int, ...]]:
-    """The nodes of each block, for the pattern that covers most of the graph; none where nothing repeats."""
+    """The nodes of each block, for the pattern that covers most of the graph; no blocks if nothing repeats."""
     operations = [node.index for node in graph.nodes if node.kind == "operation"]
     signs = [graph.nodes[index].operation for index in operations]
     best: list[tuple[int, ...]] = []
@@ -38,7 +38,7 @@ def repeated_blocks(graph: Graph) -> list[tuple[int, ...]]:
 
 
 def runs(signs: Sequence[str], period: int) -> list[tuple[int, int]]:
-    """Where a sequence repeats itself with this period: start and length, for at least `REPEATS` times."""
+    """Where a sequence repeats with this period at least `REPEATS` times: the start and length of each run."""
     found, start = [], 0
     for place in range(len(signs) - period + 1):
         if place == len(signs) - period or signs[place] != signs[place + period]:
@@ -56,9 +56,9 @@ def hands_on_one(graph: Graph, block: Sequence[int]) -> bool:
 
 
 def with_leaves(graph: Graph, blocks: Sequence[tuple[int, ...]]) -> list[tuple[int, ...]]:
-    """The blocks, each with the leaves and constants that are used nowhere else, in a place where every block has one.
+    """The blocks, each with the leaves and constants that only it uses, if every block has one in the same place.
 
-    So the weights of the first layer are folded in, and its input, where others get the result of a layer, is not.
+    So the weights of the first layer are folded in, but not its input: there, the other layers have a layer's result.
     """
     home = {index: (number, rank) for number, block in enumerate(blocks) for rank, index in enumerate(block)}
     given: dict[tuple[int, int], int] = {}  # how many blocks have a leaf in a place: which operation, which input
@@ -81,7 +81,7 @@ def with_leaves(graph: Graph, blocks: Sequence[tuple[int, ...]]) -> list[tuple[i
 
 
 def fold(graph: Graph, blocks: Sequence[tuple[int, ...]]) -> Graph:
-    """The graph with each block as one node, which stands where its result stood."""
+    """The graph with each block as one node, in the place of its result."""
     last = [max(index for index in block if graph.nodes[index].kind == "operation") for block in blocks]
     home = {index: exit for block, exit in zip(blocks, last, strict=True) for index in block}
     kept = [node for node in graph.nodes if home.get(node.index, node.index) == node.index]
@@ -110,7 +110,7 @@ def fold(graph: Graph, blocks: Sequence[tuple[int, ...]]) -> Graph:
 
 
 def block_node(graph: Graph, exit: Node, block: Sequence[int], number: int) -> Node:
-    """One node for a block: the value and gradient of its result, and the memory of all of it."""
+    """One node for a block: the value and gradient of its result, and the memory of the whole block."""
     inside = [graph.nodes[index] for index in block]
     memory = Memory(
         sum(node.memory.saved for node in inside),

@@ -18,7 +18,7 @@ INFIX = {"+", "-", "*", "/", "@"}
 MINUS, TIMES = "\u2212", "\u00d7"
 PRINTED = {"-": MINUS, "*": TIMES}
 
-# Widths in parts of the font size, a little wider than common interface fonts, so that a text never outgrows its box.
+# Widths as fractions of the font size, a little wider than common interface fonts, so that text never outgrows its box.
 _NARROW, _WIDE, _CAPITAL, _USUAL = set("iljtfrI.,:;|!'()[] "), set("mwMW@…—"), 0.78, 0.66
 
 
@@ -39,7 +39,7 @@ def short(value: Any) -> str:
 
 
 def factor(value: Any) -> str:
-    """A number as the second factor of a product: negative ones in brackets."""
+    """A number as the second factor of a product: in parentheses if negative."""
     return _in_brackets(short(value))
 
 

@@ -1,7 +1,7 @@
-"""What every drawing starts from: a computation graph as plain frozen data, whichever engine it came from.
+"""A computation graph as plain frozen data, whichever engine it came from: the start of every drawing.
 
-The readers fill in `Draft`s, one per node in evaluation order; `assemble` names the nodes, runs the backward pass
-once in slow motion (`replay`) and freezes the result. Nothing here knows PyTorch, our own engine, or pictures.
+The readers fill in `Draft`s, one per node in evaluation order; `assemble` names the nodes, runs the backward pass once,
+step by step (`replay`), and freezes the result. Nothing here knows PyTorch, our own engine, or pictures.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from mini_autograd.numerics.arrays import broadcasts_to, sum_to
 
 Value = np.ndarray | float
 Kind = Literal["leaf", "constant", "operation", "unrecorded"]
-"""An unrecorded node is an operation that ran under `no_grad`: it has inputs, but no gradient passes it."""
+"""An unrecorded node is an operation that ran under `no_grad`: it has inputs, but no gradient passes through it."""
 
 WITHOUT_GRADIENT = ("constant", "unrecorded")
 COMPUTED = ("operation", "unrecorded")
@@ -62,7 +62,7 @@ class Node:
 
     @property
     def gradient(self) -> Value | None:
-        """The gradient to show in a still picture: the stored one, and the replayed one where nothing is stored."""
+        """The gradient to show in a still picture: the stored one, or the replayed one if none is stored."""
         return self.incoming if self.stored is None else self.stored
 
 
@@ -94,7 +94,7 @@ class Graph:
 
 @dataclass
 class Draft:
-    """A node as a reader found it: still without a name of its own and without a replayed gradient."""
+    """A node as a reader found it, without a generated name and without a replayed gradient."""
 
     kind: Kind
     inputs: tuple[int, ...] = ()
@@ -121,9 +121,7 @@ def evaluation_order(root: Any, inputs_of: Callable[[Any], Iterable[Any]]) -> li
         node, remaining = stack[-1]
         for item in remaining:
             if id(item) in open_nodes:
-                raise ValueError(
-                    "This is not a graph without cycles: a node is, through its inputs, an input of itself."
-                )
+                raise ValueError("This graph has a cycle: through its inputs, a node depends on itself.")
             if id(item) not in done:
                 open_nodes.add(id(item))
                 stack.append((item, iter(inputs_of(item))))
@@ -141,7 +139,7 @@ def check_size(count: int, limit: int | None) -> None:
     if limit is not None and count > limit:
         raise GraphTooLargeError(
             f"This graph has {count:,} nodes; a drawing shows at most {limit:,}. "
-            "Draw a smaller example, or an intermediate result nearer to the inputs."
+            "Draw a smaller example, or an intermediate result closer to the inputs."
         )
 
 
@@ -177,7 +175,7 @@ def assemble(drafts: Sequence[Draft], seed: Any) -> Graph:
 def replay(drafts: Sequence[Draft], seed: Any) -> tuple[list[Value | None], list[tuple[Value | None, ...]]]:
     """The gradient arriving at each node, and what each node sends to each of its inputs; None where it is unknown.
 
-    Where a rule is missing, the nodes behind it go on with the gradient that their own object stores.
+    If a rule is missing, the nodes behind it use the gradients that their own objects store.
     """
     incoming: list[Value | None] = [None] * len(drafts)
     unknown = [False] * len(drafts)
@@ -223,14 +221,14 @@ def _summed_back(sent: Value | None, shape: tuple[int, ...] | None) -> Value | N
 
 
 def _local_derivatives(draft: Draft) -> tuple[Value | None, ...]:
-    """For a scalar operation its derivatives with respect to each input: what the rule makes of a gradient of 1."""
+    """For a scalar operation, its derivatives with respect to each input: what its rule returns for a gradient of 1."""
     if draft.shape not in ((), None) or not draft.inputs:
         return (None,) * len(draft.inputs)
     return tuple(item if is_scalar(item) else None for item in _send(draft, 1.0))
 
 
 def _names(drafts: Sequence[Draft]) -> list[str]:
-    """Given names stay; scalar leaves without one are called by their value, the rest by a letter and a number."""
+    """All names: given names stay, unnamed scalar leaves are named by value, the rest by a prefix and a number."""
     taken = {draft.name for draft in drafts}
     counters = {"operation": 0, "leaf": 0, "constant": 0, "unrecorded": 0}
     letters = {"operation": "v", "leaf": "leaf", "constant": "const", "unrecorded": "u"}
@@ -253,12 +251,12 @@ def is_scalar(value: Any) -> bool:
 
 
 def plain(value: Any) -> Value | None:
-    """A number, NumPy array, PyTorch tensor, tensor of ours or of a student as a float or array; None for the rest."""
+    """A number, array or tensor (PyTorch's, ours, a student's) as a number or NumPy array; None for anything else."""
     if value is None or isinstance(value, (str, bytes)):
         return None
     try:
         array = _on_host(value)
-    except Exception:  # an array without numbers (PyTorch's meta device, a tracer's) refuses in its own words
+    except Exception:  # an array without numbers (PyTorch's meta device, a tracer's) raises an error of its own
         return None
     if array.dtype.kind not in "biufc":
         return None

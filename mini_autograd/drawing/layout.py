@@ -1,8 +1,8 @@
 """Where the boxes and lines of a graph go: layers by longest path, few crossings, straight long edges.
 
 Works on sizes and pairs of numbers only, so it can lay out anything. Positions are found for a drawing that runs from
-left to right and are transposed for one that runs downwards. Long edges are led through a dummy place in every layer
-that they pass, and lines bend only in the free space between layers, so no line ever runs through a box.
+left to right and are transposed for one that runs down. Long edges are routed through a dummy place in every layer that
+they pass, and lines bend only in the free space between layers, so no line ever runs through a box.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
 SWEEPS = 12
-PORT_SPREAD = 0.9  # which part of a box's side the arriving lines share
+PORT_SPREAD = 0.9  # the fraction of a box's side that the arriving lines share
 ENOUGH = 4000  # places times sweeps
 NEARLY = 24.0  # a line that is off by less than this becomes straight
 Point = tuple[float, float]
@@ -85,7 +85,7 @@ def lay_out(
     Nodes must be numbered so that every edge goes from a smaller to a larger number. `direction` is "right" or "down".
     """
     if direction not in {"right", "down"}:
-        raise ValueError(f"direction is {direction!r}; it can be 'right' or 'down'")
+        raise ValueError(f"direction must be 'right' or 'down', got {direction!r}")
     spacing = spacing or Spacing()
     turned = direction == "down"
     flow = [(height, width) if turned else (width, height) for width, height in sizes]
@@ -97,7 +97,7 @@ def lay_out(
 
 
 def assign_layers(count: int, edges: Sequence[tuple[int, int]]) -> list[int]:
-    """Longest path from the leaves; then leaves, and what would pull long lines, move next to their consumers."""
+    """Layers by longest path from the leaves; then leaves, and nodes with long lines, move next to their users."""
     inputs: list[list[int]] = [[] for _ in range(count)]
     users: list[list[int]] = [[] for _ in range(count)]
     for source, target in edges:
@@ -140,7 +140,7 @@ def _places(
 def _order(
     places: list[_Place], edges: Sequence[tuple[int, int]], chains: Sequence[tuple[int, ...]]
 ) -> list[list[int]]:
-    """Barycenter sweeps forth and back; the arrangement with the fewest crossings wins."""
+    """Barycenter sweeps back and forth; the arrangement with the fewest crossings wins."""
     rows: list[list[int]] = [[] for _ in range(max(place.layer for place in places) + 1)]
     for place in _first_visit(places):
         rows[places[place].layer].append(place)
@@ -160,7 +160,7 @@ def _order(
 
 
 def _sweeps(places: list[_Place]) -> int:
-    """Fewer for large graphs, so that the time for a layout stays short."""
+    """The number of sweeps: fewer for large graphs, so that a layout stays fast."""
     return max(2, min(SWEEPS, ENOUGH // len(places)))
 
 
@@ -231,7 +231,7 @@ def _spread(places: list[_Place], rows: list[list[int]], spacing: Spacing) -> No
 
 
 def _straighten(places: list[_Place], rows: list[list[int]], gaps: list[list[float]]) -> None:
-    """A line into a place with one input that is nearly straight becomes straight, where there is room."""
+    """Straighten nearly straight lines into places with one input, if there is room."""
     for row, gap in zip(rows, gaps, strict=True):
         for rank, number in enumerate(row):
             place = places[number]
@@ -257,7 +257,7 @@ def _boxes(places: list[_Place], *numbers: int) -> bool:
 
 
 def _springs(places: list[_Place], number: int) -> tuple[list[Spring], list[Spring]]:
-    """What pulls at a place, inputs and users apart: which place, how strongly, and how far beside its middle."""
+    """What pulls at a place, inputs and users separately: which place, how strongly, and how far off its middle."""
     place = places[number]
     before = [(other, _pull(places, other, number), -_port_offset(place, other)) for other in place.before]
     after = []
@@ -351,7 +351,7 @@ def _finish(
 def _labels_apart(
     routes: tuple[Route, ...], edges: Sequence[tuple[int, int]], spacing: Spacing, turned: bool
 ) -> tuple[Route, ...]:
-    """Move the labels of lines into the same box apart where they would cover each other."""
+    """Move the labels of lines into the same box apart if they would overlap."""
     axis, room = (0, spacing.label[0]) if turned else (1, spacing.label[1])
     result = list(routes)
     groups: dict[int, list[int]] = {}
@@ -367,7 +367,7 @@ def _labels_apart(
 
 
 def _ports(places: list[_Place], edges: Sequence[tuple[int, int]]) -> list[float]:
-    """For each edge how far from the middle of its target's side it ends: inputs arrive in their order."""
+    """For each edge, how far from the middle of its target's side it ends: inputs arrive in order."""
     counts: dict[int, int] = {}
     for _, target in edges:
         counts[target] = counts.get(target, 0) + 1
@@ -383,7 +383,7 @@ def _ports(places: list[_Place], edges: Sequence[tuple[int, int]]) -> list[float
 def _route(
     places: list[_Place], chain: tuple[int, ...], port: float, starts: list[float], lengths: list[float], turned: bool
 ) -> Route:
-    """From the middle of the source's far side, through the dummies, to the port of the target."""
+    """The route from the middle of the source's far side, through the dummies, to the port of the target."""
 
     def point(along: float, across: float) -> Point:
         return (across, along) if turned else (along, across)

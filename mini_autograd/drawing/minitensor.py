@@ -1,7 +1,7 @@
 """Reads the graph of a student's own engine: objects with `data`, `grad`, `inputs` and `operation`.
 
 micrograd's names `_prev` and `_op` are understood too. What a node sends to its inputs comes from the object's own
-`rule(gradient)` when it has one, so a wrong rule shows as what it is; else from the textbook, for known operations.
+`rule(gradient)` when it has one, so a wrong rule shows as it is; otherwise from the textbook, for known operations.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ TEXTBOOK: dict[str, Callable[..., tuple[float, ...]]] = {
 
 
 def is_minitensor(candidate: Any) -> bool:
-    """Does the object look like a node of a student's engine?"""
+    """Whether the object looks like a node of a student's engine."""
     return hasattr(candidate, "data") and (hasattr(candidate, "inputs") or hasattr(candidate, "_prev"))
 
 
 def read_minitensor(output: Any, names: Mapping[str, Any], limit: int | None, gradient: Any) -> Graph:
-    """The graph behind a student's tensor; gradients and values straight from the objects, which are not changed."""
+    """The graph behind a student's tensor; gradients and values come from the objects, which are not changed."""
     constants: dict[int, list[Any]] = {}
 
     def inputs_of(item: Any) -> list[Any]:
@@ -60,7 +60,7 @@ def read_minitensor(output: Any, names: Mapping[str, Any], limit: int | None, gr
 
 
 class _Constant:
-    """A plain number that stands among the inputs of an operation."""
+    """A plain number among the inputs of an operation."""
 
     def __init__(self, value: Any) -> None:
         self.data = value
@@ -102,7 +102,7 @@ def _draft(item: Any, inputs: tuple[int, ...], sources: list[Draft], label: str)
 
 
 def _own_rule(item: Any) -> Rule | None:
-    """The object's `rule`, guarded: one that adds into `.grad` itself instead of returning must leave no trace."""
+    """The object's `rule`, guarded: a rule that adds into `.grad` instead of returning must leave no trace."""
     rule = getattr(item, "rule", None)
     if not callable(rule):
         return None
@@ -131,7 +131,7 @@ def _textbook_rule(sign: str, value: Any, sources: list[Draft]) -> Rule | None:
 
 
 def _exponent(base: Any, out: Any) -> str:
-    """The exponent of base**n, told by base and result; nothing where they do not tell it (0, 1, overflow)."""
+    """The exponent of base**n, computed from base and result; empty if these do not determine it (0, 1, overflow)."""
     try:
         n = round(math.log(abs(out)) / math.log(abs(base)), 6)
         return f"{n:g}" if math.isclose(base**n, out, rel_tol=1e-6) else ""
@@ -140,7 +140,7 @@ def _exponent(base: Any, out: Any) -> str:
 
 
 def _power_derivative(sign: str) -> Callable[..., tuple[float, ...]]:
-    """For x**n with the exponent written in the sign ("**2") or given as a second input; without, it is not known."""
+    """For x**n with the exponent written in the sign ("**2") or given as a second input; otherwise it is unknown."""
     written = re.fullmatch(r"\*\*\s*\(?(-?[\d.]+)\)?", sign)
 
     def derivative(out: float, base: float, exponent: float | None = None) -> tuple[float, ...]:

@@ -1,7 +1,8 @@
-"""What the reader of `grad_fn` graphs needs to know of a node, told in one way for PyTorch's nodes, ours and students'.
+"""What the reader of `grad_fn` graphs asks of a node: one interface for PyTorch's nodes, ours and students'.
 
-PyTorch is not imported: its nodes are callable and have `_saved_...` attributes, ours are a `Function` that keeps
-`saved_tensors` with their origins, a student's are one that does not. What was freed or overwritten counts as unknown.
+PyTorch is not imported. Its nodes are callable and have `_saved_...` attributes; ours are a `Function` that keeps
+`saved_tensors` with their origins, and a student's are one that keeps no origins. Freed or overwritten values count as
+unknown.
 """
 
 from __future__ import annotations
@@ -25,19 +26,19 @@ SAVED_INPUTS: dict[str, tuple[str, ...]] = {
 
 
 class Access(Protocol):
-    """How to ask a node; `number` counts the results of an operation that has several."""
+    """What can be asked of a node; `number` says which result, for an operation that has several."""
 
     def shapes(self, node: Any) -> list[tuple[int, ...]]:
         """The shapes of the node's results."""
 
     def input_shape(self, node: Any, position: int) -> tuple[int, ...] | None:
-        """The shape of the input at this position, if the node tells it."""
+        """The shape of the input at this position, if the node knows it."""
 
     def saved_input(self, node: Any, position: int) -> Any:
         """The input at this position, if the node saved it."""
 
     def saved_result(self, node: Any) -> Any:
-        """The node's own result, if it saved that."""
+        """The node's own result, if it saved it."""
 
     def option(self, node: Any, name: str) -> Any:
         """A setting of the operation, such as the exponent of a power."""
@@ -79,7 +80,7 @@ class TorchAccess:
         return _as_tuple(node(*gradients))
 
     def memory(self, node: Any) -> Memory:
-        """PyTorch shows what a node saved as attributes, tensors and numbers alike; asking for freed ones raises."""
+        """PyTorch shows saved tensors and numbers alike as attributes of a node; reading a freed one raises."""
         tensors: dict[int, int] = {}
         for attribute in [name for name in dir(node) if name.startswith("_saved_")]:
             try:
@@ -149,8 +150,10 @@ class StudentAccess:
         return None if shape is None else tuple(shape)
 
     def saved_input(self, node: Any, position: int) -> Any:
-        """Which input a saved array was is not noted, but an operation of two inputs saves both of them, or none. One
-        of more inputs may save the first of them: a leaf's own array in its place tells that it has.
+        """The input at this position, found by the order of the saved arrays: nodes do not note their origins.
+
+        An operation with two inputs saves both or none. One with more may save the first few of them; it has if a
+        leaf's own array is in its place.
         """
         try:
             saved = node.saved_tensors
@@ -190,7 +193,7 @@ class StudentAccess:
 
 
 def access_to(output: Any) -> Access:
-    """The access that fits the engine which made `output`."""
+    """The access for the engine that made `output`."""
     if hasattr(output.grad_fn, "input_gradients"):
         return OwnAccess()
     return StudentAccess() if isinstance(getattr(output, "data", None), np.ndarray) else TorchAccess(output)

@@ -1,4 +1,4 @@
-"""The one way in: `read_graph` finds out what kind of tensor it was given and asks the right reader."""
+"""The entry point: `read_graph` finds out what kind of tensor it was given and calls the right reader."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from mini_autograd.drawing.unrecorded import CallTrace
 
 
 def is_tensor(candidate: Any) -> bool:
-    """Is there a graph behind this object that `read_graph` can read?"""
+    """Whether `read_graph` can read a graph behind this object."""
     return is_autograd_tensor(candidate) or is_minitensor(candidate)
 
 
@@ -24,11 +24,11 @@ def read_graph(
     gradient: Any = None,
     trace: CallTrace | None = None,
 ) -> Graph:
-    """The graph behind a student's MiniTensor, a tensor of ours, or a PyTorch tensor, as plain data.
+    """The graph behind a student's MiniTensor, our own tensor, or a PyTorch tensor, as plain data.
 
-    `names` maps labels to tensors; of two labels for one tensor the first counts. `gradient` starts the replayed
-    backward pass; without it, ones do (for a MiniTensor on which backward has run: its own `.grad`). Nothing about the
-    tensors is changed, no `.grad`, and no hook runs. A `trace` of the computation adds what ran without recording.
+    `names` maps labels to tensors; of two labels for one tensor, the first is used. `gradient` starts the replayed
+    backward pass; the default is ones (for a MiniTensor on which backward has run, its own `.grad`). The tensors and
+    their `.grad` are not changed, and no hook runs. A `trace` of the computation adds what ran without recording.
     Raises TypeError for an object that has no graph, GraphTooLargeError above `limit` nodes, ValueError for a cycle.
     """
     first_names: dict[int, tuple[str, Any]] = {}

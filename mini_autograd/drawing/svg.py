@@ -1,7 +1,7 @@
 """A graph as one self-contained SVG: boxes with name, value and gradient, and lines from inputs to results.
 
-Colors come from JupyterLab's theme where there is one, else from a light or dark palette after the reader's system;
-kinds of nodes differ in shape as well as color. For the stepper the same picture carries roles and hidden edge labels.
+Colors come from JupyterLab's theme if there is one, else from a light or dark palette that follows the reader's system;
+kinds of nodes differ in shape as well as color. For the stepper, the same picture carries roles and hidden edge labels.
 """
 
 from __future__ import annotations
@@ -42,8 +42,8 @@ def render(graph: Graph, *, direction: str = "right", interactive: bool = False,
     """The SVG text.
 
     `replay` shows the gradients of the replayed backward pass instead of those that the objects store. `interactive`
-    adds what the stepper needs, focusable nodes and a place for a number on each line, and leaves tooltips out, which
-    would tell the end of the story.
+    adds what the stepper needs (focusable nodes, and a place for a number on each line) and leaves out tooltips, which
+    would give the result away.
     """
     check_size(len(graph.nodes), DRAWING_LIMIT)
     layout = lay_out(
@@ -80,26 +80,26 @@ def summary(graph: Graph, *, replay: bool = False) -> str:
 
 
 def replayed(node: Node) -> Value | None:
-    """The gradient that the replayed backward pass brought to a node, or the stored one where it is not known."""
+    """The gradient that the replayed backward pass brought to a node, or the stored one if it is not known."""
     return node.stored if node.incoming is None else node.incoming
 
 
 def title(node: Node) -> str:
-    """What stands at the top of a node's box."""
+    """The text at the top of a node's box."""
     if node.kind in COMPUTED:
         return f"{node.name} = {node.formula}"
     return node.kind if is_scalar(node.value) and node.name == short(node.value) else node.name
 
 
 def value_text(node: Node) -> str:
-    """The number in the value row; for an array its few entries or its shape."""
+    """The number in the value row; for an array, its entries if there are few, or its shape."""
     if node.value is None:
         return shape_text(node.shape) if node.shape else "?"
     return cell_text(node.value)
 
 
 def cell_text(value: Any, *, norm: bool = False) -> str:
-    """A value in the width of a box. An array is shown by its shape, or by its norm where that says more."""
+    """A value as text that fits into a box. Larger arrays are shown by their shape or, if `norm`, by their norm."""
     if value is None:
         return ""
     array = np.asarray(value)
@@ -118,14 +118,14 @@ def bytes_text(size: int) -> str:
 
 
 def flow_text(contribution: Any) -> str:
-    """What stands on a line while backward passes along it: the number, or the norm of an array between double bars."""
+    """The text on a line while backward passes along it: the number, or the norm of an array between double bars."""
     if contribution is None or is_scalar(contribution):
         return cell_text(contribution)
     return f"\u2016{short(np.linalg.norm(contribution))}\u2016"
 
 
 def _spacing(graph: Graph, direction: str) -> Spacing:
-    """Layers so far apart that the numbers on the lines fit between them."""
+    """Spacing with layers so far apart that the numbers on the lines fit between them."""
     widest = max((text_width(flow_text(edge.contribution), ROW_SIZE) for edge in graph.edges), default=0.0)
     layers = 52.0 if direction == "down" else max(44.0, widest + 8.0)
     return Spacing(layers=layers, label=(widest + 4.0, 15.0))
@@ -170,7 +170,7 @@ def _node(node: Node, box: Box, gradient: str, interactive: bool) -> str:
 
 
 def _marks(node: Node, box: Box) -> str:
-    """What the node saved, under its box (shown on demand), and a sign in the corner where hooks are registered."""
+    """What the node saved, under its box (shown on demand), and a sign in the corner if hooks are registered."""
     saved = "freed" if node.memory.freed else f"saved {bytes_text(node.memory.saved)}" if node.memory.saved else ""
     below = f'<text class="ma-saved" x="{box.width / 2:.1f}" y="{box.height + 11:.1f}">{saved}</text>' if saved else ""
     if not node.memory.hooks:

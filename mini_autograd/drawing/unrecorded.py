@@ -1,4 +1,4 @@
-"""What a graph keeps no trace of: operations computed under `no_grad`, watched while they run.
+"""Operations that leave no trace in a graph, because they run under `no_grad`: watched while they run.
 
     with watching() as trace:
         with no_grad():
@@ -6,7 +6,7 @@
         loss = (w * x - target) ** 2
     read_graph(loss, trace=trace)
 
-A watch sees the calls of our own engine, which tells its watchers, and those of PyTorch, if it is there at all.
+A watch sees the calls of our own engine, which tells its watchers, and of PyTorch, if it has been imported.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from mini_autograd.graph.grad_mode import WATCHED, state
 
 @dataclass(frozen=True, eq=False)
 class Call:
-    """One operation: what it was given and what it gave. `node` is its node in the graph, None if it got none."""
+    """One operation: its inputs and its output. `node` is its node in the graph, or None if it has none."""
 
     name: str
     inputs: tuple[Any, ...]
@@ -38,7 +38,7 @@ class CallTrace:
         self._by_output: dict[int, Call] = {}
 
     def saw(self, name: str, inputs: Sequence[Any], output: Any) -> None:
-        """Keep a call whose result is a tensor; one that gives back its own input made nothing new."""
+        """Keep a call whose result is a tensor, unless it returned its own input, which is nothing new."""
         if not _is_tensor(output) or not any(map(_is_tensor, inputs)) or any(item is output for item in inputs):
             return
         call = Call(name, tuple(inputs), output, output.grad_fn)
@@ -48,10 +48,10 @@ class CallTrace:
             self._by_output[id(output)] = call
 
     def node_was_recorded(self, node: Any) -> None:
-        """Our engine tells every watcher; `saw` follows, with more."""
+        """Do nothing: `saw` gets all that is needed."""
 
     def input_of(self, node: Any, position: int) -> Any:
-        """The tensor that the call behind a node was given at a position; None where that is not known."""
+        """The tensor that the call behind a node was given at a position; None if it is not known."""
         call = self._by_node.get(id(node))
         if call is None or len(call.inputs) != len(node.next_functions):
             return None
@@ -64,7 +64,7 @@ class CallTrace:
 
 @contextmanager
 def watching() -> Iterator[CallTrace]:
-    """Inside, every operation is noted."""
+    """Context in which every operation is noted."""
     trace = CallTrace()
     before = state.watchers, state.mode & WATCHED
     with ExitStack() as stack:

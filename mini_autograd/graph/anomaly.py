@@ -1,6 +1,6 @@
-"""Anomaly detection: where in the forward pass was the operation whose backward failed, or returned nan?
+"""Anomaly detection: find the forward call of the operation whose backward failed or returned nan.
 
-While it is on, every node notes the stack of its creation.
+While it is on, every node records the stack of its creation.
 """
 
 from __future__ import annotations
@@ -29,7 +29,10 @@ UNKNOWN = (
 
 
 class detect_anomaly(Watcher):  # noqa: N801  (PyTorch's name)
-    """Inside, an error in a backward rule shows the traceback of the forward call; nan (`check_nan`) is an error."""
+    """Context in which an error in a backward rule shows the traceback of the forward call.
+
+    With `check_nan`, a nan in a gradient is an error.
+    """
 
     is_anomaly = True
 
@@ -38,16 +41,16 @@ class detect_anomaly(Watcher):  # noqa: N801  (PyTorch's name)
         warnings.warn(ENABLED, stacklevel=2)
 
     def node_was_recorded(self, node: Any) -> None:
-        import traceback  # for this rare mode alone: half a millisecond of every import of the engine
+        import traceback  # here because the mode is rare: it would add half a millisecond to importing the engine
 
         stack = traceback.extract_stack()
-        while stack and stack[-1].filename.startswith(PACKAGE):  # the call itself counts, not how we carry it out
+        while stack and stack[-1].filename.startswith(PACKAGE):  # end at the user's call, not inside the engine
             stack.pop()
         node.metadata["traceback_"] = traceback.format_list(stack)
 
 
 class set_detect_anomaly(detect_anomaly):  # noqa: N801  (PyTorch's name)
-    """Switch anomaly detection on or off: at once when called, and back when left if used as a context manager."""
+    """Switch anomaly detection on or off when called; as a context manager, switch it back on exit."""
 
     def __init__(self, mode: bool, check_nan: bool = True) -> None:
         self.mode, self.check_nan = mode, check_nan
@@ -56,7 +59,7 @@ class set_detect_anomaly(detect_anomaly):  # noqa: N801  (PyTorch's name)
             self.switch_off()
 
     def switch_off(self) -> None:
-        """Leave the other watchers."""
+        """Remove anomaly detection and keep the other watchers."""
         state.watchers = tuple(watcher for watcher in state.watchers if not getattr(watcher, "is_anomaly", False))
         if not state.watchers:
             super().__exit__()
@@ -73,8 +76,9 @@ def active() -> Any:
 
 
 def watched_gradients(node: Any, arrived: Any, create_graph: bool, check_nan: bool, changed: bool) -> Any:
-    """Run a node's rule; if it fails, gives nan or misses what it saved, show where the node was made. `changed`:
-    whether anything was changed in place since.
+    """Run a node's rule; if it fails, returns nan or needs a value that has changed, show where the node was made.
+
+    `changed`: whether anything was changed in place after the node was made.
     """
     try:
         if changed:

@@ -1,10 +1,10 @@
-"""The backward pass: from the outputs to the leaves, every node once, when its gradient is complete.
+"""The backward pass: from the outputs to the leaves, visiting every node once, when its gradient is complete.
 
-The one idea to know: gradients on their way wait in a dict, `pending`, keyed by edge; only leaves (and tensors that ask
+The one idea to know: gradients in transit wait in a dict, `pending`, keyed by edge; only leaves (and tensors that ask
 for it) ever have a `.grad`. Nothing here recurses, so a graph may be a million operations deep.
 
-The functions of this module and `arrays.sum_to` are looked up when they are called: a test or a lesson may replace one
-for a while.
+The functions of this module and `arrays.sum_to` are looked up when they are called, so a test or a lesson can replace
+one temporarily.
 """
 
 from __future__ import annotations
@@ -24,10 +24,10 @@ from mini_autograd.graph.versions import check_saved, latest_change, note_change
 from mini_autograd.numerics import arrays
 
 Pending = dict[Edge, Any]
-"""The gradients that wait: by edge, the sum of those that have arrived there so far."""
+"""The waiting gradients: for each edge, the sum of what has arrived there so far."""
 
 LARGE = 10_000
-"""From so many elements on, it pays to ask whether an array may be overwritten."""
+"""For arrays with more elements than this, it pays to check whether they may be overwritten."""
 
 
 def run_backward(
@@ -38,12 +38,12 @@ def run_backward(
     wanted: Iterable[Edge] | None = None,
     visited: Iterable[Function] = (),
 ) -> Pending:
-    """Carry the gradients `grads` of the outputs `edges` backwards: arrays, or Tensors if `create_graph`.
+    """Propagate `grads`, the gradients of the outputs `edges`, backward: arrays, or Tensors if `create_graph`.
 
     Without `wanted`, gradients end in the `.grad` of the leaves. With it, they end at those edges: nothing else is
-    computed, no `.grad` is touched, and what arrived there is returned, by edge (None where nothing did). The rules of
-    the nodes in `visited` are run all the same. Raises RuntimeError if a rule gives a gradient of a wrong shape, or
-    needs a saved tensor that was freed or changed.
+    computed, no `.grad` is touched, and the result maps each edge to the gradient that arrived there, or None. The
+    rules of the nodes in `visited` run in any case. Raises RuntimeError if a rule gives a gradient of the wrong shape,
+    or needs a saved tensor that was freed or changed.
     """
     root = GraphRoot(edges)
     pending: Pending = {}
@@ -63,11 +63,11 @@ def visit_all(
     retain_graph: bool,
     create_graph: bool,
 ) -> None:
-    """Visit the nodes in this order, each with the gradients that wait for it, and send on what its rule gives.
+    """Visit the nodes in this order, each with the gradients that wait for it, and send on what its rule returns.
 
-    Most nodes have one output and no hooks, and get an array: they need nothing but their rule, so it is called right
-    here, without a call of `visit`. The goal is the edges where gradients are wanted, each of which gets the one
-    that arrives there, and the nodes to run for it.
+    Most nodes have one output and no hooks, and get an array. They need only their rule, so it is called right here,
+    without `visit`. `goal` holds the edges where gradients are wanted, each mapped to the gradient that arrives there,
+    and the nodes that must run for them.
     """
     ends, needed = goal
     plain = not (create_graph or (state.watchers and anomaly.active()))
@@ -80,7 +80,7 @@ def visit_all(
         ):
             sent = node.backward(node, grad)
         elif type(node) is AccumulateGrad and grad is not None and ends is None and not node.hooks:
-            held, grad = [grad], None  # the list alone holds it now, so that the leaf need not copy it
+            held, grad = [grad], None  # now only the list holds it, so the leaf need not copy it
             reach_leaf(node.variable, held)
             continue
         else:
@@ -89,7 +89,7 @@ def visit_all(
             if sent is None:
                 continue
         send(pending, node, sent if type(sent) is tuple else (sent,))
-        del sent  # so that `pending` alone holds these gradients, and a leaf may keep one without copying it
+        del sent  # so that only `pending` holds these gradients, and a leaf can keep one without copying it
         if not retain_graph:
             node.release()
 
@@ -97,13 +97,13 @@ def visit_all(
 def visit(
     node: Function, arrived: list[Any], ends: Pending | None, needed: set[Function], create_graph: bool
 ) -> tuple | None:
-    """Visit a node where there is more to see to: a leaf, hooks, wanted gradients, changed memory, recording, ...
+    """Visit a node that needs more than its rule: a leaf, hooks, wanted gradients, changed memory, recording, ...
 
-    Gives the gradients of its inputs, or None if the pass goes no further here.
+    Returns the gradients of its inputs, or None if the pass ends here.
     """
     if ends is not None and node not in needed and not is_end(node, ends):
-        return None  # nothing is asked of it, so its hooks are not called either
-    if ends is not None and node in needed:  # wanted here, and further on: kept before the hooks, as in PyTorch
+        return None  # nothing needs this node, so its hooks do not run either
+    if ends is not None and node in needed:  # wanted here and further on: kept before the hooks run, as in PyTorch
         keep(ends, node, arrived)
     if node.hooks:
         hooks.run(node, arrived)
@@ -121,8 +121,10 @@ def visit(
 
 
 def only_wanted(node: Function, grads: tuple, ends: Pending | None, needed: set[Function]) -> tuple:
-    """The gradients of a node's inputs as hooks are to see them: None where nobody wants one, as PyTorch's own nodes
-    do not compute it. Those of a Function of one's own are shown as they are, there as here.
+    """The gradients of a node's inputs as its hooks see them: None for an input whose gradient is not wanted.
+
+    PyTorch's built-in nodes do not compute such gradients. Both engines show the gradients of a custom Function as they
+    are.
     """
     if not node.takes_arrays:
         return grads
@@ -141,7 +143,7 @@ def is_end(node: Function, ends: Pending) -> bool:
 
 
 def run_rule(node: Function, arrived: list[Any], create_graph: bool) -> Any:
-    """A node's rule, or the end of a path, where nothing goes further."""
+    """Run a node's rule. At the node of a leaf, hand the gradient to the leaf and return no gradients."""
     if type(node) is AccumulateGrad:
         reach_leaf(node.variable, arrived)
         return ()
@@ -155,8 +157,8 @@ def run_rule(node: Function, arrived: list[Any], create_graph: bool) -> Any:
 
 
 def reach_leaf(leaf: Any, arrived: list[Any]) -> None:
-    """A leaf keeps its gradient, and tells those who wait for it."""
-    if not leaf.requires_grad:  # it was switched off since
+    """Add the gradient that arrived into a leaf's `.grad`, and run the leaf's post-accumulate hooks."""
+    if not leaf.requires_grad:  # it has been switched off since
         return
     accumulate_leaf(leaf, own(arrived, 0) if getattr(leaf, "_grad", None) is None else arrived[0])
     if getattr(leaf, "_post_hooks", None):
@@ -164,7 +166,7 @@ def reach_leaf(leaf: Any, arrived: list[Any]) -> None:
 
 
 def end_at_leaf(node: AccumulateGrad, grad: Any) -> None:
-    """Give a leaf what arrived at its node in a pass that ended there, and run the node's hooks around it."""
+    """Give a leaf the gradient of a pass that ended at its node, running the node's hooks before and after."""
     arrived = hooks.run_before(node, [grad]) if node.hooks else [grad]
     reach_leaf(node.variable, arrived)
     if node.hooks:
@@ -172,14 +174,14 @@ def end_at_leaf(node: AccumulateGrad, grad: Any) -> None:
 
 
 def own(held: Any, key: Any) -> Any:
-    """The gradient `held[key]`, for somebody to keep: copied if others hold it too. A Tensor is given as it is."""
+    """The gradient `held[key]`, safe to keep: copied if anything else holds it. A Tensor is returned as it is."""
     if isinstance(held[key], graph.Tensor) or arrays.is_unshared(held, key):
         return held[key]
     return held[key].copy()
 
 
 def collect(pending: Pending, node: Function, grad: Any) -> list[Any] | None:
-    """The gradients of a node's outputs: of one, `grad`; of several, what waits for them. None if there is none."""
+    """The gradients of a node's outputs: `grad` if there is one output, else those waiting. None if none arrived."""
     if node.output_type is not SEVERAL:
         return None if grad is None else [grad]
     grads = [pending.pop(OutputOf(node, number), None) for number in range(len(node.outputs))]
@@ -187,9 +189,9 @@ def collect(pending: Pending, node: Function, grad: Any) -> list[Any] | None:
 
 
 def send(pending: Pending, node: Function, grads: Sequence[Any]) -> None:
-    """Hand the gradients of a node's inputs on, each along its edge, in the shape and dtype that the input has."""
+    """Pass on the gradients of a node's inputs, each along its edge, in the shape and dtype of the input."""
     edges = node.edges
-    # As `unpacked` does, but without the call: this runs for each node.
+    # `unpacked` is inlined here, because this runs for each node.
     for edge, grad in zip(edges if type(edges) is tuple else (edges,), grads):  # noqa: B905  (`strict` costs as much)
         if grad is None or edge is NO_EDGE:
             continue
@@ -201,9 +203,9 @@ def send(pending: Pending, node: Function, grads: Sequence[Any]) -> None:
 
 
 def fitted(grad: Any, node: Function, edge: Edge) -> Any:
-    """A gradient that `node` computed, brought to the shape and dtype of its input: here broadcasting is undone.
+    """A gradient that `node` computed, in the shape and dtype of its input: this is where broadcasting is undone.
 
-    Raises RuntimeError if its shape is none to which the input could have been broadcast.
+    Raises RuntimeError if the input could not have been broadcast to the gradient's shape.
     """
     shape, dtype = node_of(edge).outputs[number_of(edge)]
     if grad.shape != shape:
@@ -219,10 +221,10 @@ def fitted(grad: Any, node: Function, edge: Edge) -> Any:
 
 
 def accumulate(pending: Pending, node: Edge, grad: Any) -> None:
-    """Add a gradient to those that wait at `node` (or at one of its outputs, if it has several).
+    """Add a gradient to the sum that waits at `node` (or at one of its outputs, if it has several).
 
-    A tensor that was used twice gets two gradients, and needs their sum. It may overwrite the first only if that is
-    waiting nowhere else: an addition hands the same array to both of its inputs.
+    A tensor that was used twice gets two gradients and needs their sum. The sum may overwrite the first array only if
+    that array waits nowhere else: an addition hands the same array to both of its inputs.
     """
     if node not in pending:
         pending[node] = grad
@@ -233,15 +235,15 @@ def accumulate(pending: Pending, node: Edge, grad: Any) -> None:
 
 
 def accumulate_leaf(tensor: Any, grad: Any) -> None:
-    """Add a gradient into `tensor.grad`, which shares memory with nothing else: an array is given to be kept.
+    """Add a gradient into `tensor.grad`. An array is kept as it is, so it must share memory with nothing else.
 
-    As in PyTorch a gradient that is there already is added to in place, unless the pass is recorded.
+    As in PyTorch, an existing gradient is added to in place, unless the pass is recorded.
     """
     known = getattr(tensor, "_grad", None)
     if isinstance(grad, graph.Tensor):
         tensor.grad = grad.clone() if known is None else known + grad
     elif known is None:
-        tensor._grad = graph.tensor_of(grad)  # no need to check it: it was brought to the shape and dtype of the leaf
+        tensor._grad = graph.tensor_of(grad)  # no need to check it: it already has the leaf's shape and dtype
     else:
         known.array += grad
         if known.version is not None:
@@ -251,9 +253,9 @@ def accumulate_leaf(tensor: Any, grad: Any) -> None:
 def topological_order(root: Function) -> list[Function]:
     """All nodes that `root` leads to, every node before the nodes of its inputs.
 
-    A node is created after the nodes of its inputs, so the order of creation, reversed, is one. It is PyTorch's order
-    too and decides in which order hooks run: a leaf, whose node is created when it is first used, comes right after
-    that use.
+    A node is created after the nodes of its inputs, so the reverse order of creation is a topological order. PyTorch
+    uses the same order, which decides when hooks run: a leaf's node is created at the leaf's first use, so it comes
+    right after that use.
     """
     return sorted(reachable(root), key=attrgetter("sequence_nr"), reverse=True)
 
@@ -263,7 +265,7 @@ def reachable(root: Function) -> set[Function]:
     found, stack = {root}, [root]
     while stack:
         edges = stack.pop().edges
-        for edge in edges if type(edges) is tuple else (edges,):  # `unpacked` and `node_of` without the calls
+        for edge in edges if type(edges) is tuple else (edges,):  # `unpacked` and `node_of`, inlined
             node = edge.node if type(edge) is OutputOf else edge
             if node is not None and node not in found:
                 found.add(node)
@@ -286,14 +288,14 @@ def nodes_leading_to(ends: Iterable[Edge], order: Sequence[Function]) -> set[Fun
 
 
 def run_post_hooks(tensor: Any) -> None:
-    """Show a leaf to those who asked to see it when its gradient has been added."""
+    """Call the post-accumulate hooks of a leaf, whose gradient has been added."""
     for hook in list(tensor._post_hooks.values()):
         if hook(tensor) is not None:
             raise RuntimeError("Tensor post accumulate grad hooks should return None.")
 
 
 def keep(ends: Pending, node: Function, arrived: Sequence[Any]) -> None:
-    """Note the gradients that have arrived where they were wanted."""
+    """Store the gradients that arrived at edges where they are wanted."""
     for number, grad in enumerate(arrived):
         edge = node if node.output_type is not SEVERAL else OutputOf(node, number)
         if edge in ends:
@@ -301,10 +303,10 @@ def keep(ends: Pending, node: Function, arrived: Sequence[Any]) -> None:
 
 
 def called(node: Function, *grads: Any) -> Any:
-    """The gradients of a node's inputs for these of its outputs, by its rule alone: no hooks run, nothing is sent on.
+    """The gradients of a node's inputs, given those of its outputs: only its rule runs, and nothing is sent on.
 
-    They are recorded in grad mode. Raises TypeError for another number of gradients, for what is no tensor, and if the
-    node is that of a Function of one's own, as in PyTorch.
+    In grad mode, they are recorded. Raises TypeError for a wrong number of gradients, for one that is not a tensor,
+    and, as in PyTorch, for the node of a custom Function.
     """
     if not node.takes_arrays and type(node) is not AccumulateGrad:
         raise TypeError(f"'{type(node).__name__}' object is not callable")

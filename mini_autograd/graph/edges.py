@@ -1,8 +1,8 @@
 """Edges: where a gradient goes.
 
-The one idea to know: an edge leads to a node or, if that has several outputs, to one of them, an `OutputOf`. Both tell
-under the same names which dtype and shape a gradient has that goes there, and `node_of` and `number_of` say what an
-edge leads to: nobody else needs to know which of the two it is.
+The one idea to know: an edge is a node or, if the node has several outputs, an `OutputOf` for one of them. Both give
+the dtype and shape of the gradient under the same names. `node_of` and `number_of` tell where an edge leads, so other
+code need not know which of the two it is.
 """
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 Edge = Any
-"""A node; of a node with several outputs, an `OutputOf`."""
+"""A node, or an `OutputOf` if the node has several outputs."""
 
 
 class OutputOf(NamedTuple):
@@ -24,7 +24,7 @@ class OutputOf(NamedTuple):
 
     @property
     def output_type(self) -> None:
-        """None, as the output is an array and no NumPy scalar."""
+        """None: the output is an array, not a NumPy scalar."""
 
     @property
     def array_shape(self) -> tuple[int, ...]:
@@ -42,26 +42,26 @@ NO_EDGE: Edge = OutputOf(None, 0)
 
 
 def node_of(edge: Edge) -> Any:
-    """The node to which an edge leads; None of NO_EDGE."""
+    """The node to which an edge leads; None for NO_EDGE."""
     return edge.node if type(edge) is OutputOf else edge
 
 
 def number_of(edge: Edge) -> int:
-    """The number of the output to which an edge leads: 0, if the node has only one."""
+    """The number of the output to which an edge leads: 0 if the node has only one."""
     return edge.number if type(edge) is OutputOf else 0
 
 
 def unpacked(edges: Edge | tuple[Edge, ...]) -> tuple[Edge, ...]:
     """The edges of a node's inputs, as a tuple.
 
-    A node whose first input alone has an edge keeps that edge by itself: without the tuple, a long chain takes a fifth
-    less memory, and Python's garbage collector has less to look through.
+    If only a node's first input has an edge, the node stores that edge without a tuple. A long chain then takes a fifth
+    less memory, and Python's garbage collector has less to scan.
     """
     return edges if type(edges) is tuple else (edges,)
 
 
 class Written(int):
-    """When an operation wrote its output into a view, and (weakly, as it leads to the operation's node) that view."""
+    """When an operation wrote its output into a view, with a weak reference to the view, which leads to the node."""
 
     view: weakref.ref
 
@@ -72,9 +72,9 @@ class Written(int):
 
 
 def output_edge(node: Any) -> Edge:
-    """Where the gradient of a node's saved output goes: to the node, or on the way on which the tensor's goes by now.
+    """Where the gradient of a node's saved output goes: to the node or, if written into a view, along the view's edge.
 
-    That is another way if the output was written into a view: through the node that the view's base got thereby.
+    That edge leads through the node that the base of the view got from the write.
     """
     written = getattr(node, "changed_at", None)
     view = written.view() if isinstance(written, Written) else None

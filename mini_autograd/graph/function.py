@@ -20,7 +20,7 @@ from mini_autograd.graph.removable_handle import RemovableHandle
 from mini_autograd.numerics.arrays import check_same_device
 
 Value = Any
-"""What an operation takes and gives: a Tensor, a Python number or, inside a backward rule, a plain array."""
+"""What an operation takes and returns: a Tensor, a Python number or, inside a backward rule, a plain array."""
 
 SAVED_INFERENCE = (
     "Inference tensors cannot be saved for backward. Please do not use Tensors created in inference mode in "
@@ -37,7 +37,7 @@ SECOND_BACKWARD = (
 
 
 class Freed:
-    """Stands where saved tensors were: unpacking it raises PyTorch's error."""
+    """Takes the place of freed saved tensors: unpacking it raises PyTorch's error."""
 
     def __iter__(self) -> Any:
         raise RuntimeError(SECOND_BACKWARD)
@@ -48,32 +48,32 @@ class Freed:
 FREED: Any = Freed()
 
 UNCHANGED: Any = (0,)
-"""The version of an output in which nobody has shown interest: `Tensor.version` puts a list in its place. Most outputs
-are never viewed or changed, and on a long chain a list for each would cost Python's garbage collector a third more."""
+"""The version of an output until it is asked for: `Tensor.version` then puts a list in its place. Most outputs are
+never viewed or changed, and on a long chain a list for each would cost Python's garbage collector a third more."""
 
 BEFORE, AFTER = -1, -2
-"""In place of an output's number: hooks of the node itself, called before its rule and after it."""
+"""Used in place of an output's number for hooks of the node itself, called before or after its rule."""
 
 SEVERAL = object()
 new = object.__new__
 next_sequence_nr = count().__next__
 
 Tensor: Any = None
-"""The type that operations take and give. See `register_tensor_type`."""
+"""The type that operations take and return. See `register_tensor_type`."""
 
 
 def register_tensor_type(tensor_type: type) -> type:
-    """Class decorator of the type that operations take and give: it is built on them, so they cannot import it."""
+    """Class decorator for the type that operations take and return: it is built on them, so they cannot import it."""
     global Tensor
     Tensor = tensor_type
     return tensor_type
 
 
 class Slotted(type):
-    """Makes operations small and quick to create: a class that declares no `__slots__` has none of its own.
+    """Make operations small and quick to create: a class that declares no `__slots__` gets empty ones.
 
-    So an operation that keeps something on `ctx` besides what it saves names it in `__slots__`. Its class has PyTorch's
-    name, as `type(y.grad_fn).__name__` shows it; in the code it has ours, which `__qualname__` keeps.
+    So an operation that keeps something on `ctx` besides what it saves names it in `__slots__`. The `__name__` of its
+    class is PyTorch's name, as `type(y.grad_fn).__name__` shows; `__qualname__` keeps our name.
     """
 
     def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any]) -> Any:
@@ -87,13 +87,13 @@ class Slotted(type):
 class Function(metaclass=Slotted):
     """One operation. A subclass gives `forward(ctx, *arrays, **options)` and `backward(ctx, grad)`, both static.
 
-    `forward` computes with arrays and Python numbers. What the rule needs later it hands to `ctx.save_for_backward`, if
-    it is an input or the output, and otherwise keeps as an attribute of `ctx`.
+    `forward` computes with arrays and Python numbers. It hands the inputs or output that the rule needs to
+    `ctx.save_for_backward`, and keeps anything else as an attribute of `ctx`.
 
-    `backward` returns one gradient per positional input (None: no gradient), without looking at shapes: where an input
-    was broadcast, the gradient is summed back by the backward pass. It gets arrays in an ordinary pass and Tensors when
-    the pass is itself recorded (`create_graph=True`), and is written in terms that both understand: operators and the
-    package's functions.
+    `backward` returns one gradient per positional input (None: no gradient), and ignores shapes: if an input was
+    broadcast, the backward pass sums its gradient back. The rule gets arrays in an ordinary pass and Tensors when the
+    pass is itself recorded (`create_graph=True`), so it uses only what works on both: operators and the package's
+    functions.
     """
 
     __slots__ = (
@@ -113,18 +113,18 @@ class Function(metaclass=Slotted):
 
     edges: Any  # `inputs`, packed: see edges.unpacked
     output_type: Any  # the type if the output is a NumPy scalar, None if it is an array, SEVERAL if there are several
-    array_shape: tuple[int, ...]  # not set for NumPy's floating scalars, of which the type says it all
+    array_shape: tuple[int, ...]  # not set for NumPy's floating scalars, whose type says it all
     array_dtype: np.dtype
-    saved_tensors: Any  # what save_for_backward got, as arrays; FREED when they were freed
+    saved_tensors: Any  # what save_for_backward got, as arrays; FREED once they are freed
     origins: tuple[int, ...]  # per saved value, which input it was, or OUTPUT
     sequence_nr: int  # counts the nodes in the order of their creation
     hooks: dict[Any, tuple[int, Callable]] | None  # called with the gradient of an output when it is complete
     version: list[int]  # how often the memory of the output was changed; UNCHANGED until the output is asked for it
-    constants: tuple  # per input, if one without a gradient may have been saved: its version
+    constants: tuple  # per input, its version; only set if an input without a gradient may have been saved
     changed_at: int  # of an in-place operation: when it wrote its output
 
     input_names: tuple[str, ...] = ("self", "other")  # what PyTorch calls the inputs in `_saved_self`: saved_values.py
-    needed_by: Mapping[int, tuple[int, ...]] = {}  # of saved inputs: whose gradients need them, if not all
+    needed_by: Mapping[int, tuple[int, ...]] = {}  # per saved input: the inputs whose gradients need it, if not all
     takes_arrays = True  # whether the rule can be given arrays
     torch_name: str | None = None  # PyTorch's name of the node
     shows_memory = False  # whether the output may be a view of the first input
@@ -182,21 +182,21 @@ class Function(metaclass=Slotted):
         return result
 
     def finish(self, mode: int, inputs: Sequence[Any], arrays: Sequence[Any], edges: tuple, output: Any) -> Any:
-        """The end of `apply` in the rare modes: inference, forward mode, watched by hooks or by anomaly detection."""
+        """The end of `apply` in the rare modes: inference, forward mode, with watchers (hooks, anomaly detection)."""
         recorded = mode & RECORDING and not mode & INFERENCE and edges.count(NO_EDGE) < len(edges)
         result = self.record(inputs, arrays, edges, output) if recorded else wrap(output, *inputs)
         if mode & WATCHED:
             for watcher in state.watchers:
                 if recorded:
                     watcher.node_was_recorded(self)
-                if hasattr(watcher, "saw"):  # it wants to know of unrecorded calls too
+                if hasattr(watcher, "saw"):  # it watches unrecorded calls too
                     watcher.saw(type(self).__qualname__, inputs, result)
         if mode & FORWARD:
             state.forward_level.push(self, inputs, result, recorded)
         return result
 
     def record(self, inputs: Sequence[Any], arrays: Sequence[Any], edges: tuple[Edge, ...], output: Any) -> Any:
-        """Make this call a node of the graph, and give its output."""
+        """Make this call a node of the graph, and return its output."""
         self.edges = edges
         if self.saved_tensors:
             self.origins = find_origins(self.saved_tensors, arrays, output)
@@ -205,13 +205,13 @@ class Function(metaclass=Slotted):
         return self.connect(output)
 
     def watch_constants(self, inputs: Sequence[Any]) -> None:
-        """Note the versions of inputs that need no gradient; those of the others are known to their nodes."""
+        """Store the versions of inputs that need no gradient; the nodes of the other inputs know theirs."""
         self.constants = versions = tuple([x.version if isinstance(x, Tensor) else None for x in inputs])
         if None in versions and any(i >= 0 and getattr(inputs[i], "version", 0) is None for i in self.origins):
-            raise RuntimeError(SAVED_INFERENCE)  # such a tensor is of inference mode: nobody counts its changes
+            raise RuntimeError(SAVED_INFERENCE)  # an inference tensor: its changes are not counted
 
     def connect(self, output: Any) -> Any:
-        """Make this call a node of the graph, whose inputs are known, and give its output."""
+        """Make this call, whose edges are set, a node of the graph, and return its output."""
         kind = type(output)
         if kind in SCALARS:
             self.output_type = kind
@@ -233,7 +233,7 @@ class Function(metaclass=Slotted):
 
     @property
     def next_functions(self) -> tuple[tuple[Function | None, int], ...]:
-        """Per input, the node that its gradient goes to, and to which output of that node; PyTorch's words."""
+        """Per input, the node that its gradient goes to, and the number of that node's output, as in PyTorch."""
         return tuple([(node_of(edge), number_of(edge)) for edge in self.inputs])
 
     @property
@@ -259,7 +259,7 @@ class Function(metaclass=Slotted):
 
     @property
     def needs_input_grad(self) -> tuple[bool, ...]:
-        """Per input, whether anyone wants its gradient: a rule may return None for the others and save the work."""
+        """Per input, whether its gradient is wanted: a rule may return None for the others and save the work."""
         return tuple(map(is_not, self.inputs, repeat(NO_EDGE)))
 
     def input_gradients(self, grads: Sequence[Any], create_graph: bool) -> Sequence[Any]:
@@ -268,14 +268,14 @@ class Function(metaclass=Slotted):
         return result if type(result) is tuple else (result,)
 
     def release(self) -> None:
-        """Free what was saved. A node that saved nothing can be walked again, as in PyTorch."""
+        """Free what was saved. As in PyTorch, a node that saved nothing can be visited by another backward pass."""
         if self.saved_tensors:
             self.saved_tensors = FREED
 
     def add_hook(self, number: int, hook: Callable, retains: bool = False) -> RemovableHandle:
-        """Hang a hook at one of the outputs, or BEFORE or AFTER the rule.
+        """Attach a hook to one of the outputs, or BEFORE or AFTER the rule.
 
-        Of the hooks at an output, those that retain a gradient see it after all others.
+        Hooks that retain the gradient of an output see it after its other hooks.
         """
         if self.hooks is None:
             self.hooks = {}
@@ -291,7 +291,7 @@ class Function(metaclass=Slotted):
 
     @property
     def metadata(self) -> dict[str, Any]:
-        """A dict for notes of any kind at this node, as in PyTorch; made when it is first asked for."""
+        """A dict for notes of any kind on this node, as in PyTorch; created on first access."""
         try:
             return self._metadata
         except AttributeError:
@@ -307,20 +307,20 @@ class Function(metaclass=Slotted):
 
 
 def register_attributes(attributes: Mapping[str, Any]) -> None:
-    """Give all nodes further attributes. A module that is built on this one calls it once: saved_values.py."""
+    """Give all nodes more attributes. Modules that are built on this one call it: backward.py and saved_values.py."""
     for name, attribute in attributes.items():
         setattr(Function, name, attribute)
 
 
 def as_array(value: Value) -> Any:
-    """The array of a Tensor; anything else as it is, but a NumPy scalar that a user wrote counts as a Python number."""
+    """The array of a Tensor, a user's NumPy scalar as a Python number, and anything else as it is."""
     if isinstance(value, Tensor):
         return value.array
     return value.item() if isinstance(value, np.generic) else value
 
 
 def tensor_of(array: Any, edge: Edge | None = NO_EDGE) -> Any:
-    """The tensor with that array and no other; `Tensor(...)` is what PyTorch had for users before `tensor(...)`."""
+    """A tensor that holds this very array. `Tensor(...)` is for users: PyTorch's older form of `tensor(...)`."""
     tensor = new(Tensor)
     tensor.array = array
     tensor._edge = edge
@@ -339,8 +339,8 @@ def wrap(array: Any, *inputs: Value) -> Value:
 class Unary(Function):
     """A Function of one input.
 
-    `apply` does what it does for any Function, but spelled out: on small arrays it is most of the cost of an operation,
-    and without the loop it takes half of the time.
+    `apply` does the same as for any Function, but without the loop, which halves its time: on small arrays, it is most
+    of the cost of an operation.
     """
 
     @classmethod
@@ -365,7 +365,7 @@ class Unary(Function):
 
 
 class Binary(Function):
-    """A Function of two inputs, with an `apply` that is spelled out as that of Unary."""
+    """A Function of two inputs, whose `apply` has no loop either, as in Unary."""
 
     @property
     def inputs(self) -> tuple[Edge, ...]:
@@ -377,7 +377,7 @@ class Binary(Function):
     def apply(cls, a: Value, b: Value) -> Value:  # type: ignore[override]
         """Compute, and record the call if an input requires grad. Given arrays, return an array."""
         x, y, x_edge, y_edge = a, b, NO_EDGE, NO_EDGE
-        if isinstance(b, Tensor):  # `b` first: if both are new leaves, the node of `a` is the younger, and served first
+        if isinstance(b, Tensor):  # `b` first: if both are new leaves, the node of `a` is newer and visited first
             y, y_edge = b.array, b._edge or b.gradient_edge
         if isinstance(a, Tensor):
             x, x_edge = a.array, a._edge or a.gradient_edge
@@ -409,15 +409,15 @@ class Binary(Function):
 
 
 SCALARS = frozenset({np.float16, np.float32, np.float64})
-"""What most 0-d tensors hold. Two of one type need no preparation, nor does one beside a Python float: what NumPy gives
-then has the dtype that PyTorch computes in."""
+"""What most 0-d tensors hold. Two of the same type need no preparation, nor does one with a Python float: NumPy's
+result then has the dtype that PyTorch computes in."""
 
 OUTPUT, CONSTANT, COPY = -1, -2, -3
 OF_OUTPUT, IN_ORDER = (OUTPUT,), (0, 1)  # the usual cases of what is saved: the output; both inputs
 
 
 def find_origins(saved: tuple, arrays: Sequence[Any], output: Any) -> tuple[int, ...]:
-    """For each saved value which input it was, or OUTPUT or CONSTANT (or COPY - n: a copy of input n).
+    """For each saved value, which input it was, or OUTPUT or CONSTANT (or COPY - n: a copy of input n).
 
     Values are recognized by identity: no two tensors share an array object.
     """

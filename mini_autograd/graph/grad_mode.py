@@ -1,7 +1,7 @@
 """Is recording on? `no_grad`, `enable_grad`, `set_grad_enabled`, `inference_mode`: context managers and decorators.
 
 The switch belongs to the thread, as in PyTorch: a data-loading thread under `no_grad` does not switch recording off for
-the thread that trains. It is one small number, so that an operation asks once.
+the thread that trains. It is one small number, so an operation needs only one check.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 RECORDING, INFERENCE, WATCHED, FORWARD = 1, 2, 4, 8
-"""Bits of the mode. Without any: nothing is recorded. WATCHED: saved-tensor hooks or anomaly detection are on."""
+"""Bits of the mode. If none is set, nothing is recorded. WATCHED: saved-tensor hooks or anomaly detection are on."""
 
 
 DECORATED_CLASS = (
@@ -35,7 +35,7 @@ state = _State()
 
 
 def switch(bit: int, on: bool) -> bool:
-    """Set one bit of the mode; returns what it was."""
+    """Set one bit of the mode, and return what it was."""
     before = state.mode
     state.mode = before | bit if on else before & ~bit
     return bool(before & bit)
@@ -52,7 +52,7 @@ def is_inference_mode_enabled() -> bool:
 
 
 class Mode:
-    """Sets the mode on entry and puts it back on exit. Also a decorator; of a generator it holds for every step."""
+    """Set the mode on entry and restore it on exit. Also a decorator; on a generator, it holds during each step."""
 
     def entered(self) -> int:
         """The mode that holds inside."""
@@ -66,7 +66,7 @@ class Mode:
         state.mode = self._before
 
     def clone(self) -> Mode:
-        """A fresh object for every call of a decorated function, which may call itself."""
+        """A new object for each call of a decorated function, because the function may call itself."""
         fresh = object.__new__(type(self))
         fresh.__dict__.update(self.__dict__)
         return fresh
@@ -93,7 +93,7 @@ class Mode:
 
 
 def _each_step(generator: Any, mode: Callable[[], Mode]) -> Any:
-    """Run a generator so that only its own steps are in the mode, whether values or errors are sent into it."""
+    """Run a generator with the mode on only during its own steps, whether values or errors are sent into it."""
     step, argument = generator.send, None
     while True:
         try:
@@ -131,7 +131,7 @@ class enable_grad(no_grad):  # noqa: N801  (PyTorch's name)
 
 
 class set_grad_enabled(Mode):  # noqa: N801  (PyTorch's name)
-    """Switch recording on or off: at once when called, and back when left if used as a context manager."""
+    """Switch recording on or off when called; as a context manager, switch it back on exit."""
 
     def __init__(self, mode: bool) -> None:
         self.mode = mode
@@ -145,7 +145,7 @@ class set_grad_enabled(Mode):  # noqa: N801  (PyTorch's name)
         state.mode = self.entered()
 
     def __call__(self, function: Callable) -> Callable:
-        """As a decorator it holds for the function only."""
+        """As a decorator, hold for the function only."""
         state.mode = self._before
         return super().__call__(function)
 
@@ -157,9 +157,9 @@ class set_grad_enabled(Mode):  # noqa: N801  (PyTorch's name)
 
 
 class inference_mode(Mode):  # noqa: N801  (PyTorch's name)
-    """As `no_grad`, and the tensors made inside can never take part in a recorded operation that saves them.
+    """Like `no_grad`, but tensors made inside can never take part in a recorded operation that saves them.
 
-    They have no version counter. `inference_mode(False)` switches the mode off inside another.
+    They have no version counter. `inference_mode(False)` switches the mode off inside another `inference_mode`.
     """
 
     def __new__(cls, mode: Any = True) -> Any:
@@ -174,7 +174,7 @@ class inference_mode(Mode):  # noqa: N801  (PyTorch's name)
 
 
 class without_forward_mode:  # noqa: N801  (beside no_grad, it reads like it)
-    """Inside, operations take no notice of dual numbers."""
+    """Context in which operations ignore dual numbers."""
 
     def __enter__(self) -> None:
         self.before = state.mode & FORWARD

@@ -1,7 +1,7 @@
 """Hooks: functions that see the gradients of a tensor, or the tensors that a graph saves.
 
-The one idea to know: a hook of a tensor hangs at the node that made it, so a hook set before an in-place operation acts
-on the old value, as in PyTorch.
+The one idea to know: a hook of a tensor is attached to the node that made the tensor, so a hook registered before an
+in-place operation acts on the old value, as in PyTorch.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ LEFT = (
 
 
 def run(node: Any, arrived: list[Any]) -> None:
-    """Show complete gradients to those who asked. A hook that returns something replaces the gradient.
+    """Call the hooks of the outputs with their complete gradients. A hook that returns something replaces the gradient.
 
-    Of several outputs some may have got no gradient: their hooks are given None, unless they retain it.
+    If one of several outputs got no gradient, its hooks are called with None; those that retain it are skipped.
     """
     entries = sorted(node.hooks.items(), key=lambda entry: isinstance(entry[0], tuple))
     for key, (number, hook) in entries:
@@ -40,7 +40,7 @@ def run(node: Any, arrived: list[Any]) -> None:
 
 
 def run_before(node: Any, arrived: list[Any]) -> list[Any]:
-    """The gradients of the outputs as the hooks that were registered with `register_prehook` leave them."""
+    """The gradients of the outputs, after the hooks registered with `register_prehook`."""
     for number, hook in list(node.hooks.values()):
         if number == BEFORE:
             given = tuple(map(shown, arrived))
@@ -49,7 +49,7 @@ def run_before(node: Any, arrived: list[Any]) -> list[Any]:
 
 
 def run_after(node: Any, grads: Any, arrived: list[Any], fit: Callable) -> Any:
-    """The gradients of the inputs as the hooks that were registered with `register_hook` leave them.
+    """The gradients of the inputs, after the hooks registered with `register_hook`.
 
     Hooks see them as they will be sent on: `fit` undoes broadcasting.
     """
@@ -73,7 +73,7 @@ def shown(grad: Any) -> Any:
 
 
 def replaced(results: Any, given: tuple, before: list[Any], hook: Callable) -> list[Any]:
-    """What a hook of a node made of several gradients: a tuple replaces them, None leaves them. Raises as PyTorch."""
+    """Several gradients after a node's hook: a tuple replaces them, None keeps them. Raises PyTorch's errors."""
     if results is None:
         return before
     if not isinstance(results, tuple):
@@ -91,12 +91,12 @@ def replaced(results: Any, given: tuple, before: list[Any], hook: Callable) -> l
 
 
 def hook_name(hook: Callable) -> str:
-    """What an error calls a hook."""
+    """The name of a hook in error texts."""
     return getattr(hook, "__name__", repr(hook))
 
 
 def check_replacement(result: Any, given: Any, hook: Callable) -> None:
-    """PyTorch's errors for a hook that returns something unfit."""
+    """Raise PyTorch's error if a hook returned something that cannot replace the gradient."""
     if given is None:
         raise RuntimeError("can't replace a None gradient with a non-None value")
     if not isinstance(result, graph.Tensor):
@@ -109,7 +109,7 @@ def check_replacement(result: Any, given: Any, hook: Callable) -> None:
 
 
 class Watcher:
-    """A context in which this object is told of every node that is recorded."""
+    """A context manager that is told of every node recorded inside."""
 
     def node_was_recorded(self, node: Any) -> None:
         """Called when a node is complete."""
@@ -126,7 +126,7 @@ class Watcher:
 
 
 class Packed:
-    """Stands where saved tensors were: unpacking it gives what the hook makes of what was packed."""
+    """Takes the place of saved tensors: unpacking it calls the unpack hook on what was packed."""
 
     def __init__(self, values: list[Any], unpack: Callable) -> None:
         self.values, self.unpack = values, unpack
@@ -145,9 +145,9 @@ class Packed:
 
 
 class saved_tensors_hooks(Watcher):  # noqa: N801  (PyTorch's name)
-    """Inside, what an operation saves goes through `pack_hook(tensor)`, and comes back through `unpack_hook(packed)`.
+    """Context in which saved tensors go through `pack_hook(tensor)`, and come back through `unpack_hook(packed)`.
 
-    The innermost of several such contexts is the one that counts. In-place changes of packed tensors go unnoticed.
+    Of several nested contexts, only the innermost applies. In-place changes of packed tensors go unnoticed.
     """
 
     def __init__(self, pack_hook: Callable, unpack_hook: Callable) -> None:
@@ -158,7 +158,7 @@ class saved_tensors_hooks(Watcher):  # noqa: N801  (PyTorch's name)
         if innermost is not self or not node.saved_tensors:
             return
         values = []
-        with no_grad():  # what a hook computes is not recorded, and so not packed in turn
+        with no_grad():  # what a hook computes is not recorded, so it is not packed in turn
             for value, origin in zip(node.saved_tensors, node.origins, strict=True):
                 packs = hasattr(value, "__array__") and not (origin >= 0 and is_unneeded(node, origin))
                 values.append((packs, self.pack(node, value, origin) if packs else value))
@@ -166,9 +166,9 @@ class saved_tensors_hooks(Watcher):  # noqa: N801  (PyTorch's name)
         node.origins = tuple(graph.COPY - n if n >= 0 else n for n in node.origins)
 
     def pack(self, node: Any, value: Any, origin: int) -> Any:
-        """What the hook makes of a saved value. An input comes with its history, an output without: no cycles.
+        """A saved value, packed by the hook. An input is passed with its history, an output without, to avoid cycles.
 
-        Raises RuntimeError if the hook changes it.
+        Raises RuntimeError if the hook changes it in place.
         """
         if isinstance(value, graph.Tensor):
             return self.pack_hook(value)
@@ -186,26 +186,26 @@ class saved_tensors_hooks(Watcher):  # noqa: N801  (PyTorch's name)
 
 
 class save_on_cpu(saved_tensors_hooks):  # noqa: N801  (PyTorch's name)
-    """Inside, what an operation saves waits as a copy in the host's memory. There is no other memory here yet."""
+    """Context in which saved tensors are kept as copies. They stay on the tensor's device: nothing moves to the CPU."""
 
     def __init__(self, pin_memory: bool = False, device_type: str = "cuda") -> None:
         super().__init__(lambda tensor: tensor.detach().clone(), lambda tensor: tensor)
 
 
 class allow_mutation_on_saved_tensors(saved_tensors_hooks):  # noqa: N801  (PyTorch's name)
-    """Inside, tensors that were saved may be changed in place, and gradients are those of the saved values.
+    """Context in which saved tensors may be changed in place; gradients are computed from the values that were saved.
 
-    PyTorch copies a tensor when it is changed, and we when it is saved. The backward pass belongs inside too.
+    PyTorch copies a tensor when it is changed, this engine when it is saved. The backward pass must run inside too.
     """
 
-    copies = True  # of indices and masks as well: `note_needed` need not look at these
+    copies = True  # indices and masks are copied too, so `note_needed` need not watch them
 
     def __init__(self) -> None:
         super().__init__(lambda tensor: tensor.detach().clone(), self.unpacked)
         self.inside = False
 
     def unpacked(self, tensor: Any) -> Any:
-        """What was packed. Raises AssertionError where the context has been left."""
+        """The packed tensor. Raises AssertionError if the context has been left."""
         if not self.inside:
             raise AssertionError(LEFT)
         return tensor
@@ -228,7 +228,7 @@ class allow_mutation_on_saved_tensors(saved_tensors_hooks):  # noqa: N801  (PyTo
 
 
 def copied(index: Any) -> Any:
-    """An index in which arrays are copies."""
+    """An index whose arrays are copied."""
     if isinstance(index, tuple):
         return tuple([copied(part) for part in index])
     return index.copy() if hasattr(index, "__array__") else index

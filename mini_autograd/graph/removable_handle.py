@@ -1,6 +1,6 @@
-"""What registering a hook gives, of a tensor, a node or a module: a handle with which the hook is taken away again.
+"""The handle that registering a hook on a tensor, a node or a module returns, and that can remove the hook.
 
-The one idea to know: hooks wait in a dict and run in its order, which is the order in which they were registered.
+The one idea to know: hooks are kept in a dict and run in its order, the order in which they were registered.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ next_id = itertools.count().__next__
 
 
 class RemovableHandle:
-    """Keeps an entry in a dict of hooks. `remove()` takes it away; so does the end of a `with` block.
+    """An entry in a dict of hooks. `remove()`, or the end of a `with` block, takes it out.
 
     With `prepend` the entry comes before the others. Its key is a new number, unless one is given.
     """
@@ -27,7 +27,7 @@ class RemovableHandle:
         hooks.update(others)
 
     def remove(self) -> None:
-        """Take the hook away; a second call does nothing."""
+        """Remove the hook; a second call does nothing."""
         if self.hooks is not None:
             self.hooks.pop(self.id, None)
             self.hooks = None

@@ -1,8 +1,8 @@
 """What a node saved, under PyTorch's names: `y.grad_fn._saved_self`, `_saved_other`, `_saved_result`.
 
-The one idea to know: a node knows of each value it saved whether it was an input, and which, or its output. PyTorch
-calls the first input self, the second other, or as the operation's `input_names` say, and the output result; numbers
-that a rule keeps on its `ctx` have the names of the attributes there.
+The one idea to know: for each saved value, a node knows which input it was, or that it was the output. PyTorch calls
+the first input self and the second other (or what the operation's `input_names` say), and the output result. Numbers
+that a rule keeps on its `ctx` go by their attribute names.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ def kept(value: Any) -> Any:
 
 
 def place_of(node: Function, name: str) -> int | None:
-    """Which of the saved values of a node has this name."""
+    """The position of a node's saved value with this name, or None."""
     if node.output_type is SEVERAL or not getattr(node, "origins", ()):
         return None
     for place, origin in enumerate(node.origins):
@@ -49,9 +49,9 @@ def place_of(node: Function, name: str) -> int | None:
 
 
 def saved_value(node: Function, name: str) -> Any:
-    """The saved value of this name, as a Tensor connected to the graph; None if it is of no use for the backward pass.
+    """The saved value of this name, as a Tensor connected to the graph; None if the backward pass does not need it.
 
-    Raises the error of a second backward pass if it was freed, and that of a changed variable if it was changed.
+    Raises PyTorch's errors if it was freed by a backward pass, or changed in place.
     """
     place = place_of(node, name)
     if place is None:
@@ -67,18 +67,18 @@ def saved_value(node: Function, name: str) -> Any:
     check_saved(node)
     value = tuple(saved)[place]
     edge = node if origin == OUTPUT else node.inputs[COPY - origin if origin <= COPY else origin]
-    if type(edge) is AccumulateGrad and isinstance(saved, tuple):  # and not what hooks packed
+    if type(edge) is AccumulateGrad and isinstance(saved, tuple):  # and not packed by hooks
         return edge.variable  # the leaf itself
     return tensor_of(value if hasattr(value, "ndim") else np.asarray(value), edge)
 
 
 def as_property(name: str) -> property:
-    """The attribute of a node that gives one of its saved values."""
+    """A property of nodes that returns one saved value."""
     return property(lambda node: saved_value(node, name), doc=f"The saved value that PyTorch calls {name}.")
 
 
 def listed(node: Function) -> list[str]:
-    """The attributes of a node, with those values only that it saved."""
+    """The attributes of a node; of the `_saved_` ones, only those of values that it saved."""
     found = [name for name in object.__dir__(node) if not name.startswith(PREFIX)]
     return found + [PREFIX + name for name in NAMES if place_of(node, name) is not None]
 

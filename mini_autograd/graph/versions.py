@@ -1,8 +1,8 @@
-"""How often memory was changed in place, and the error for who needs the old values.
+"""Counts of in-place changes of memory, and the error for a backward rule that needs the old values.
 
 The one idea to know: tensors that show the same memory share one list `[count, when, when, ...]`. Its stamps come from
-the counter that numbers the nodes, so a node knows that what it saved was changed if a stamp is higher than its own
-number; nothing has to be noted when it saves.
+the counter that numbers the nodes. A stamp higher than a node's number means that what the node saved has changed, so
+nothing has to be noted when it saves.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mini_autograd.numerics.arrays import dtype_name
 
 Version = list[int]
 REMEMBERED = 100
-"""How many changes are kept apart; that is only for the number in the error text."""
+"""How many stamps of changes are kept. Dropping older ones affects only the number in the error text."""
 
 DETACHED = (
     "Trying to use a saved tensor that has been detached in-place, i.e. with .detach_().This is not supported, please "
@@ -26,7 +26,7 @@ DETACHED = (
 )
 
 latest_change = [0]
-"""The stamp of the latest change of any tensor: a node that is younger need not look at its saved tensors."""
+"""The stamp of the latest change of any tensor: a newer node need not check its saved tensors."""
 
 
 def note_change(version: Version) -> int:
@@ -41,10 +41,10 @@ def note_change(version: Version) -> int:
 
 
 def check_saved(node: Function) -> None:
-    """Raise PyTorch's error if something that `node` saved was changed since."""
+    """Raise PyTorch's error if something that `node` saved has been changed since."""
     check_needed(node)
     if node.output_type is SEVERAL or not isinstance(node.saved_tensors, tuple):
-        return  # custom Functions look themselves; what was freed or packed by hooks is not looked at
+        return  # custom Functions check for themselves; what was freed or packed by hooks is not checked
     for value, origin in zip(node.saved_tensors, getattr(node, "origins", ()), strict=False):
         version = version_of_saved(node, origin)
         if version is None or is_unneeded(node, origin):
@@ -61,10 +61,10 @@ def check_saved(node: Function) -> None:
 
 
 def note_needed(result: Any, *values: Any) -> Any:
-    """Note at the node of `result`, which it gives back, that its rule needs the tensors among `values` as they are:
-    indices and masks, which have no gradient and are no saved inputs.
+    """Note at the node of `result` that its rule needs the tensors among `values` unchanged; returns `result`.
 
-    Raises RuntimeError for a tensor of inference mode.
+    These are indices and masks, which have no gradient and are not saved inputs. Raises RuntimeError for an inference
+    tensor.
     """
     tensors = [value for value in values if isinstance(value, graph.Tensor)]
     node = node_of(result._edge) if tensors and isinstance(result, graph.Tensor) else None
@@ -76,14 +76,14 @@ def note_needed(result: Any, *values: Any) -> Any:
 
 
 def check_needed(node: Function) -> None:
-    """Raise PyTorch's error if an index or a mask was changed since."""
+    """Raise PyTorch's error if an index or a mask that the rule needs has been changed since."""
     for array, version, seen in getattr(node, "needed", ()):
         if version[0] != seen:
             raise RuntimeError(changed_text(array, "", version, version[0] - seen))
 
 
 def version_of_saved(node: Function, origin: int) -> Version | None:
-    """The version of a saved input or output; None of what cannot change: a copy, or an array that no tensor shows."""
+    """The version of a saved input or output; None for what cannot change: a copy, or an array that no tensor shows."""
     if origin == OUTPUT:
         return node.version
     if origin < 0:
@@ -96,7 +96,7 @@ def version_of_saved(node: Function, origin: int) -> Version | None:
 
 
 def is_unneeded(node: Function, origin: int) -> bool:
-    """Whether a saved input only serves the gradients of inputs that need none: `x` in `x * 2`."""
+    """Whether a saved input is used only for gradients that are not needed, such as `x` in `x * 2`."""
     users = node.needed_by.get(origin, ())
     return bool(users) and all(node.inputs[user] is NO_EDGE for user in users)
 
@@ -108,7 +108,7 @@ def version_at(edge: Edge) -> Version | None:
 
 
 class Stamp(int):
-    """When memory was changed by an operation that was recorded, with the name of the node that its tensor then had."""
+    """When a recorded operation changed memory, with the name of the node that the changed tensor got."""
 
     node_name: str
 
@@ -119,39 +119,39 @@ class Stamp(int):
 
 
 class Detachment(int):
-    """When a tensor was detached in place, with the number of the node that had made it."""
+    """When a tensor was detached in place, with the number of the node that had made the tensor."""
 
     sequence_nr: int
 
 
 def note_detachment(version: Version, node: Function) -> None:
-    """Note that `detach_` took a tensor of this memory from its node. That changes no value, and so counts for none."""
+    """Note that `detach_` separated a tensor of this memory from its node. No value changes, so it is not counted."""
     latest_change[0] = when = Detachment(next_sequence_nr())
     when.sequence_nr = node.sequence_nr
     version.append(when)
 
 
 def check_attached(version: Version, edge: Edge) -> None:
-    """Raise PyTorch's error if the tensor of this edge, which was saved, has been detached in place since."""
+    """Raise PyTorch's error if the saved tensor of this edge has been detached in place since."""
     node = node_of(edge)
     if node is not None and any(isinstance(at, Detachment) and at.sequence_nr == node.sequence_nr for at in version):
         raise RuntimeError(DETACHED)
 
 
 def note_node(version: Version, node: Function) -> None:
-    """Name the node that the latest change gave to the tensor that owns the memory."""
+    """Add to the latest stamp the name of the node that the change gave to the tensor that owns the memory."""
     version[-1] = Stamp(version[-1], node.name())
 
 
 def error_name(name: str) -> str:
-    """The name of a node as PyTorch's errors about changes give it: "Mul" for "MulBackward0"."""
+    """The name of a node in PyTorch's errors about changes: "Mul" for "MulBackward0"."""
     return re.sub(r"Backward(\d*)$", lambda end: end[1].removesuffix("0"), name)
 
 
 def output_name(edge: Edge, version: Version) -> str:
-    """What a saved tensor of this edge is now an output of, in PyTorch's words; "" if of nothing.
+    """Which output of which node a saved tensor of this edge now is, in PyTorch's words: "0 of Mul"; "" if of none.
 
-    That is the node of the latest change; of a view, the node with which PyTorch takes the way to it again.
+    That is the node of the latest change; for a view, the node with which PyTorch repeats the steps to it.
     """
     node, number = node_of(edge), number_of(edge)
     if node is not None and node.shows_memory and version_at(node.inputs[0]) is version:
@@ -163,7 +163,7 @@ def output_name(edge: Edge, version: Version) -> str:
 
 
 def changed_text(value: Any, output: str, version: Version, changes: int) -> str:
-    """PyTorch's words for a saved tensor that was changed, and that is this output of a node ("0 of Mul")."""
+    """PyTorch's error text for a changed saved tensor; `output` is its output number and node ("0 of Mul")."""
     source = f", which is output {output}," if output else ""
     watched = state.mode & WATCHED and any(getattr(watcher, "is_anomaly", False) for watcher in state.watchers)
     hint = (

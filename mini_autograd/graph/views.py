@@ -1,8 +1,8 @@
-"""Tensors that show the memory of another tensor: where they came from, and their place in the graph.
+"""Views, which are tensors that show the memory of another tensor: their origin, and their place in the graph.
 
 The one idea to know: when memory is changed in place, every tensor that shows it has a new history. A view therefore
-keeps the steps that lead to it from the tensor that owns the memory, its base, and takes these steps again when it is
-used after a change.
+keeps the steps that lead to it from its base, the tensor that owns the memory, and repeats these steps when it is used
+after a change.
 """
 
 from __future__ import annotations
@@ -21,10 +21,10 @@ Step = tuple[type[Function], dict[str, Any]]
 
 
 MANY = "many"
-"""Where a view was made, if one function made several at once. None of these may be changed in place, as in PyTorch."""
+"""The `made_in` of a view that was one of several results. As in PyTorch, none of these may be changed in place."""
 
 CUSTOM = "custom"
-"""Where a view was made, if in the `forward` of a custom Function, or by one that returned its input."""
+"""The `made_in` of a view made in the `forward` of a custom Function, or by one that returned its input."""
 
 OVERRIDDEN = (
     " This view was created inside a custom Function (or because an input was returned as-is) and the autograd logic "
@@ -41,21 +41,21 @@ AMBIGUOUS = (
     "both outside (if you want the inplace to be tracked)."
 )
 RESHAPED = (
-    "The base of this view got another shape in place (by t_, transpose_, squeeze_ or unsqueeze_) after the view was "
-    "made, so the way from one to the other is lost. Make the view after its base has its shape."
+    "The shape of this view's base was changed in place (by t_, transpose_, squeeze_ or unsqueeze_) after the view was "
+    "made, so the view can no longer be derived from its base. Make the view after its base has its final shape."
 )
 DIRECTLY, INDIRECTLY = "is being", "its base or another view of its base has been"
 
 
 class View:
-    """What a view knows: its base, the steps from there to it, and its edge as long as nothing was changed."""
+    """What a view knows: its base, the steps from the base to it, and its edge (out of date after a change)."""
 
     __slots__ = ("base", "edge", "made_in", "many", "seen", "steps")
 
     def __init__(self, base: Any, steps: tuple[Step, ...], edge: Edge, made_in: str | None) -> None:
         self.base, self.steps, self.edge, self.made_in = base, steps, edge, made_in
         self.seen = base.version[0] if base.version is not None else 0
-        self.many: tuple[str, int] | None = None  # of several views: the node that PyTorch makes for all, and which
+        self.many: tuple[str, int] | None = None  # if one of several: the node that PyTorch makes for all, and which
 
     @property
     def requires_grad(self) -> bool:
@@ -63,11 +63,11 @@ class View:
         return self.edge is not NO_EDGE or self.base.requires_grad
 
     def current_edge(self, tensor: Any) -> Edge:
-        """Where the gradient of `tensor`, this view, goes: the steps are taken again, and recorded, if the memory was
-        changed since. None for a view that requires grad and that no node made.
+        """Where the gradient of `tensor`, this view, goes.
 
-        Raises RuntimeError if they cannot be taken again: the view was made where that is forbidden, or its base got
-        another shape.
+        If the memory has changed, the steps are repeated and recorded first. None for a view that requires grad and
+        that no node made. Raises RuntimeError if the steps cannot be repeated: the view was made where that is
+        forbidden, or the shape of its base has changed.
         """
         base = self.base
         if (self.edge is NO_EDGE or self.edge is None) and not base.requires_grad:
@@ -103,7 +103,7 @@ class View:
 
 
 def place_of_making() -> str | None:
-    """The mode in which a view is being made, if it is one that forbids changes in grad mode later on."""
+    """The mode that is on, if views made in it must not be changed in grad mode later; else None."""
     if state.mode & INFERENCE:
         return "inference_mode"
     return None if state.mode & RECORDING else "no_grad"
@@ -115,16 +115,16 @@ def shows_the_same(a: Any, b: Any) -> bool:
 
 
 def follow(steps: tuple[Step, ...], base: Value) -> Value:
-    """Take the steps that lead to a view from an array or tensor of its base's shape."""
+    """Apply the steps that lead to a view to an array or tensor of its base's shape."""
     for operation, options in steps:
         base = operation.apply(base, **options)
     return base
 
 
 def edge_of_old_values(tensor: Any) -> Edge:
-    """Where the gradient of a tensor's values goes when they are about to change.
+    """Where the gradient of a tensor's present values goes, for use when they are about to change.
 
-    That of a view goes straight to its base, as in PyTorch: hooks at nodes between them see nothing of it.
+    Hooks on the nodes of a view do not see it, as in PyTorch: it then goes to the base through new nodes.
     """
     edge = tensor._history
     view = tensor.view_info
@@ -134,7 +134,7 @@ def edge_of_old_values(tensor: Any) -> Edge:
 
 
 def has_hooks(edge: Edge, steps: int) -> bool:
-    """Whether hooks hang at the last nodes of a way."""
+    """Whether any of the last `steps` nodes of the path behind `edge` has hooks."""
     for _ in range(steps):
         node = node_of(edge)
         if node is None:
@@ -146,7 +146,7 @@ def has_hooks(edge: Edge, steps: int) -> bool:
 
 
 def link_view(result: Any, source: Any, operation: type[Function], options: dict[str, Any]) -> None:
-    """Note at the tensor `result` that it shows the memory of `source`, of which `operation` made it, if it does."""
+    """Make `result` a view of `source`, from which `operation` made it, if they share memory."""
     if not isinstance(source, function.Tensor) or owner(result.array) is not owner(source.array):
         return
     above = source.view_info
@@ -160,14 +160,14 @@ def link_view(result: Any, source: Any, operation: type[Function], options: dict
 
 
 def forget_source(result: Any) -> None:
-    """Note at `result`, a view that was just made, that it is none: nobody else knows the tensor that it shows."""
+    """Make `result`, a view that was just made, an ordinary tensor: nothing else refers to its base."""
     info = getattr(result, "_view", None)
     if info is not None:
         result._edge, result._view = info.edge, None
 
 
 def note_custom_view(result: Any, output: Any, alone: bool) -> None:
-    """Note at `result`, which a custom Function made of `output`, that it shows the memory that `output` shows."""
+    """Make `result`, which a custom Function made from `output`, a view of the memory that `output` shows."""
     info = output.view_info
     base, steps = (output, ()) if info is None else (info.base, info.steps)
     result._view = View(base, steps, result._edge, CUSTOM if alone else MANY)
@@ -182,7 +182,7 @@ def owner(array: Any) -> Any:
 
 
 def memory_of(tensor: Any) -> np.ndarray:
-    """The tensor's array as one that others can share: a NumPy scalar, which nobody can, becomes a 0-d array."""
+    """The tensor's array, in a form that can be shared: a NumPy scalar, which cannot, becomes a 0-d array."""
     if isinstance(tensor.array, np.generic):
         tensor.array = np.asarray(tensor.array)
     return tensor.array

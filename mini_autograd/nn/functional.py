@@ -1,7 +1,7 @@
 """`torch.nn.functional`: what layers compute, as functions of tensors.
 
-The one idea to know: everything here is defined with its rule in operations/; only what is put together from these
-stands below.
+The one idea to know: operations with a rule of their own are defined in operations/; below is only what is composed of
+them.
 """
 
 from __future__ import annotations
@@ -111,7 +111,7 @@ def embedding(
 ) -> Value:
     """Rows of the table `weight` (n, d), one for each index in `input` (...). The row `padding_idx` gets no gradient.
 
-    With `max_norm` the rows that are looked up, and are longer, are first shortened to that norm, in `weight` itself.
+    With `max_norm`, longer rows among those looked up are first shortened to that norm, in `weight` itself.
     """
     if max_norm is not None:
         shorten_rows(weight.detach(), input.reshape(-1), max_norm, norm_type)

@@ -1,7 +1,7 @@
 """Initializers: fill a tensor with first values, in place.
 
-The one idea to know: the variance of what is drawn is chosen so that a layer hands signals on (or gradients back) at
-the size at which it got them. The same seed gives PyTorch's numbers.
+The one idea to know: the variance of what is drawn is chosen so that a layer keeps the size of signals that pass
+forward through it (or of gradients that pass backward). The same seed gives PyTorch's numbers.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def kaiming_normal_(
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """By how much a layer before that nonlinearity is to be scaled up."""
+    """The factor by which to scale up a layer before this nonlinearity."""
     if nonlinearity == "leaky_relu":
         return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
     gains: dict[str, float] = {"sigmoid": 1, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}
@@ -92,7 +92,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def fan(tensor: Tensor, mode: str) -> int:
-    """One of the two fans."""
+    """The fan-in or the fan-out, as `mode` says."""
     mode = mode.lower()
     if mode not in ("fan_in", "fan_out"):
         raise ValueError(f"Mode {mode} not supported, please use one of ['fan_in', 'fan_out']")

@@ -11,7 +11,7 @@ class DistributedDataParallel:
     """Raises RuntimeError: there is one process."""
 
     def __init__(self, module: Any, *args: Any, **kwargs: Any) -> None:
-        raise RuntimeError("mini_autograd trains in one process: use the module itself in place of its parallel form")
+        raise RuntimeError("mini_autograd trains in one process: use the module itself, without a parallel wrapper")
 
 
 DataParallel = DistributedDataParallel

@@ -21,7 +21,7 @@ from mini_autograd.tensors.tensor import Tensor
 class Parameter(Tensor):
     """A leaf that requires grad. As an attribute of a module it is one of the module's parameters.
 
-    It shares memory with `data`. Raises RuntimeError if that is not floating and is to require grad.
+    It shares memory with `data`. Raises RuntimeError for `requires_grad` if `data` is not floating.
     """
 
     def __init__(self, data: Tensor | None = None, requires_grad: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""What the engine asks of arrays: dtypes as PyTorch promotes them, and `sum_to`, which undoes a broadcast.
+"""What the engine needs from arrays: dtypes as PyTorch promotes them, and `sum_to`, which undoes a broadcast.
 
 The one idea to know: inside the engine a 0-d array is mostly a NumPy *scalar* (that is what `a * b` of two 0-d arrays
 returns, and it is several times faster); only `Tensor.numpy` makes it an array.
@@ -25,7 +25,7 @@ bool_ = np.dtype("bool")
 
 
 class BFloat16:
-    """The name `bfloat16`, which scripts keep in a table of dtypes. NumPy has none: using it raises TypeError."""
+    """The name `bfloat16`, which scripts keep in a table of dtypes. NumPy lacks it: using it raises TypeError."""
 
     def __repr__(self) -> str:
         return "torch.bfloat16"
@@ -38,7 +38,7 @@ class BFloat16:
 bfloat16 = BFloat16()
 
 default_dtype = float32
-"""What a Python float becomes, as in PyTorch. See `set_default_dtype`."""
+"""The dtype of Python floats, as in PyTorch. See `set_default_dtype`."""
 
 NUMBER = (int, float, np.generic)
 """The plain numbers that may stand beside a tensor in an expression."""
@@ -60,13 +60,13 @@ def holds(flag: Any) -> bool:
 
 
 def count(mask: Any) -> int:
-    """The elements that are True, counted. For an array on a GPU this waits for it, and copies one number."""
+    """The number of elements that are True. For an array on a GPU this waits for it, and copies one number."""
     found: Any = np.count_nonzero(mask)
     return found.item() if hasattr(found, "item") else found
 
 
 def beside(array: Any, other: Any) -> Any:
-    """An array from the host (of indices, of a mask) where `other` is."""
+    """An array from the host (indices or a mask), on the device of `other`."""
     module = array_module(other)
     return array if module is array_module(array) else module.asarray(array)
 
@@ -96,7 +96,7 @@ class Device:
 
 
 def cuda_device_count() -> int:
-    """How many GPUs CuPy can use; 0 where CuPy is not installed or finds no driver."""
+    """How many GPUs CuPy can use; 0 if CuPy is not installed or finds no driver."""
     try:
         return importlib.import_module("cupy").cuda.runtime.getDeviceCount()
     except Exception:  # ImportError, or one of the errors of CUDA's runtime
@@ -111,7 +111,7 @@ def device_of(array: Any) -> Device:
 
 
 def on_device(array: Any, device: Any) -> Any:
-    """The array on that device: itself if it is there, else a copy. Raises AssertionError where there is no GPU."""
+    """The array on the given device: itself if it is there, else a copy. Raises AssertionError if there is no GPU."""
     wanted, here = Device(device), device_of(array)
     if wanted.type == "cpu":
         return array if here.type == "cpu" else array.get()
@@ -125,35 +125,35 @@ def on_device(array: Any, device: Any) -> Any:
 
 
 def on_host(array: Any) -> np.ndarray:
-    """The numbers of an array as NumPy's, wherever it is; a NumPy scalar becomes an array without axes."""
-    if isinstance(array, (np.ndarray, np.generic)):  # nearly always, and sooner known than the module
+    """The numbers of an array as a NumPy array, wherever they are; a NumPy scalar becomes a 0-d array."""
+    if isinstance(array, (np.ndarray, np.generic)):  # the usual case, and faster to check than the module
         return np.asarray(array)
     return np.asarray(array if array_module(array) is np else array.get())
 
 
 def unit(array: Any, position: int) -> Any:
-    """Zeros of the shape, dtype and device of an array, with a 1 at a position counted through all elements."""
+    """Zeros in the shape, dtype and device of an array, with a 1 at a position in the flattened array."""
     one = np.zeros_like(array, order="C", shape=array.shape)
     one.reshape(-1)[position] = 1
     return one
 
 
 def address(array: Any) -> int:
-    """Where the first element stands in memory, the host's or a GPU's."""
+    """The address of the first element in memory, the host's or a GPU's."""
     return int(array.ctypes.data if isinstance(array, np.ndarray) else array.data.ptr)
 
 
 def keep_numpy_quiet() -> None:
-    """No warnings of an overflow or an invalid value in this package: PyTorch gives inf and nan without a word.
+    """Turn off warnings of an overflow or an invalid value in this package: PyTorch gives inf and nan silently.
 
-    A setting of the process, but for what happens here alone; `np.errstate` around every operation would cost more
-    than the operation.
+    This sets the warning filter of the process, but only for this package; `np.errstate` around every operation would
+    cost more than the operation.
     """
     warnings.filterwarnings("ignore", category=RuntimeWarning, module=r"mini_autograd\.")
 
 
 def check_same_device(*operands: Any) -> None:
-    """Raise PyTorch's error if arrays of an operation are on different devices. 0-d arrays of the host may be mixed."""
+    """Raise PyTorch's error if arrays of an operation are on different devices. 0-d arrays on the host may be mixed."""
     found = {str(device_of(x)): x for x in operands if hasattr(x, "ndim") and (x.ndim or array_module(x) is not np)}
     if len(found) > 1:
         first, second = sorted(found, reverse=True)[:2]
@@ -171,9 +171,9 @@ HELD_ONCE = references([object()], 0)
 
 
 def is_unshared(held: Any, key: Any) -> bool:
-    """Whether the list or dict `held` alone holds the NumPy array `held[key]`, and with it its memory, row by row.
+    """Whether only the list or dict `held` holds the NumPy array `held[key]`, which owns contiguous memory.
 
-    Such an array can be changed, or kept, without anybody noticing. PyTorch counts references to the same end.
+    Such an array can be changed, or kept, without side effects. PyTorch counts references for the same purpose.
     """
     if references(held, key) != HELD_ONCE or type(held[key]) is not np.ndarray:
         return False
@@ -194,14 +194,14 @@ def sum_to(grad: Any, shape: tuple[int, ...]) -> Any:
 
 
 def sum_of_rows(matrix: Any) -> Any:
-    """The sum along axis 0. Of a NumPy matrix it is a product with ones, which takes a third of the time of `sum`."""
+    """The sum along axis 0. For a NumPy matrix it is a product with ones, which takes a third of the time of `sum`."""
     if is_compact(matrix) and matrix.shape[1] > 1:
         return np.ones(len(matrix), matrix.dtype) @ matrix
     return matrix.sum(0)
 
 
 def is_compact(x: Any) -> bool:
-    """Whether `x` is a NumPy array that lies in memory row by row, of numbers that BLAS knows, and is not empty."""
+    """Whether `x` is a non-empty NumPy array, stored row by row, of a dtype that BLAS supports."""
     return type(x) is np.ndarray and x.dtype.char in "fd" and x.flags.c_contiguous and x.size > 0
 
 
@@ -212,7 +212,7 @@ def broadcasts_to(shape: tuple[int, ...], wider: tuple[int, ...]) -> bool:
 
 
 def set_default_dtype(d: dtypes.dtype) -> None:
-    """What a Python float becomes from now on: a floating dtype. Raises TypeError for another."""
+    """Set the dtype of Python floats from now on. Raises TypeError for a dtype that is not floating."""
     global default_dtype
     if not isinstance(d, (np.dtype, dtypes.dtype)) or not is_floating(d):
         raise TypeError("only floating-point types are supported as the default type")
@@ -220,7 +220,7 @@ def set_default_dtype(d: dtypes.dtype) -> None:
 
 
 def get_default_dtype() -> dtypes.dtype:
-    """What a Python float becomes."""
+    """The dtype of Python floats."""
     return dtypes.of(default_dtype)
 
 
@@ -230,7 +230,7 @@ def is_floating(dtype: np.dtype | dtypes.dtype) -> bool:
 
 
 def promote_types(a: np.dtype, b: np.dtype) -> np.dtype:
-    """PyTorch's `promote_types`: as NumPy's, but an integer beside a float does not widen the float."""
+    """PyTorch's `promote_types`: like NumPy's, but an integer beside a float does not widen the float."""
     if is_floating(a) != is_floating(b):
         return a if is_floating(a) else b
     return np.promote_types(a, b)
@@ -239,7 +239,7 @@ def promote_types(a: np.dtype, b: np.dtype) -> np.dtype:
 def result_type(*operands: Any) -> np.dtype:
     """The dtype in which PyTorch computes: arrays with axes decide, then 0-d arrays, then Python numbers.
 
-    A lower rank of these counts only where it is of a higher kind (bool < integer < float).
+    A lower rank of these counts only if it is of a higher kind (bool < integer < float).
     """
     ranks: list[np.dtype | None] = [None, None, None]
     for operand in operands:
@@ -277,7 +277,7 @@ def promoted(a: Any, b: Any) -> tuple[Any, Any]:
 
 
 def wrapped(operand: Any, dtype: np.dtype) -> Any:
-    """A Python integer that an integer dtype cannot hold, wrapped round as in C: 255 for -1 as uint8."""
+    """A Python integer that an integer dtype cannot hold, wrapped around as in C: 255 for -1 as uint8."""
     if type(operand) is not int or dtype.kind not in "iu":
         return operand
     limits = np.iinfo(dtype)
@@ -285,15 +285,15 @@ def wrapped(operand: Any, dtype: np.dtype) -> Any:
 
 
 def promoted_to_floating(a: Any, b: Any) -> tuple[Any, Any]:
-    """As `promoted`; where that gives integers, in the default dtype."""
+    """Like `promoted`, but in the default dtype if that gives integers."""
     a, b = promoted(float(a) if type(a) is int else a, float(b) if type(b) is int else b)
     return floating(a)[0], floating(b)[0]
 
 
 def zeroed(x: Any, mask: Any) -> Any:
-    """`x`, of a floating dtype, with 0 where `mask` holds, even for an infinite number: a product would give nan.
+    """`x`, of a floating dtype, with 0 where `mask` holds, even for infinity, for which a product would give nan.
 
-    It is done with the bits of the numbers, as NumPy's `where` takes up to ten times as long on signs at random.
+    It works on the bits of the numbers, as NumPy's `where` takes up to ten times as long on random signs.
     """
     if type(x) is not np.ndarray:
         return np.where(mask, 0.0, x).astype(x.dtype, copy=False)[()]
@@ -304,7 +304,7 @@ def zeroed(x: Any, mask: Any) -> Any:
 
 
 def check_fits(value: Any, dtype: np.dtype, suffix: str = "_t") -> None:
-    """Raise PyTorch's error for a Python number that a dtype cannot hold; a negative one may wrap round to unsigned."""
+    """Raise PyTorch's error for a Python number that a dtype cannot hold; negative numbers may wrap to unsigned."""
     if not isinstance(value, int | float) or dtype == bool_ or (is_floating(dtype) and not math.isfinite(value)):
         return
     limits: Any = np.finfo(dtype) if is_floating(dtype) else np.iinfo(dtype)
@@ -331,7 +331,7 @@ def are_integers(a: Any, b: Any) -> bool:
 
 
 def integer_power(a: Any, b: Any) -> Any:
-    """a^b in integers: with a negative exponent 1 or -1 if a is that, and 0 otherwise, as in C++."""
+    """a^b in integers. As in C++, a negative exponent gives 1 or -1 if a is 1 or -1, and 0 otherwise."""
     negative = b < 0
     sign = np.where(b % 2 == 0, 1, a)
     power = np.where(negative, np.where((a == 1) | (a == -1), sign, 0), a ** np.where(negative, 0, b))
@@ -339,35 +339,35 @@ def integer_power(a: Any, b: Any) -> Any:
 
 
 def floating(x: Any) -> tuple[Any]:
-    """An operand as it is if it is floating or a number, else in the default dtype."""
+    """An operand, unchanged if it is floating or a number, else in the default dtype."""
     return (x,) if getattr(x, "dtype", default_dtype).kind == "f" else (x.astype(default_dtype),)
 
 
 def check_floating(x: Any, kernel: str) -> None:
-    """Raise PyTorch's error for an operation that it has for floating tensors only."""
+    """Raise PyTorch's error for an operation that it supports for floating tensors only."""
     if not is_floating(x.dtype):
         raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype_name(x.dtype)}'")
 
 
 def cast(operand: Any, dtype: np.dtype) -> Any:
-    """The array in that dtype, itself if it has it already; a Python number is returned as it is."""
+    """The array in the given dtype, itself if it already has it; a Python number is returned unchanged."""
     known = getattr(operand, "dtype", dtype)
     return operand if known is dtype else operand.astype(dtype)
 
 
 def number(value: Any) -> Any:
-    """A NumPy scalar that a user wrote beside a tensor counts as a Python number, as in PyTorch."""
+    """Turn a NumPy scalar into a Python number: beside a tensor it counts as one, as in PyTorch."""
     return value.item() if isinstance(value, np.generic) else value
 
 
 def dtype_name(dtype: np.dtype) -> str:
-    """PyTorch's name of a scalar type, as it stands in its errors: Float, Double, Long, ..."""
+    """PyTorch's name of a scalar type, as used in its errors: Float, Double, Long, ..."""
     names = {"float16": "Half", "float32": "Float", "float64": "Double", "int8": "Char", "uint8": "Byte"}
     return (names | {"int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool"})[dtype.name]
 
 
 def c_dtype(dtype: np.dtype) -> str:
-    """The name of a scalar type in C++, as it stands in some of PyTorch's errors: float, double, long int, ..."""
+    """The name of a scalar type in C++, as used in some of PyTorch's errors: float, double, long int, ..."""
     names = {"int64": "long int", "int32": "int", "int16": "short int", "float32": "float", "float64": "double"}
     return (names | {"float16": "c10::Half", "uint8": "unsigned char", "int8": "signed char"}).get(
         dtype.name, dtype.name
@@ -375,7 +375,7 @@ def c_dtype(dtype: np.dtype) -> str:
 
 
 def normalize_dim(dim: int, ndim: int) -> int:
-    """An axis counted from the front. A 0-d tensor counts as one that has an axis 0. Raises IndexError for another."""
+    """An axis counted from the front. A 0-d tensor counts as having an axis 0. Raises IndexError if out of range."""
     size = ndim or 1
     if not -size <= dim < size:
         raise IndexError(f"Dimension out of range (expected to be in range of [{-size}, {size - 1}], but got {dim})")
@@ -394,7 +394,7 @@ def normalize_dims(dim: int | Sequence[int] | None, ndim: int) -> tuple[int, ...
 
 @functools.lru_cache(maxsize=256)
 def normalized_axes(dims: tuple[int, ...], ndim: int) -> tuple[int, ...]:
-    """The same for several axes. The answers are kept: on a small tensor this takes as long as adding up.
+    """`normalize_dim` for several axes, sorted. Results are cached: on a small tensor this takes as long as a sum.
 
     Raises RuntimeError if an axis is named twice.
     """

@@ -1,7 +1,7 @@
 """Programs that run block by block: steps on large arrays, taken while the numbers are in the cache.
 
-The one idea to know: arithmetic on a large array waits for memory, so ten operations on it cost ten times the way
-through memory. A program takes one block of the arrays through all its steps, then the next.
+The one idea to know: arithmetic on a large array waits for memory, so ten operations on it cost ten passes through
+memory. A program takes one block of the arrays through all its steps, then the next.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ import numpy as np
 from mini_autograd.numerics.tracing import Step, Trace
 
 BLOCK = 32768
-"""Elements of a block: several blocks of float32 fit into a core's second cache, and a call costs little beside one."""
+"""Elements per block: several blocks of float32 fit into a core's L2 cache, and calls cost little beside a block."""
 LARGE_BLOCK = 262144
-"""Elements of a block for a step or two, which gain less from the cache than many steps do, and lose more to calls."""
+"""Elements per block for one or two steps, which gain less from the cache than many steps, and lose more to calls."""
 CACHE_LINE = 64
 """Bytes."""
 
@@ -25,8 +25,8 @@ CACHE_LINE = 64
 class Program:
     """Steps from inputs to results, written out as a Python function of one block, `source`.
 
-    Its arguments are blocks: inputs `i0 i1 ...`, results `r0 ...` and buffers `b0 ...`. A buffer is used again as soon
-    as its value is not needed any more, so few of them are enough and all stay in the cache.
+    Its arguments are blocks: inputs `i0 i1 ...`, results `r0 ...` and buffers `b0 ...`. A buffer is reused as soon as
+    its value is no longer needed, so a few buffers are enough and all stay in the cache.
     """
 
     def __init__(self, trace: Trace, inputs: Sequence[int], results: Sequence[int], block: int) -> None:
@@ -77,14 +77,14 @@ class Program:
 
 
 def aligned_empty(size: int, dtype: np.dtype) -> Any:
-    """An array that begins at a line of the cache; on others arithmetic takes half as long again."""
+    """An array that begins at a cache line; on other arrays, arithmetic takes half as long again."""
     memory = np.empty(size * dtype.itemsize + CACHE_LINE, np.uint8)
     start = -memory.ctypes.data % CACHE_LINE
     return memory[start : start + size * dtype.itemsize].view(dtype)
 
 
 def blocks_of(*arrays: Any, size: int = LARGE_BLOCK) -> Sequence[Sequence[Any]]:
-    """Large NumPy arrays of one shape, in flat blocks of `size` elements. Others come whole, as they are."""
+    """Large NumPy arrays of one shape, in flat blocks of `size` elements. Other arrays stay whole."""
     if arrays[0].size < 2 * size or not all(type(x) is np.ndarray and x.flags.c_contiguous for x in arrays):
         return (arrays,)
     flat = [x.reshape(-1) for x in arrays]
@@ -92,7 +92,7 @@ def blocks_of(*arrays: Any, size: int = LARGE_BLOCK) -> Sequence[Sequence[Any]]:
 
 
 def needed_steps(steps: Sequence[Step], results: Sequence[int]) -> tuple[list[Step], dict[int, int]]:
-    """The steps that lead to the results, and at which of them each value is used for the last time."""
+    """The steps that lead to the results, and the position of the last step that uses each value."""
     needed, kept = set(results), []
     for step in reversed(steps):
         if step[2] in needed:
@@ -105,7 +105,7 @@ def needed_steps(steps: Sequence[Step], results: Sequence[int]) -> tuple[list[St
 def in_blocks(formula: Callable[..., Any]) -> Callable[..., Any]:
     """An elementwise formula of one or two arguments that runs block by block on large NumPy arrays of one shape.
 
-    With anything else (Tensors, numbers, CuPy's arrays, small arrays) the formula runs as it stands. The formula may
+    With anything else (Tensors, numbers, CuPy's arrays, small arrays) the formula runs as it stands. The formula must
     not depend on the numbers: it is run once on arrays without numbers, for each combination of dtypes.
     """
     programs: dict[tuple[np.dtype, ...], Program] = {}

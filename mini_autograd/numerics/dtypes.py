@@ -1,7 +1,7 @@
-"""`torch.dtype`: what the elements of a tensor are, by PyTorch's names.
+"""`torch.dtype`: the types of elements, by PyTorch's names.
 
-The one idea to know: NumPy takes anything with an attribute `dtype` for a dtype, so these go wherever NumPy's go, and
-`x.dtype == np.float32` holds as well. The engine itself works with the dtypes of arrays, which are NumPy's.
+The one idea to know: NumPy accepts anything with an attribute `dtype` as a dtype, so these work wherever NumPy's do,
+and `x.dtype == np.float32` holds as well. The engine itself works with the dtypes of arrays, which are NumPy's.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ import numpy as np
 
 
 class dtype:  # noqa: N801  (PyTorch's name)
-    """One of NumPy's dtypes with PyTorch's name; there is one object for each. `dtype` is NumPy's."""
+    """One of NumPy's dtypes with PyTorch's name; there is one object for each. The attribute `dtype` is NumPy's."""
 
     __slots__ = ("dtype",)
     dtype: np.dtype
@@ -59,7 +59,7 @@ KNOWN = Known()
 
 
 def of(kind: Any) -> dtype:
-    """The object for one of NumPy's dtypes, or for what NumPy takes for one."""
+    """The object for one of NumPy's dtypes, or for anything that NumPy accepts as a dtype."""
     return KNOWN[np.dtype(kind)]
 
 

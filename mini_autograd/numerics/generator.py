@@ -1,8 +1,8 @@
 """Random numbers: PyTorch's generator on a CPU, so that the same seed gives the same numbers.
 
-The one idea to know: PyTorch draws 32-bit words from the Mersenne Twister, which NumPy has too; how it makes floats,
-normal numbers and permutations of them is written here. The results are equal to the last bit or two (PyTorch's cosine
-is not NumPy's).
+The one idea to know: PyTorch draws 32-bit words from the Mersenne Twister, which NumPy has too; this file turns them
+into floats, normal numbers and permutations as PyTorch does. The results are equal to the last bit or two (PyTorch's
+cosine is not NumPy's).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ BLOCK = 16
 
 
 class Generator:
-    """A stream of random numbers with its own seed, as `torch.Generator`."""
+    """A stream of random numbers with its own seed, like `torch.Generator`."""
 
     def __init__(self, device: Any = "cpu") -> None:
         self._seed = 67280421310721  # PyTorch's default
@@ -28,12 +28,12 @@ class Generator:
         self._next_normal: float | None = None
 
     def manual_seed(self, seed: int) -> Generator:
-        """Start the stream anew from `seed`."""
+        """Restart the stream from `seed`."""
         self._seed, self._stream, self._next_normal = int(seed), None, None
         return self
 
     def seed(self) -> int:
-        """Start the stream anew from a seed that nobody knows, and return it."""
+        """Restart the stream from an unpredictable seed, and return the seed."""
         return self.manual_seed(int.from_bytes(os.urandom(8), "little") >> 1)._seed
 
     def initial_seed(self) -> int:
@@ -41,11 +41,11 @@ class Generator:
         return self._seed
 
     def get_state(self) -> Any:
-        """Where the stream is, for `set_state`."""
+        """The position of the stream, for `set_state`."""
         return self._seed, self._words().get_state(), self._next_normal
 
     def set_state(self, state: Any) -> Generator:
-        """Go back to where the stream was at `get_state`."""
+        """Go back to a position that `get_state` returned."""
         self._seed, position, self._next_normal = state
         self._words().set_state(position)
         return self
@@ -74,8 +74,8 @@ class Generator:
     def normal(self, shape: tuple[int, ...], dtype: np.dtype = arrays.float32) -> np.ndarray:
         """Normal numbers of mean 0 and variance 1, by Box and Muller's method.
 
-        As PyTorch does: from 16 numbers on in blocks of 16, where the last block, if it is not full, is drawn anew
-        together with the numbers before it; fewer are drawn one by one, in pairs.
+        As in PyTorch, 16 or more numbers are drawn in blocks of 16; if the last block is not full, the last 16 numbers
+        are drawn again. Fewer numbers are drawn one by one, in pairs.
         """
         count = math.prod(shape)
         if count < BLOCK:
@@ -97,13 +97,13 @@ class Generator:
         return radius * math.cos(angle)
 
     def integers(self, low: int, high: int, shape: tuple[int, ...]) -> np.ndarray:
-        """Whole numbers from `low` to before `high`."""
+        """Whole numbers from `low` to `high - 1`."""
         count, span = math.prod(shape), high - low
         drawn = self.long_words(count) if span >= 1 << 28 else self.words(count)
         return ((drawn.astype(np.uint64) % np.uint64(span)).astype(np.int64) + low).reshape(shape)
 
     def permutation(self, count: int) -> np.ndarray:
-        """The numbers from 0 to before `count` in random order: each swaps with one of those from it on."""
+        """The numbers from 0 to `count - 1` in random order: each is swapped with itself or a later one."""
         order = list(range(count))
         steps = self.words(max(count - 1, 0)).tolist()
         for place, word in enumerate(steps):

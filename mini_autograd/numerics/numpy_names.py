@@ -1,7 +1,7 @@
-"""NumPy's names of arguments: who writes `x.argmax(axis=1, keepdims=True)` is understood, as in PyTorch.
+"""NumPy's names of arguments: `x.argmax(axis=1, keepdims=True)` works, as in PyTorch.
 
-The one idea to know: the operations know `dim` and `keepdim` only; the public functions and methods are given their
-other names here, so that the engine itself does not pay for the translation.
+The one idea to know: the operations know only `dim` and `keepdim`; the public functions and methods get the other names
+here, so that the engine itself does not pay for the translation.
 """
 
 import functools
@@ -13,7 +13,7 @@ NAMES = {"axis": "dim", "keepdims": "keepdim"}
 
 
 def translated(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The same function, which takes `axis` for `dim` and `keepdims` for `keepdim`."""
+    """The same function, but it also accepts `axis` for `dim` and `keepdims` for `keepdim`."""
 
     @functools.wraps(function)
     def called(*args: Any, **options: Any) -> Any:
@@ -25,7 +25,7 @@ def translated(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def accept(namespace: dict[str, Any]) -> None:
-    """Put such a function in place of every function of a namespace that has a `dim` and knows no `axis` yet."""
+    """Replace every function of a namespace that has a `dim`, but does not accept `axis` yet, by its translation."""
     for name, function in namespace.items():
         if isinstance(function, types.FunctionType):
             code = function.__code__

@@ -1,6 +1,6 @@
-"""`torch.return_types`: what functions with several results return, tuples with names that print as PyTorch's do.
+"""`torch.return_types`: the results of functions that return several, as named tuples that print as PyTorch's do.
 
-The one idea to know: `x.max(dim=0)` is a `return_types.max`, so the text says whose results these are.
+The one idea to know: `x.max(dim=0)` is a `return_types.max`, so its text says which function returned it.
 """
 
 from __future__ import annotations
@@ -9,14 +9,14 @@ from typing import Any, NamedTuple
 
 
 class Found(NamedTuple):
-    """Values and where they stood."""
+    """Values and their indices."""
 
     values: Any
     indices: Any
 
 
 class Extremes(NamedTuple):
-    """The smallest and the largest."""
+    """The smallest and the largest element."""
 
     min: Any
     max: Any
@@ -29,7 +29,7 @@ def described(results: Any) -> str:
 
 
 def named(name: str, kind: type) -> Any:
-    """Results of this kind under the name of a function."""
+    """A type of results like `kind`, with the name of a function."""
     return type(
         name, (kind,), {"__slots__": (), "__module__": __name__, "__repr__": described, "__doc__": kind.__doc__}
     )

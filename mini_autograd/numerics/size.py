@@ -1,4 +1,4 @@
-"""`Size`: the shape of a tensor, a tuple that says whose it is.
+"""`Size`: the shape of a tensor, a tuple that prints as `torch.Size`.
 
 The one idea to know: making one for every `tensor.shape` costs less than a tenth of an operation, and the engine itself
 reads the shapes of arrays, which are plain tuples.
@@ -13,9 +13,9 @@ from typing import Any
 
 
 class Size(tuple):
-    """The lengths of all axes. Part of one, and one put together with another tuple, is a Size too.
+    """The lengths of all axes. Slices of a Size, and a Size joined with another tuple, are Sizes too.
 
-    Raises TypeError for anything that is no whole number.
+    Raises TypeError for anything that is not a whole number.
     """
 
     __slots__ = ()
@@ -54,4 +54,4 @@ class Size(tuple):
 
 
 size_of = functools.partial(tuple.__new__, Size)
-"""A tuple of lengths, known to be such, as a Size."""
+"""Make a Size of a tuple that is known to hold lengths."""

@@ -1,8 +1,8 @@
-"""Arrays without numbers, which note every NumPy operation that meets them: what `compile` finds its steps with.
+"""Arrays without numbers that record every NumPy operation on them: `compile` finds its steps with them.
 
 The one idea to know: NumPy hands a call such as `np.exp(x)` or `a * b` over to an argument that has `__array_ufunc__`.
-So the engine's own rules can run on a `Traced`, which computes nothing and writes down what was asked of it. Every
-value so met has a number; a change in place gives the array's name a new value.
+So the engine's own rules can run on a `Traced`, which computes nothing and records each call. Every value has a number;
+an in-place change gives the array the number of a new value.
 """
 
 from __future__ import annotations
@@ -18,11 +18,11 @@ Step = tuple[Callable, tuple[int, ...], int]
 
 
 class UntraceableError(Exception):
-    """The function does something that is no elementwise operation."""
+    """The function does something that is not an elementwise operation."""
 
 
 class Trace:
-    """The operations met so far, and all values: a dtype for each that is computed, a Python number for a constant."""
+    """The operations recorded so far, and all values: a dtype for a computed value, a Python number for a constant."""
 
     def __init__(self, shape: tuple[int, ...]) -> None:
         self.shape = shape
@@ -30,7 +30,7 @@ class Trace:
         self.steps: list[Step] = []
 
     def new(self, dtype: np.dtype) -> Traced:
-        """An array of which nothing is known but shape and dtype."""
+        """A new array of which only shape and dtype are known."""
         self.values.append(dtype)
         return Traced(self, len(self.values) - 1)
 
@@ -55,9 +55,9 @@ class Trace:
 
 
 class Traced(np.lib.mixins.NDArrayOperatorsMixin):
-    """An array without numbers: it notes what is done to it, and refuses what is not elementwise or asks for numbers.
+    """An array without numbers: it records elementwise operations, and refuses others and requests for numbers.
 
-    What it does not have, such as `sum` or `T`, is an AttributeError; so whatever it lets through is in the trace.
+    Attributes that it lacks, such as `sum` or `T`, raise AttributeError; so everything that succeeds is in the trace.
     """
 
     def __init__(self, record: Trace, number: int, shared: bool = False) -> None:
@@ -75,7 +75,7 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         (target,) = out
         if not isinstance(target, Traced) or target.shared or target.dtype != result.dtype:
             raise UntraceableError("an array from outside changed in place")
-        target.number = result.number  # from now on the name means the new value
+        target.number = result.number  # from now on the array stands for the new value
         return target
 
     def __array_function__(self, function: Any, kinds: Any, arguments: Any, options: Any) -> Any:
@@ -86,11 +86,11 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
         return self.record.note(FUNCTIONS[function], arguments, function(*samples(arguments)).dtype)
 
     def astype(self, dtype: Any, **options: Any) -> Traced:
-        """A step of its own."""
+        """Record the conversion as a step."""
         return self.record.note(convert, (self,), np.dtype(dtype))
 
     def copy(self) -> Traced:
-        """The same value: what happens to one of the two in place gives that one a new value, so no step is needed."""
+        """The same value. An in-place change of either array gives only that one a new value, so no step is needed."""
         return Traced(self.record, self.number)
 
     def __getitem__(self, key: Any) -> Traced:
@@ -106,19 +106,19 @@ class Traced(np.lib.mixins.NDArrayOperatorsMixin):
 
 
 def samples(arguments: Sequence[Any]) -> list[Any]:
-    """The arguments with empty arrays for traced ones: enough for NumPy to say which dtype comes out."""
+    """The arguments, with empty arrays for traced ones: enough for NumPy to tell the dtype of the result."""
     return [np.empty(0, x.dtype) if isinstance(x, Traced) else x for x in arguments]
 
 
 def select(condition: Any, a: Any, b: Any, out: Any) -> None:
-    """`np.where` into an array that is there already."""
+    """`np.where` into an existing array."""
     out[...] = np.where(condition, a, b)
 
 
 def convert(x: Any, out: Any) -> None:
-    """`astype` into an array that is there already."""
+    """`astype` into an existing array."""
     np.copyto(out, x, casting="unsafe")
 
 
 FUNCTIONS: dict[Any, Callable] = {np.where: select, np.clip: np.clip}
-"""What is elementwise besides NumPy's ufuncs, and how it is done with an array for the result."""
+"""The elementwise functions besides NumPy's ufuncs, each with a function that writes into an array for the result."""

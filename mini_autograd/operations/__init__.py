@@ -1,7 +1,7 @@
-"""All operations by family: which file holds the rule of what.
+"""All operations by family, and the file that holds the rule of each.
 
-An operation is a class with a `forward` and a `backward`; the function that PyTorch has stands further down in the same
-file, and says which operations it is made of.
+An operation is a class with a `forward` and a `backward`. The function that PyTorch has is further down in the same
+file, and shows which operations it is made of.
 
 pointwise.elementwise: add, subtract, multiply, divide, pow, exp, log, tanh, relu, where, lerp, clone, cast
 pointwise.mathematical: sqrt, rsqrt, reciprocal, square, log1p, sin, cos, erf
@@ -27,8 +27,8 @@ neural.dropout: dropout
 neural.attention: scaled_dot_product_attention
 neural.losses: mse_loss, l1_loss, smooth_l1_loss, nll_loss, cross_entropy, binary_cross_entropy
 
-Four files hold no operation: fused and targets, what several of them share; windows, the geometry of kernels; and
-outputs, which writes results into tensors that are there.
+Four files hold no operation: fused and targets hold what several operations share, windows the geometry of kernels, and
+outputs writes results into existing tensors.
 """
 
 import importlib
@@ -71,14 +71,14 @@ ONLY_SHARED = (
     *(extremes.Extreme, sorting.Pick, indexing.Indexed),
     *(joining.Several, joining.Split, joining.SplitWithSizes, joining.Unbind),
 )
-"""What several operations have in common, and nodes that take the place of several of Index: no operation by itself."""
+"""Base classes of operations, and nodes that each replace several Index nodes: none is an operation by itself."""
 
 NEURAL = ("convolution", "pooling", "normalization", "dropout", "attention", "losses")
 """Families that are imported with `nn`, or when they are first used, so that the engine alone starts quickly."""
 
 
 def __getattr__(name: str) -> Any:
-    """`ALL`: every operation, for those who want to walk through them."""
+    """Give `ALL`, a tuple of every operation."""
     if name != "ALL":
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     families = (*FAMILIES, *(importlib.import_module(f"{__name__}.neural.{family}") for family in NEURAL))

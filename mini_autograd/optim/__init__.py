@@ -1,4 +1,4 @@
-"""`torch.optim`: optimizers and schedules of the learning rate."""
+"""`torch.optim`: optimizers and learning-rate schedules."""
 
 from mini_autograd.optim import lr_scheduler
 from mini_autograd.optim.adaptive import Adadelta

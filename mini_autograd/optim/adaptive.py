@@ -1,6 +1,6 @@
-"""Adadelta, which has a step of its own for each element.
+"""Adadelta, which has its own step size for each element.
 
-The one idea to know: the gradient is divided by a measure of how large it has been there.
+The one idea to know: each element of the gradient is divided by a measure of how large it has been.
 """
 
 from __future__ import annotations

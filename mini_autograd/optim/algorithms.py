@@ -1,7 +1,7 @@
 """The algorithms: SGD, Adam, AdamW, RMSprop.
 
-The one idea to know: `update` gets arrays and changes them in place. What is written as `np.multiply(a, b,
-out=scratch)` is `a * b`, without an array of its own.
+The one idea to know: `update` gets arrays and changes them in place. `np.multiply(a, b, out=scratch)` is `a * b`
+without a new array.
 """
 
 from __future__ import annotations
@@ -59,8 +59,8 @@ class SGD(Optimizer):
 
 
 class Adam(Optimizer):
-    """m and v are running means of g and g^2; p <- p - lr m' / (sqrt(v') + eps), with m' and v' free of the bias of
-    their start at 0 (Kingma and Ba 2014).
+    """m and v are running means of g and g^2; p <- p - lr m' / (sqrt(v') + eps), with m' and v' corrected for the bias
+    of starting at 0 (Kingma and Ba 2014).
     """
 
     decoupled_weight_decay = False
@@ -110,7 +110,7 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam with weight decay beside the gradient: p <- (1 - lr weight_decay) p first (Loshchilov and Hutter 2017)."""
+    """Adam with decoupled weight decay: first p <- (1 - lr weight_decay) p (Loshchilov and Hutter 2017)."""
 
     decoupled_weight_decay = True
 
@@ -130,7 +130,7 @@ class AdamW(Adam):
 
 
 class RMSprop(Optimizer):
-    """v is a running mean of g^2 (less the square of that of g, if `centered`); p <- p - lr g / (sqrt(v) + eps)."""
+    """v is a running mean of g^2 (`centered`: minus the squared running mean of g); p <- p - lr g / (sqrt(v) + eps)."""
 
     def __init__(
         self,

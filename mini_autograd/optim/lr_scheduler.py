@@ -1,4 +1,4 @@
-"""Schedules of the learning rate that training scripts use most.
+"""The learning-rate schedules that training scripts use most.
 
 The one idea to know: call `step()` once per epoch, after the optimizer's.
 """
@@ -21,7 +21,7 @@ __all__ = [
 
 
 class StepLR(LRScheduler):
-    """Times gamma every `step_size` epochs."""
+    """Multiply the rate by gamma every `step_size` epochs."""
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         self.step_size, self.gamma = step_size, gamma
@@ -33,7 +33,7 @@ class StepLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Times gamma every epoch."""
+    """Multiply the rate by gamma every epoch."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -53,14 +53,14 @@ class CosineAnnealingLR(LRScheduler):
     def get_lr(self) -> list[float]:
         if self.last_epoch == 0:
             return self.rates
-        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # the present rate is eta_min: nothing to scale
+        if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # the current rate is eta_min: nothing to scale
             rise = (1 - math.cos(math.pi / self.T_max)) / 2
             return [rate + (base - self.eta_min) * rise for rate, base in zip(self.rates, self.base_lrs, strict=True)]
         scale = self.height(self.last_epoch) / self.height(self.last_epoch - 1)
         return [scale * (rate - self.eta_min) + self.eta_min for rate in self.rates]
 
     def height(self, epoch: int) -> float:
-        """The cosine, lifted to between 0 and 2."""
+        """The cosine, shifted to between 0 and 2."""
         return 1 + math.cos(math.pi * epoch / self.T_max)
 
 

@@ -1,7 +1,7 @@
 """`Optimizer`: parameters in groups with their options, and the state that an algorithm keeps for each.
 
 The one idea to know: an algorithm is one method, `update`, which changes one parameter in place. It works on arrays, so
-nothing is recorded, and in one scratch array that all parameters share, so that a step allocates nothing.
+nothing is recorded, and uses one scratch array for all parameters, so a step allocates nothing.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ class Optimizer:
                     param.grad.detach().zero_()
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Change every parameter that has a gradient. A closure computes the loss anew first; its value is returned."""
+        """Update every parameter that has a gradient. A closure recomputes the loss first; its value is returned."""
         loss = None
         if closure is not None:
             with enable_grad():
@@ -98,7 +98,7 @@ class Optimizer:
         return loss
 
     def step_one(self, param: Tensor, gradient: Any, group: Group) -> None:
-        """One parameter's step: weight decay as options say, and the algorithm."""
+        """Update one parameter: apply weight decay as the options say, then the algorithm."""
         state = self.state[param]
         values = memory_of(param)
         if group["maximize"]:
@@ -114,16 +114,16 @@ class Optimizer:
             note_change(version)
 
     def update(self, values: Any, gradient: Any, state: State, group: Group) -> None:
-        """Change the array `values` in place by what the array `gradient` and the state say."""
+        """Update the array `values` in place from the array `gradient` and the state."""
         raise NotImplementedError
 
     @property
     def keeps_arrays(self) -> bool:
-        """Whether the state holds arrays, as `update` does; an algorithm that has its own `step` may keep anything."""
+        """Whether the state holds arrays, as `update` needs; an algorithm with its own `step` may keep anything."""
         return type(self).update is not Optimizer.update
 
     def scratch(self, like: Any) -> Any:
-        """An array as `like`, for intermediate results: always the same memory."""
+        """An array like `like` for intermediate results; the memory is always the same."""
         if self._scratch is None or self._scratch.dtype != like.dtype or self._scratch.size < like.size:
             self._scratch = np.empty_like(like, shape=like.size)
         return self._scratch[: like.size].reshape(like.shape)
@@ -144,7 +144,7 @@ class Optimizer:
         return {"state": state, "param_groups": groups}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over options and state."""
+        """Load options and state."""
         groups = state_dict["param_groups"]
         if len(groups) != len(self.param_groups):
             raise ValueError("loaded state dict has a different number of parameter groups")
@@ -204,22 +204,22 @@ def beside_param(value: Any, name: str, param: Tensor) -> Any:
 
 
 def as_it_is(value: Any) -> Any:
-    """A part of the state of somebody's own algorithm."""
+    """A part of the state of a custom algorithm, unchanged."""
     return value
 
 
 def copy_of(value: Any, name: str) -> Any:
-    """The reverse, with memory of its own."""
+    """The reverse of `as_it_is`, with memory of its own."""
     return copy.deepcopy(value)
 
 
 def changeable(array: Any) -> Any:
-    """An array to be changed in place: itself, or a 0-d array for a NumPy scalar."""
+    """An array that can be changed in place: `array` itself, or a 0-d array for a NumPy scalar."""
     return np.array(array) if isinstance(array, np.generic) else array
 
 
 def ignored_options(given: dict[str, Any], *names: str) -> dict[str, Any]:
-    """Those of the options without effect that an algorithm has."""
+    """The options without effect that an algorithm accepts. Raises TypeError for any other option."""
     for name in given:
         if name not in names:
             raise TypeError(f"got an unexpected keyword argument '{name}'")
@@ -227,6 +227,6 @@ def ignored_options(given: dict[str, Any], *names: str) -> dict[str, Any]:
 
 
 def check(condition: bool, name: str, value: Any) -> None:
-    """PyTorch's error for an option that makes no sense."""
+    """Raise PyTorch's error for an invalid option unless `condition` holds."""
     if not condition:
         raise ValueError(f"Invalid {name}: {value}")

@@ -1,7 +1,6 @@
-"""What all schedules of the learning rate share.
+"""What all learning-rate schedules share.
 
-The one idea to know: a schedule says how the next rate follows from the present one, so that several may be used
-together.
+The one idea to know: a schedule computes the next rate from the current one, so several can be used together.
 """
 
 from __future__ import annotations
@@ -32,7 +31,7 @@ class LRScheduler:
 
     @property
     def rates(self) -> list[float]:
-        """The present learning rate of every group."""
+        """The current learning rate of every group."""
         return [group["lr"] for group in self.optimizer.param_groups]
 
     def get_lr(self) -> list[float]:
@@ -61,7 +60,7 @@ class LRScheduler:
         return {name: value for name, value in self.__dict__.items() if name not in left_out}
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
-        """Take over a state."""
+        """Load a state."""
         self.__dict__.update(state_dict)
 
 

@@ -27,7 +27,7 @@ COPY_CONSTRUCTED = (
 def tensor(data: Any, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """A new leaf with a copy of `data`: a number, nested lists, an array or a tensor.
 
-    Raises ValueError for ragged lists and RuntimeError if an integer tensor is to require grad.
+    Raises ValueError for ragged lists and RuntimeError if `requires_grad` is set for an integer tensor.
     """
     if isinstance(data, Tensor):
         warnings.warn(COPY_CONSTRUCTED, UserWarning, stacklevel=2)
@@ -52,7 +52,7 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False, device: An
 
 
 def as_nested_numbers(data: Any, dim: int = 0) -> Any:
-    """Nested lists with the tensors in them as numbers; PyTorch's errors for what is no number or ragged."""
+    """Nested lists, with the tensors in them as numbers. Raises PyTorch's errors for non-numbers and ragged lists."""
     if isinstance(data, str | bytes):
         kind = type(data).__name__
         raise ValueError(f"too many dimensions '{kind}'") if dim else TypeError(f"new(): invalid data type '{kind}'")
@@ -99,7 +99,7 @@ def dtypes_in(data: Any) -> set[np.dtype]:
 def from_numpy(array: np.ndarray) -> Tensor:
     """A tensor that shares the memory of `array`.
 
-    Raises TypeError for anything else than a NumPy array, and for a dtype that tensors do not have.
+    Raises TypeError for anything but a NumPy array, and for a dtype that tensors do not have.
     """
     if not isinstance(array, np.ndarray):
         raise TypeError(f"expected np.ndarray (got {type(array).__name__})")
@@ -137,7 +137,7 @@ def ones(*sizes: Any, size: Any = None, dtype: Any = None, requires_grad: bool =
 def zeros_like(
     input: Tensor, *, dtype: Any = None, requires_grad: bool = False, device: Any = None, memory_format: Any = None
 ) -> Tensor:
-    """Zeros in the shape and dtype of `input`. Here and below, `memory_format` is ignored: there is one only."""
+    """Zeros in the shape and dtype of `input`. Here and below, `memory_format` is ignored: there is only one."""
     return zeros(input.shape, dtype=dtype or input.dtype, requires_grad=requires_grad, device=device or input.device)
 
 
@@ -157,7 +157,7 @@ def arange(
     requires_grad: bool = False,
     device: Any = None,
 ) -> Tensor:
-    """The numbers from `start` to before `end`; `arange(n)` starts at 0. They are floating if one of the three is.
+    """Numbers from `start` to `end`, excluding `end`; `arange(n)` starts at 0. They are floating if any of these is.
 
     Raises RuntimeError if `step` is 0 or leads away from `end`.
     """
@@ -175,14 +175,14 @@ def arange(
 
 
 def empty(*sizes: Any, size: Any = None, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
-    """A tensor whose numbers nobody has chosen yet: here zeros."""
+    """A tensor with unspecified numbers: here zeros."""
     return zeros(*sizes, size=size, dtype=dtype, requires_grad=requires_grad, device=device)
 
 
 def empty_like(
     input: Tensor, *, dtype: Any = None, requires_grad: bool = False, device: Any = None, memory_format: Any = None
 ) -> Tensor:
-    """As `empty`, in the shape and dtype of `input`."""
+    """Like `empty`, in the shape and dtype of `input`."""
     return zeros_like(input, dtype=dtype, requires_grad=requires_grad, device=device)
 
 
@@ -195,14 +195,14 @@ def full_like(
     device: Any = None,
     memory_format: Any = None,
 ) -> Tensor:
-    """A number everywhere, in the shape and dtype of `input`."""
+    """A tensor filled with a number, in the shape and dtype of `input`."""
     return full(
         input.shape, fill_value, dtype=dtype or input.dtype, requires_grad=requires_grad, device=device or input.device
     )
 
 
 def as_tensor(data: Any, dtype: np.dtype | None = None, device: Any = None) -> Tensor:
-    """`data` as a tensor: a tensor as it is, an array without a copy, where the dtype allows."""
+    """`data` as a tensor. If device and dtype allow, a tensor is returned as it is, and an array is not copied."""
     if isinstance(data, Tensor):
         return data.to(device, dtype)
     if isinstance(data, np.ndarray) and (dtype is None or data.dtype == dtype):
@@ -221,7 +221,7 @@ def eye(n: int, m: int | None = None, *, dtype: Any = None, requires_grad: bool 
 def linspace(
     start: float, end: float, steps: int, *, dtype: Any = None, requires_grad: bool = False, device: Any = None
 ) -> Tensor:
-    """So many numbers at equal distances, from `start` to `end`, both included.
+    """`steps` evenly spaced numbers from `start` to `end`, both included.
 
     Raises RuntimeError if `steps` is negative.
     """

@@ -1,7 +1,6 @@
 """Starting a backward pass: `backward` and `grad`.
 
-The one idea to know: a backward pass starts with a gradient for each output, and here is where it comes from: given, or
-1 for a scalar.
+The one idea to know: a backward pass starts with a gradient for each output, which is given or, for a scalar, 1.
 """
 
 from __future__ import annotations
@@ -23,8 +22,8 @@ Tensors = Any
 """A Tensor or a sequence of Tensors."""
 
 TANGENT_LOST = (
-    "a gradient that is itself to be differentiated in forward mode would lose its tangent, which this engine does not "
-    "carry through a backward pass. Use torch.func.hessian, or forward mode inside reverse mode: "
+    "cannot differentiate a gradient in forward mode: this engine does not carry tangents "
+    "through a backward pass. Use torch.func.hessian, or forward mode inside reverse mode: "
     "torch.func.jacrev(torch.func.jacfwd(f))."
 )
 CREATE_GRAPH_CYCLE = (
@@ -49,13 +48,13 @@ def backward(
 ) -> None:
     """Add the gradients of `tensors` into the `.grad` of the leaves they were computed from, or of `inputs` only.
 
-    `grad_tensors` are the gradients of `tensors` to start from; a tensor with one element may do without (1 is meant).
+    `grad_tensors` are the gradients of `tensors` to start from, optional (1) for a tensor with one element.
 
     A gradient has the shape of its tensor. With `create_graph` the pass is itself recorded, so the gradients can be
-    differentiated; `retain_graph` (by default as `create_graph`) keeps what the graph saved for another pass.
+    differentiated; `retain_graph` (by default `create_graph`) keeps what the graph saved for another pass.
 
-    Raises RuntimeError if a tensor does not require grad, if a gradient is missing or of another shape, if `inputs` is
-    empty or holds a tensor that does not require grad, and if the graph was freed by an earlier pass.
+    Raises RuntimeError if a tensor does not require grad, if a gradient is missing or has the wrong shape, if `inputs`
+    is empty or holds a tensor that does not require grad, and if the graph was freed by an earlier pass.
     """
     outputs = as_sequence(tensors)
     edges, grads = seeds(outputs, as_sequence(grad_tensors), create_graph)
@@ -70,7 +69,7 @@ def backward(
         raise RuntimeError("`inputs` argument to `backward()` cannot be empty.")
     wanted = wanted_edges(leaves)
     for tensor in leaves:
-        tensor.retain_grad()  # as PyTorch does: an input that is no leaf keeps its gradient from now on
+        tensor.retain_grad()  # as PyTorch does: an input that is not a leaf keeps its gradient from now on
     nodes = [tensor.grad_fn for tensor in leaves if not tensor.is_leaf]  # PyTorch runs them, though for nothing
     arrived = run_to(wanted, edges, grads, retain_graph, create_graph, nodes)
     with enable_grad() if create_graph else no_grad():
@@ -95,8 +94,8 @@ def grad(
 
     Each has the shape and dtype of its input. The other arguments are as for `backward`. An input that was not used
     raises RuntimeError, unless `allow_unused` (its gradient is then None) or `materialize_grads` (then zeros).
-    With `is_grads_batched` every one of `grad_outputs` holds a batch of them along axis 0, and so does every result:
-    there is one pass for each. `only_inputs` has had no effect in PyTorch for long.
+    With `is_grads_batched`, each of `grad_outputs` holds a batch of gradients along axis 0, and so does each result:
+    there is one pass per gradient. `only_inputs` has no effect, as in PyTorch.
     """
     if not only_inputs:
         warnings.warn(ONLY_INPUTS, FutureWarning, stacklevel=2)
@@ -119,7 +118,7 @@ def grad(
 
 
 def result_for(x: Any, number: int, arrived: Any, materialize: bool, allow_unused: bool) -> Any:
-    """What arrived for one input, as a Tensor; for one that was not used zeros, None or PyTorch's error."""
+    """The gradient that arrived for one input, as a Tensor; for an unused input, zeros, None or PyTorch's error."""
     edge = x.gradient_edge
     result = None if arrived[edge] is None else engine.own(arrived, edge)
     if result is None and materialize:
@@ -135,7 +134,7 @@ def result_for(x: Any, number: int, arrived: Any, materialize: bool, allow_unuse
 def batched_grad(
     outputs: Tensors, inputs: Tensors, batches: Sequence[Any], retain_graph: bool | None, options: dict[str, Any]
 ) -> tuple:
-    """`grad` for each of several gradients, the results stacked."""
+    """`grad` for each of several gradients, with the results stacked."""
     rows = []
     for number in range(last := len(batches[0])):
         retained = True if number + 1 < last else retain_graph
@@ -151,9 +150,9 @@ def run_to(
     create_graph: bool,
     visited: Sequence[Any] = (),
 ) -> engine.Pending:
-    """A backward pass that ends at some edges, and runs the nodes in `visited` too.
+    """Run a backward pass that ends at the `wanted` edges, and runs the nodes in `visited` too.
 
-    It says so meanwhile, to rules that cannot work in such a pass.
+    Meanwhile `state.only_some_wanted` is set, for rules that cannot work in such a pass.
     """
     before, state.only_some_wanted = state.only_some_wanted, True
     try:
@@ -182,7 +181,7 @@ class ForwardOverReverseError(RuntimeError):
 
 
 def refuse_tangents(tensors: Sequence[Any]) -> None:
-    """Raise ForwardOverReverseError where one of these carries a tangent: what a backward pass gives has none."""
+    """Raise ForwardOverReverseError if one of these carries a tangent: the results of a backward pass have none."""
     if state.forward_level is not None and any(getattr(x, "_tangent", None) is not None for x in tensors):
         raise ForwardOverReverseError(TANGENT_LOST)
 
@@ -191,7 +190,7 @@ def seeds(outputs: Sequence[Any], grads: Sequence[Any], create_graph: bool) -> t
     """The edges from which a pass starts, and the gradients it starts with: arrays, or Tensors if `create_graph`.
 
     Raises RuntimeError if a gradient is missing or has another shape, or if an output does not require grad, and
-    ForwardOverReverseError if a graph is wanted of an output that carries a tangent.
+    ForwardOverReverseError if `create_graph` is set and an output carries a tangent.
     """
     if create_graph:
         refuse_tangents(outputs)

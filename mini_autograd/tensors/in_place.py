@@ -1,6 +1,6 @@
 """Operations that change a tensor: `x.add_(1)`, `x += 1`, `x[i] = v`, `x.copy_(y)`, and all others that end in `_`.
 
-The one idea to know: `x.mul_(y)` computes `x * y` as ever, writes the result into the memory of x, and gives x the
+The one idea to know: `x.mul_(y)` computes `x * y` as usual, writes the result into the memory of x, and gives x the
 history of the result. If x is a view, its base gets a node that knows which part was replaced; everything else that
 shows the memory finds its new history from there.
 """
@@ -64,9 +64,9 @@ OVERLAPPING = (
 
 
 class CopySlices(Function):
-    """A tensor of which a part, shown by a view, was replaced.
+    """A tensor in which a part, shown by a view, was replaced.
 
-    The gradient of that part goes to the new values, and that of all other elements to the old tensor.
+    The gradient of that part goes to the new values, and the gradient of all other elements to the old tensor.
     """
 
     torch_name = "torch::autograd::CopySlices"
@@ -111,7 +111,7 @@ class Zero(Fill):
 
 
 class Copy(Function):
-    """The elements of another tensor, broadcast and in this one's dtype, take the place of the old ones."""
+    """The elements of another tensor, broadcast and cast to this one's dtype, replace the old ones."""
 
     torch_name = "torch::autograd::CopyBackwards"
 
@@ -129,13 +129,13 @@ class Copy(Function):
 
 
 class FillWithTensor(Copy):
-    """Every element becomes that of a 0-d tensor, which gets the sum of the gradients."""
+    """Every element becomes the number in a 0-d tensor, which gets the sum of the gradients."""
 
     torch_name = "FillBackward3"
 
 
 class IndexPut(Indexed):
-    """Some elements, picked by an advanced index, are replaced. Where an index is repeated the last value stays."""
+    """Some elements, picked by an advanced index, are replaced. If an index is repeated, the last value stays."""
 
     torch_name = "IndexPutBackward0"
     __slots__ = ("replaced",)
@@ -165,7 +165,7 @@ def zeros_of(grad: Value) -> Value:
 
 
 def in_place(function: Callable[..., Any]) -> Callable[..., Tensor]:
-    """The method that writes what `function` computes from a tensor into that tensor."""
+    """The method that writes the result of `function` for a tensor into that tensor."""
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
         others = [x for x in (*args, *kwargs.values()) if isinstance(x, Tensor)]
@@ -231,8 +231,8 @@ def store(tensor: Tensor, before: Tensor, result: Tensor, started: int) -> Tenso
 
 
 def write(tensor: Tensor, values: Any) -> None:
-    """Change the memory of `tensor`."""
-    if isinstance(tensor.array, np.generic):  # nobody shares it
+    """Write `values` into the memory of `tensor`."""
+    if isinstance(tensor.array, np.generic):  # nothing else shares it
         tensor.array = values[()]
     elif overlaps(tensor.array):
         raise RuntimeError(OVERLAPPING)
@@ -241,7 +241,7 @@ def write(tensor: Tensor, values: Any) -> None:
 
 
 def overlaps(array: Any) -> bool:
-    """Whether several elements stand at one place in memory, as after `expand`."""
+    """Whether several elements share one place in memory, as after `expand`."""
     return array.size > 0 and any(step == 0 and size > 1 for step, size in zip(array.strides, array.shape, strict=True))
 
 
@@ -320,7 +320,7 @@ def del_item(self: Tensor, index: Any) -> None:
 
 
 def put_item(self: Tensor, index: Any, value: Tensor, given: Any) -> None:
-    """`self[index] = value` for an index that picks elements one by one; `given` is the same as the user wrote it."""
+    """`self[index] = value` for an index that picks elements one by one; `given` is the index as the user wrote it."""
     try:
         picked = np.empty_like(self.array, bool)[index].shape
     except IndexError as error:
@@ -350,7 +350,7 @@ _zero = in_place(lambda x: Zero.apply(x, value=0))
 
 
 def copy_(self: Tensor, other: Any, non_blocking: bool = False) -> Tensor:
-    """The elements of `other`, a tensor (or number) that is broadcast and cast, in place of the old ones.
+    """Replace the elements by those of `other`, a tensor (or number) that is broadcast and cast.
 
     `non_blocking` is ignored. Returns `self`; raises TypeError for anything else, RuntimeError for a wrong shape.
     """
@@ -383,7 +383,7 @@ def zero_(self: Tensor) -> Tensor:
 
 
 def fill_diagonal_(self: Tensor, fill_value: float, wrap: bool = False) -> Tensor:
-    """The diagonal becomes one number; with `wrap`, that of a tall matrix starts anew below each square."""
+    """The diagonal becomes one number; with `wrap`, the diagonal of a tall matrix starts again below each square."""
     if self.ndim < 2:
         raise RuntimeError("dimensions must larger than 1")
     if self.ndim > 2 and len(set(self.shape)) > 1:
@@ -401,7 +401,7 @@ def detach_(self: Tensor) -> Tensor:
     """Forget the history."""
     if self._is_view():
         raise RuntimeError(DETACHED_VIEW)
-    version, node = self.version, self.grad_fn  # in common with the node, which may have saved this memory
+    version, node = self.version, self.grad_fn  # shared with the node, which may have saved this memory
     if version is not None and node is not None:
         note_detachment(version, node)
     self._edge = NO_EDGE
@@ -411,8 +411,8 @@ def detach_(self: Tensor) -> Tensor:
 
 
 def in_another_shape(function: Callable[..., Any]) -> Callable[..., Tensor]:
-    """The method that gives a tensor the shape of what `function` makes of it. The memory stays as it is, and yet this
-    counts as a change, as in PyTorch.
+    """The method that gives a tensor the shape of the result of `function`. The memory stays as it is, but as in
+    PyTorch, this counts as a change.
     """
 
     def method(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
@@ -437,7 +437,7 @@ def in_another_shape(function: Callable[..., Any]) -> Callable[..., Tensor]:
 
 
 def broadcastable(x: Tensor, source: Tensor) -> Tensor:
-    """`source`, or PyTorch's error if it does not fit into `x`."""
+    """`source`, or PyTorch's error if it does not broadcast to the shape of `x`."""
     if not arrays.broadcasts_to(source.shape, x.shape):
         check_broadcast(x.shape, source.shape)
         shape = np.broadcast_shapes(x.shape, source.shape)

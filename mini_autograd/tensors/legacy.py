@@ -20,9 +20,9 @@ UNSET: Any = object()
 
 
 def new_tensor(*args: Any, data: Any = UNSET, size: Any = None, device: Any = None) -> Tensor:
-    """What `Tensor(...)` makes, in the default dtype: of whole numbers a tensor of that size; of one list or
-    other sequence, one with that data (an array of that dtype is shared); of nothing, an empty one. A tensor is given
-    back as a view of itself.
+    """What `Tensor(...)` makes, in the default dtype: from whole numbers, a tensor of that size; from one list or other
+    sequence, one with that data (an array of that dtype is shared); from nothing, an empty one. A tensor is returned as
+    a view of itself.
 
     Raises TypeError for anything else.
     """
@@ -33,7 +33,7 @@ def new_tensor(*args: Any, data: Any = UNSET, size: Any = None, device: Any = No
 
 
 def made(args: tuple, dtype: np.dtype, device: Any) -> Tensor:
-    """A tensor of a size, or with some data."""
+    """A tensor of the given size, or with the given data."""
     first = args[0] if args else Size()
     if len(args) == 1 and not isinstance(first, Size | np.integer) and type(first) is not int:
         if not isinstance(first, Sequence | np.ndarray):
@@ -46,11 +46,11 @@ def made(args: tuple, dtype: np.dtype, device: Any) -> Tensor:
 
 
 def type_name(value: Any) -> str:
-    """The name of its type, with the module if that is not Python's own."""
+    """The name of a value's type, with the module if it is not built in."""
     kind = type(value)
     return kind.__name__ if kind.__module__ == "builtins" else f"{kind.__module__}.{kind.__name__}"
 
 
 def Variable(data: Tensor, requires_grad: bool = False) -> Tensor:  # noqa: N802  (PyTorch's name)
-    """A tensor of the same memory: what a tensor had to be wrapped in to be recorded, in PyTorch's first years."""
+    """A tensor of the same memory. In PyTorch's first years, only tensors wrapped in a Variable were recorded."""
     return data.detach().requires_grad_(True) if requires_grad else data.view_as_itself()

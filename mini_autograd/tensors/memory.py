@@ -1,4 +1,4 @@
-"""What a tensor says of its memory, and where it is; copies of it; new ones like it.
+"""A tensor's memory and its device; copies of a tensor; new tensors like it.
 
 The one idea to know: strides count elements, as in PyTorch, and bytes are counted for the elements that a tensor shows,
 whether or not it owns the memory.
@@ -27,13 +27,13 @@ NO_DEEPCOPY = (
 
 
 def stride(self: Tensor, dim: int | None = None) -> Any:
-    """How many elements apart two neighbors along each axis are, or along one."""
+    """The distance in elements between two neighbors along each axis, or along one."""
     strides = tuple(step // self.dtype.itemsize for step in memory_of(self).strides)
     return strides if dim is None else strides[arrays.normalize_dim(dim, self.ndim)]
 
 
 def is_contiguous(self: Tensor) -> bool:
-    """Whether the elements stand in memory one after the other, row by row."""
+    """Whether the elements are stored one after another, row by row."""
     return memory_of(self).flags.c_contiguous
 
 
@@ -48,14 +48,14 @@ def element_size(self: Tensor) -> int:
 
 
 def data_ptr(self: Tensor) -> int:
-    """The address of the first element: views of the same start have the same."""
+    """The address of the first element: views with the same start have the same address."""
     return arrays.address(memory_of(self))
 
 
 def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
-    """In another dtype, on another device, or both: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`.
+    """Cast or move the tensor: `to(dtype)`, `to(device)`, `to(device, dtype)`, `to(other)`.
 
-    The tensor itself where nothing changes, unless `copy=True`. `non_blocking` is ignored.
+    Returns the tensor itself if nothing changes, unless `copy=True`. `non_blocking` is ignored.
 
     Raises TypeError for any other argument.
     """
@@ -75,27 +75,27 @@ def to(self: Tensor, *args: Any, **kwargs: Any) -> Tensor:
 
 
 def cpu(self: Tensor) -> Tensor:
-    """In the host's memory: the tensor itself if it is there."""
+    """The tensor in the host's memory: itself if it is already there."""
     return elementwise.move(self, "cpu")
 
 
 def cuda(self: Tensor, device: Any = None) -> Tensor:
-    """On a GPU. Raises AssertionError where there is none."""
+    """The tensor on a GPU. Raises AssertionError if there is none."""
     return elementwise.move(self, "cuda" if device is None else device)
 
 
 def type_as(self: Tensor, other: Tensor) -> Tensor:
-    """In the dtype of `other`."""
+    """The tensor in the dtype of `other`, and on its device."""
     return to(self, other)
 
 
 def type_(self: Tensor, dtype: Any = None) -> Any:
-    """In another dtype; without one, the name of this one as PyTorch's oldest programs know it."""
+    """The tensor in another dtype; without `dtype`, its type's old name in PyTorch, such as `torch.FloatTensor`."""
     return f"torch.{arrays.dtype_name(self.dtype)}Tensor" if dtype is None else to(self, dtype)
 
 
 def storage_offset(self: Tensor) -> int:
-    """How many elements stand in memory before the first of this tensor."""
+    """How many elements there are in memory before the first of this tensor."""
     memory = memory_of(self)
     owner = memory
     while isinstance(owner.base, type(memory)):
@@ -121,12 +121,12 @@ def new_ones(self: Tensor, *size: Any, dtype: Any = None, requires_grad: bool = 
 def new_full(
     self: Tensor, size: Sequence[int], fill_value: float, dtype: Any = None, requires_grad: bool = False
 ) -> Tensor:
-    """A number everywhere, in the dtype of this tensor."""
+    """A tensor filled with a number, in the dtype of this tensor."""
     return creation.full(size, fill_value, dtype=dtype or self.dtype, requires_grad=requires_grad, device=self.device)
 
 
 def sum_to_size(self: Tensor, *size: Any) -> Tensor:
-    """Summed down to a shape from which it could have been broadcast. Raises RuntimeError for another shape."""
+    """Sum the tensor to a shape from which it could have been broadcast. Raises RuntimeError for any other shape."""
     wanted = tuple(size[0]) if len(size) == 1 and isinstance(size[0], Sequence) else size
     if not arrays.broadcasts_to(wanted, self.shape):
         raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(self.shape)}}}.")
@@ -134,7 +134,7 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
 
 
 def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:
-    """A leaf with the same numbers and `.grad`, for `copy.deepcopy`. Raises RuntimeError for what is no leaf."""
+    """A leaf with the same numbers and `.grad`, for `copy.deepcopy`. Raises RuntimeError if this is not a leaf."""
     if id(self) in memo:
         return memo[id(self)]
     if not self.is_leaf:
@@ -152,7 +152,7 @@ def shallow_copy(self: Tensor) -> Tensor:
 
 
 def reduced(self: Tensor, protocol: Any) -> tuple:
-    """How to make this tensor again, for `pickle`: as a leaf, for the history stays behind."""
+    """How `pickle` makes this tensor again: as a leaf, without its history."""
     return creation.tensor, (arrays.on_device(self.array, "cpu"), None, self.requires_grad, str(self.device))
 
 

@@ -1,6 +1,6 @@
-"""Operations as methods of Tensor: `x.exp()` is `exp(x)`. Those of the first lessons stand in tensor.py itself.
+"""Operations as methods of Tensor: `x.exp()` is `exp(x)`. Those of the first lessons are in tensor.py itself.
 
-The one idea to know: a function whose first argument is a tensor is a method already, so here are only names.
+The one idea to know: a function whose first argument is a tensor is already a method, so this file mostly lists names.
 """
 
 from __future__ import annotations
@@ -37,21 +37,21 @@ def _where(self: Value, condition: Value, other: Value) -> Value:
 
 
 def _invert(self: Value) -> Value:
-    """`~self`, of integers or bools."""
+    """`~self`, for integers or bools."""
     if self.is_floating_point():
         raise TypeError("~ (operator.invert) is only implemented on integer and Boolean-type tensors")
     return comparison.bitwise_not(self)
 
 
 def _transposed_matrices(self: Value) -> Value:
-    """Every matrix of a batch transposed. Raises RuntimeError below two axes."""
+    """Every matrix of a batch, transposed. Raises RuntimeError for fewer than two axes."""
     if self.ndim < 2:
         raise RuntimeError(f"tensor.mT is only supported on matrices or batches of matrices. Got {self.ndim}-D tensor.")
     return shape.transpose(self, -2, -1)
 
 
 def _operator(function: Callable[[Value, Value], Value], reflected: bool = False) -> Callable[[Value, Any], Value]:
-    """The method behind an operator: what is neither tensor nor number is left to Python."""
+    """The method behind an operator: an operand that is neither tensor nor number is left to Python."""
 
     def method(self: Value, other: Any) -> Value:
         if not isinstance(other, (Tensor, *NUMBER)):
@@ -65,12 +65,12 @@ _made_for_user = on_demand.called_later("tensors.legacy", "new_tensor")
 
 
 def _new(cls: type[Tensor], *args: Any, **options: Any) -> Any:
-    """What `Tensor(...)` gives: see legacy.py. Subclasses fill what they get by themselves."""
+    """What `Tensor(...)` returns: see legacy.py. Subclasses get an empty object, and fill it themselves."""
     return _made_for_user(*args, **options) if cls is Tensor else new(cls)
 
 
 def _conversion(dtype: np.dtype) -> Callable[[Value], Value]:
-    """The method that gives a tensor in a dtype."""
+    """The method that casts a tensor to a dtype."""
 
     def method(self: Value) -> Value:
         return self.to(dtype)

@@ -1,6 +1,6 @@
-"""The functions that `torch` has too, one line per family. The package takes them all from here.
+"""The functions that `torch` has too, one import per family. The package takes them all from here.
 
-The functions of `torch.nn.functional` only are in nn/functional.py.
+Functions that only `torch.nn.functional` has are in nn/functional.py.
 """
 
 # ruff: noqa: F401

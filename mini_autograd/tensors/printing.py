@@ -1,6 +1,4 @@
-"""How a tensor is printed, as PyTorch prints it: four digits, `1.` for whole numbers, scientific where sizes differ
-much.
-"""
+"""Printing tensors as PyTorch does: four digits, `1.` for whole numbers, scientific notation if sizes differ a lot."""
 
 from __future__ import annotations
 
@@ -19,8 +17,8 @@ PREFIX = "tensor("
 
 @dataclass
 class Options:
-    """What `set_printoptions` sets: digits, from how many elements on only edges are shown, how long these and a line
-    are, and whether numbers are scientific (None: as they need it).
+    """What `set_printoptions` sets: digits, above how many elements only edges are shown, how long these edges and a
+    line are, and whether numbers are in scientific notation (None: as needed).
     """
 
     precision: int = 4
@@ -42,7 +40,7 @@ def set_printoptions(
     profile: str | None = None,
     sci_mode: bool | None = None,
 ) -> None:
-    """How tensors are printed from now on: first all as a profile says ("default", "short" or "full"), then these."""
+    """Set how tensors are printed: first all options of a profile ("default", "short" or "full"), then the others."""
     given = {"precision": precision, "threshold": threshold, "edgeitems": edgeitems, "linewidth": linewidth}
     chosen = vars(PROFILES[profile]) if profile in PROFILES else {}
     for name, value in {**chosen, **{name: value for name, value in given.items() if value is not None}}.items():
@@ -65,7 +63,7 @@ def tensor_text(array: np.ndarray, requires_grad: bool, grad_fn_name: str | None
 
 
 def node_name(tensor: Any) -> str | None:
-    """The name of the node that made a tensor; "Invalid", as in PyTorch, of a view that a change left without one."""
+    """The name of the node that made a tensor; "Invalid", as in PyTorch, for a view that a change left without one."""
     try:
         return tensor.grad_fn.name() if tensor.grad_fn else None
     except RuntimeError:
@@ -73,7 +71,7 @@ def node_name(tensor: Any) -> str | None:
 
 
 def suffixes(array: np.ndarray, requires_grad: bool, grad_fn_name: str | None, device: arrays.Device) -> list[str]:
-    """What stands behind the elements: what the elements do not show."""
+    """The parts of the text after the elements: what the elements do not show."""
     found = [] if device.type == "cpu" else [f"device='{device}'"]
     if array.size == 0 and array.shape != (0,):
         found.append(f"size={array.shape}")
@@ -88,7 +86,7 @@ def suffixes(array: np.ndarray, requires_grad: bool, grad_fn_name: str | None, d
 
 @dataclass(frozen=True)
 class Style:
-    """How every element of a tensor is printed, and whether only its edges are."""
+    """How every element of a tensor is printed, and whether only the tensor's edges are printed."""
 
     form: Callable[[object], str]
     width: int

@@ -1,6 +1,6 @@
 """Random tensors, as `torch.rand` and its relatives make them: the same seed gives the same numbers.
 
-The one idea to know: a function that is given no generator draws from the default one, which `manual_seed` starts anew.
+The one idea to know: a function without a `generator` draws from the default one, which `manual_seed` restarts.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from mini_autograd.tensors.tensor import Tensor
 
 
 def manual_seed(seed: int) -> Generator:
-    """Start the default generator anew."""
+    """Restart the default generator from `seed`."""
     return default_generator.manual_seed(seed)
 
 
 def seed() -> int:
-    """Start the default generator from a seed that nobody knows, and return that."""
+    """Restart the default generator from an unpredictable seed, and return the seed."""
     return default_generator.seed()
 
 
@@ -90,7 +90,7 @@ def randint(
     dtype: Any = arrays.int64,
     device: Any = None,
 ) -> Tensor:
-    """Whole numbers from `low` to before `high`: `randint(3, 10, (2, 2))`, or `randint(10, (2, 2))` from 0.
+    """Whole numbers from `low` to `high - 1`: `randint(3, 10, (2, 2))`, or `randint(10, (2, 2))` from 0.
 
     Raises RuntimeError unless `low` is below `high`.
     """
@@ -104,14 +104,14 @@ def randint(
 
 
 def randperm(n: int, *, generator: Generator | None = None, dtype: Any = arrays.int64, device: Any = None) -> Tensor:
-    """The numbers from 0 to before `n` in random order. Raises RuntimeError if `n` is negative."""
+    """The numbers from 0 to `n - 1` in random order. Raises RuntimeError if `n` is negative."""
     if n < 0:
         raise RuntimeError(f"Trying to create tensor with negative dimension {n}: [{n}]")
     return _made((generator or default_generator).permutation(n).astype(dtype), device, False)
 
 
 def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator | None = None) -> Tensor:
-    """Normal numbers of that mean and standard deviation: numbers with a `size`, or tensors.
+    """Normal numbers with a mean and a standard deviation that are numbers (with a `size`) or tensors.
 
     Raises RuntimeError if `std` is negative.
     """
@@ -127,7 +127,7 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Generator 
 def bernoulli(input: Tensor, *, generator: Generator | None = None) -> Tensor:
     """1 with the probability that `input` gives for each element, else 0.
 
-    Raises RuntimeError for what is no probability.
+    Raises RuntimeError if an element is not a probability.
     """
     check_floating(input.dtype, "bernoulli_tensor_cpu_p_")
     probabilities = arrays.on_host(input.detach().array)
@@ -142,11 +142,11 @@ def multinomial(
 ) -> Tensor:
     """Indices drawn with the probabilities (or weights) in `input`, of shape (n,) or (rows, n): one row of draws each.
 
-    Of weights divided by exponential draws the largest wins; without replacement the `num_samples` largest do. With it,
-    a uniform draw picks a place among the running sums of the weights.
+    For a single draw, or without replacement, each weight is divided by an exponential draw, and the `num_samples`
+    largest quotients win. Otherwise each uniform draw picks a place among the running sums of the weights.
 
-    Raises RuntimeError for other shapes, weights that are negative, not finite, or all 0, and for more draws than there
-    are numbers, if drawn without `replacement`.
+    Raises RuntimeError for other shapes, for weights that are negative, not finite, or all 0, and, without
+    `replacement`, for more draws than there are weights.
     """
     if input.ndim not in (1, 2):
         raise RuntimeError("prob_dist must be 1 or 2 dim")
@@ -181,7 +181,7 @@ def _sizes(sizes: tuple, named: Any) -> tuple[int, ...]:
 
 
 def _floating(dtype: Any, kernel: str) -> np.dtype:
-    """The dtype to draw in, or PyTorch's error if that is an integer one."""
+    """The dtype to draw in, or PyTorch's error if it is an integer dtype."""
     wanted = arrays.default_dtype if dtype is None else np.dtype(dtype)
     check_floating(wanted, kernel)
     return wanted

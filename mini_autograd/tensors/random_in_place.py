@@ -1,6 +1,6 @@
 """Random numbers written into a tensor: `uniform_` and `normal_`.
 
-The one idea to know: what is drawn does not depend on the old numbers, so no gradient passes to them.
+The one idea to know: the new numbers do not depend on the old ones, so no gradient passes to those.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class Normal(Draw):
 
 
 def written(operation: type[Draw], tensor: Tensor, numbers: Any) -> Tensor:
-    """The tensor, with those numbers in place of its own."""
+    """Replace the numbers of a tensor in place, and return it."""
     return in_place(lambda x: operation.apply(x, numbers=numbers))(tensor)
 
 

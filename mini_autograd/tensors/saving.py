@@ -1,7 +1,7 @@
-"""Saving and loading tensors and what holds them, as `safetensors` files, which PyTorch reads and writes too.
+"""Saving and loading tensors and containers of them, as `safetensors` files, which PyTorch reads and writes too.
 
-The one idea to know: a file holds names, dtypes, shapes, numbers and, of anything but a plain dict of tensors, a
-description in JSON of what stands where. So loading one runs no code of its author. PyTorch's own `torch.save` is
+The one idea to know: a file holds names, dtypes, shapes, numbers and, for anything but a plain dict of tensors, a
+description of the structure in JSON. So loading a file runs no code of its author. PyTorch's own `torch.save` uses
 pickle, which does.
 """
 
@@ -18,10 +18,10 @@ from mini_autograd.graph.function import tensor_of
 from mini_autograd.tensors.tensor import Tensor
 
 STRUCTURE = "structure"
-"""Under this name the file's metadata hold the description."""
+"""The name of the description in the file's metadata."""
 
 NO_SAFETENSORS = (
-    "this is no file of safetensors, which `load` reads. If it is a file of PyTorch's torch.save, load it with PyTorch "
+    "`load` reads safetensors files, and this is not one. If PyTorch's torch.save wrote it, load it with PyTorch "
     "and write its state_dict() with safetensors.torch.save_file"
 )
 TENSOR = "tensor"
@@ -29,10 +29,11 @@ CONTAINERS: dict[str, Any] = {"dict": dict, "list": list, "tuple": tuple}
 
 
 def save(obj: Any, f: str | PathLike | BinaryIO) -> None:
-    """Write tensors to a file, given by its name or open: one, a state dict, or a checkpoint.
+    """Write one tensor, a state dict or a checkpoint to a file, which is given by its name or open.
 
-    A checkpoint is made of dicts, lists and tuples, of tensors, numbers, texts and None. `safetensors.torch.load_file`
-    reads a state dict in PyTorch. Raises TypeError for anything else, such as a whole module: save its state_dict().
+    A checkpoint consists of dicts, lists and tuples of tensors, numbers, strings and None.
+    `safetensors.torch.load_file` reads a state dict in PyTorch. Raises TypeError for anything else, such as a whole
+    module: save its state_dict().
     """
     from safetensors import numpy as safetensors
 
@@ -49,7 +50,7 @@ def save(obj: Any, f: str | PathLike | BinaryIO) -> None:
 
 
 def described(value: Any, path: str, tensors: dict[str, np.ndarray]) -> Any:
-    """A value in terms of JSON; its tensors are put into `tensors` under the path that leads to them."""
+    """A description of a value in JSON; its tensors are put into `tensors` under the path that leads to them."""
     if isinstance(value, Tensor):
         name = path if path not in tensors else f"{path} {len(tensors)}"
         tensors[name] = on_host(value)
@@ -64,20 +65,20 @@ def described(value: Any, path: str, tensors: dict[str, np.ndarray]) -> Any:
             ]
             return {kind: parts if kind == "dict" else [part for _, part in parts]}
     raise TypeError(
-        f"cannot save a {type(value).__name__}{f' (at {path})' if path else ''}: only tensors, numbers, texts and "
+        f"cannot save a {type(value).__name__}{f' (at {path})' if path else ''}: only tensors, numbers, strings and "
         "None, and dicts, lists and tuples of them, such as a module's state_dict()"
     )
 
 
 def load(f: str | PathLike | BinaryIO, map_location: Any = None, weights_only: bool = True) -> Any:
-    """Read what was written by `save`, or a dict of tensors by `safetensors.torch.save_file`.
+    """Read a file written by `save`, or a dict of tensors written by `safetensors.torch.save_file`.
 
     Raises ValueError for anything else.
     """
     from safetensors import numpy as safetensors
 
     data = Path(f).read_bytes() if isinstance(f, (str, PathLike)) else f.read()
-    if data[8:9] != b"{":  # there its JSON begins
+    if data[8:9] != b"{":  # its JSON begins there
         raise ValueError(NO_SAFETENSORS)
     tensors = {name: tensor_of(array[()]) for name, array in safetensors.load(data).items()}
     if map_location is not None:
@@ -88,7 +89,7 @@ def load(f: str | PathLike | BinaryIO, map_location: Any = None, weights_only: b
 
 
 def rebuilt(structure: Any, tensors: dict[str, Any]) -> Any:
-    """What was described, with its tensors."""
+    """The value that `structure` describes, with its tensors."""
     if not isinstance(structure, dict):
         return structure
     ((kind, parts),) = structure.items()
@@ -100,7 +101,7 @@ def rebuilt(structure: Any, tensors: dict[str, Any]) -> Any:
 
 
 def on_host(tensor: Tensor) -> np.ndarray:
-    """The numbers of a tensor in NumPy's memory, wherever they are, row by row."""
+    """The numbers of a tensor as a NumPy array, stored row by row, wherever they are."""
     array = tensor.detach().array
     array = array.get() if hasattr(array, "get") else np.asarray(array)
     return np.ascontiguousarray(array).reshape(tensor.shape)

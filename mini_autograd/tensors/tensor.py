@@ -1,6 +1,6 @@
 """`Tensor`: an array, whether it requires grad, its gradient, and where it came from; operators that call operations.
 
-The one idea to know: where a tensor's gradient goes is one attribute, `_edge`: to the node that made the tensor;
+The one idea to know: one attribute, `_edge`, says where a tensor's gradient goes: to the node that made the tensor;
 nowhere (`NO_EDGE`); or, for a leaf that requires grad (`None`), into its own `.grad`.
 """
 
@@ -65,23 +65,23 @@ def _comparison(compare: Callable) -> Callable[[Tensor, Any], Tensor]:
 
 
 def no_accumulator() -> None:
-    """Stands for the reference to an AccumulateGrad that is not there yet."""
+    """Stand in for the reference to an AccumulateGrad that does not exist yet."""
 
 
 @register_tensor_type
 class Tensor:
-    """An array that remembers how it was computed. Make one with `mini_autograd.tensor`; the engine does so with
-    `tensor_of(array, edge)`, and what `Tensor(...)` makes is PyTorch's: see legacy.py.
+    """An array that remembers how it was computed. Users make one with `mini_autograd.tensor`, the engine with
+    `tensor_of(array, edge)`; `Tensor(...)` works as in PyTorch: see legacy.py.
 
-    As `torch.Tensor`. `array` is the NumPy array behind it (or NumPy scalar, if 0-d): the engine computes with it, and
-    users have `numpy()`.
+    Behaves like `torch.Tensor`. `array` is the NumPy array behind it (or NumPy scalar, if 0-d): the engine computes
+    with it, and users call `numpy()`.
     """
 
     __slots__ = (
         *("__weakref__", "array", "_changes", "_edge"),
         *("_accumulator", "_grad", "_leaf_hooks", "_post_hooks", "_retains_grad", "_tangent", "_view"),  # mostly unset
     )
-    __array_priority__ = 1000  # NumPy leaves `array * tensor` to us, and gives what `np.exp(tensor)` finds to us
+    __array_priority__ = 1000  # NumPy leaves `array * tensor` to us, and hands us the result of `np.exp(tensor)`
     __hash__ = object.__hash__
 
     if TYPE_CHECKING:  # many methods are registered elsewhere: see `register_methods`
@@ -106,7 +106,7 @@ class Tensor:
 
     def _new_accumulator(self) -> AccumulateGrad:
         view = self.view_info
-        if view is not None and view.edge is NO_EDGE:  # it only requires grad as its base does, and gets no gradient
+        if view is not None and view.edge is NO_EDGE:  # only its base requires grad; it gets no gradient
             return AccumulateGrad(self.detach())
         node = AccumulateGrad(self)
         self._accumulator: Any = weakref.ref(node)
@@ -114,18 +114,18 @@ class Tensor:
 
     @property
     def _history(self) -> Edge | None:
-        """As `_edge`, for views too: None for a leaf that requires grad."""
+        """`_edge`, but for views too: None for a leaf that requires grad."""
         view = getattr(self, "_view", None) if self._edge is None else None
         return self._edge if view is None else view.current_edge(self)
 
     @property
     def view_info(self) -> Any:
-        """Of a view, its base and the way from there to it."""
+        """For a view, its base and the steps from there to it."""
         return getattr(self, "_view", None)
 
     @property
     def _base(self) -> Tensor | None:
-        """Of a view, the tensor that owns the memory."""
+        """For a view, the tensor that owns the memory."""
         view = self.view_info
         return None if view is None else view.base
 
@@ -133,13 +133,13 @@ class Tensor:
         return self.view_info is not None
 
     def note_source(self, source: Any, operation: type[Function], options: dict[str, Any]) -> None:
-        """Note that this tensor is a view, if it shows the memory of `source`, of which `operation` made it."""
+        """Note that this tensor is a view, if it shows the memory of `source`, from which `operation` made it."""
         link_view(self, source, operation, options)
 
     @property
     def version(self) -> Any:
-        """The list that all tensors of this memory, and the node that made it, share: see versions.py. None if there
-        is none, as for tensors made in inference mode.
+        """The list shared by all tensors of this memory and the node that made it: see versions.py. None for tensors
+        made in inference mode.
         """
         if self._changes is UNCHANGED:
             self._changes = [0]
@@ -211,7 +211,7 @@ class Tensor:
 
     @property
     def grad(self) -> Tensor | None:
-        """The gradients that backward passes have added up here; None if there was none yet."""
+        """The sum of the gradients that backward passes have added here; None if there was none yet."""
         grad = getattr(self, "_grad", None)
         if grad is None and not self.is_leaf and not self.retains_grad:
             warnings.warn(NONLEAF_GRAD, UserWarning, stacklevel=2)
@@ -248,11 +248,11 @@ class Tensor:
 
     @property
     def retains_grad(self) -> bool:
-        """Whether this is no leaf and keeps its gradient all the same."""
+        """Whether this is not a leaf and still keeps its gradient."""
         return getattr(self, "_retains_grad", False)
 
     def retain_grad(self) -> None:
-        """Keep the gradient in `.grad` too, though this is no leaf. Raises RuntimeError if the tensor gets none."""
+        """Keep the gradient in `.grad` even if this is not a leaf. Raises RuntimeError if the tensor gets none."""
         if not self.requires_grad:
             raise RuntimeError("can't retain_grad on Tensor that has requires_grad=False")
         if self.is_leaf or self.retains_grad:
@@ -265,10 +265,10 @@ class Tensor:
                 known = getattr(owner, "_grad", None)
                 owner._grad = grad.clone() if known is None else known + grad
 
-        self.grad_fn.add_hook(self.output_nr, keep, retains=True)  # type: ignore[union-attr]  # it is no leaf
+        self.grad_fn.add_hook(self.output_nr, keep, retains=True)  # type: ignore[union-attr]  # it is not a leaf
 
     def change_edge(self, edge: Edge) -> None:
-        """Give the tensor another edge, as its memory was changed. From now on it retains the gradient there."""
+        """Give the tensor another edge after a change of its memory. A gradient that it retains is retained there."""
         owner, name = (self, "_edge") if self.view_info is None else (self.view_info, "edge")
         before = getattr(owner, name)
         setattr(owner, name, edge)
@@ -289,7 +289,7 @@ class Tensor:
         return node.add_hook(self.output_nr, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable) -> RemovableHandle:
-        """Call `hook(tensor)` whenever something was added to the `.grad` of this leaf; RuntimeError for another."""
+        """Call `hook(tensor)` after each addition to this leaf's `.grad`. Raises RuntimeError if it is not a leaf."""
         if not self.requires_grad:
             raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
         if not self.is_leaf:
@@ -319,12 +319,12 @@ class Tensor:
         return shapes.reshape(self, self.shape)
 
     def _is_fresh(self) -> bool:
-        """Whether nobody else can know this tensor: it was just computed, and is no view."""
+        """Whether nothing else can share this tensor's memory: it was just computed, and is not a view."""
         return self._edge is NO_EDGE and self.view_info is None and self.array.base is None
 
     @property
     def data(self) -> Tensor:
-        """The same memory, without the history, and with a version of its own: changes of it go unnoticed."""
+        """The same memory, without the history, and with a version of its own: in-place changes of it go unnoticed."""
         result = tensor_of(memory_of(self)[...])
         result.version = None if self.version is None else [0]
         return result
@@ -367,7 +367,7 @@ class Tensor:
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The array itself, shared. Raises RuntimeError if the tensor requires grad, TypeError if it is on a GPU; with
-        `force` it is detached and copied to the CPU then.
+        `force`, it is detached and copied to the CPU instead.
         """
         if force:
             return self.detach().cpu().numpy()
@@ -385,7 +385,7 @@ class Tensor:
         return np.array(self.numpy(), dtype=dtype, copy=copy)
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
-        """What a function of NumPy found for this tensor, as a tensor without history."""
+        """The result of a NumPy function for this tensor, as a tensor without history."""
         return tensor_of(np.asarray(array))
 
     def item(self) -> float | int | bool:
@@ -434,7 +434,7 @@ class Tensor:
         return arrays.holds((self == element).array.any())
 
     def __repr__(self) -> str:
-        from mini_autograd.tensors import printing  # only now: it is a tenth of what importing the engine would take
+        from mini_autograd.tensors import printing  # only now: it would be a tenth of the engine's import time
 
         name = printing.node_name(self)
         return printing.tensor_text(arrays.on_device(self.array, "cpu"), self.requires_grad, name, self.device)
@@ -488,8 +488,8 @@ class Tensor:
 def register_methods(methods: Mapping[str, Any]) -> None:
     """Give Tensor further methods and properties, by name.
 
-    Modules that are built on this one call it once when they are imported: methods.py for most operations, in_place.py
-    and random_in_place.py for what ends in `_`, and memory.py.
+    Modules that are built on this one call it when they are imported: methods.py for most operations, in_place.py and
+    random_in_place.py for names that end in `_`, and memory.py.
     """
     for name, method in methods.items():
         setattr(Tensor, name, method)

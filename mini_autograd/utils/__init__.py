@@ -1,6 +1,6 @@
 """`torch.utils`: data sets and loaders, and checkpoints that save memory.
 
-Samples come in and batches go out; a function comes in, and one goes out that keeps less for its backward pass.
+Samples come in and batches come out; a function comes in, and one comes out that keeps less for its backward pass.
 """
 
 from mini_autograd.utils import checkpoint, data

@@ -1,9 +1,9 @@
-"""`checkpoint`: do not keep what a part of the forward pass saves, but compute that part again in the backward pass.
+"""`checkpoint`: recompute a part of the forward pass in the backward pass, instead of keeping what it saves.
 
 The one idea to know: saved-tensor hooks put a number in place of each saved tensor. When the first of them is asked
-for, the function runs again, and other hooks collect what it saves. `Reentrant` is PyTorch's older way: one node for
-all, which starts a backward pass of its own. Where to cut a chain, and what it costs: Griewank 1992; for networks, Chen
-and others 2016.
+for, the function runs again, and other hooks collect what it saves. `Reentrant` is PyTorch's older implementation: one
+node for the whole function, which starts its own backward pass. Griewank 1992 shows where to cut a chain and what it
+costs; for networks, see Chen and others 2016.
 """
 
 from __future__ import annotations
@@ -42,11 +42,11 @@ OTHER_SHAPES = (
 
 
 class CheckpointError(RuntimeError):
-    """The function did not do the same the second time."""
+    """The function did something different in its second run."""
 
 
 class _EnoughError(Exception):
-    """All that was saved has been computed again."""
+    """Everything that was saved has been computed again."""
 
 
 class Frame:
@@ -59,14 +59,14 @@ class Frame:
         self.left = 0
 
     def pack(self, tensor: Any) -> int:
-        """Keep the place of a saved tensor, and not the tensor."""
+        """Keep the position of a saved tensor instead of the tensor."""
         self.metadata.append((tensor.shape, tensor.dtype))
         return len(self.metadata) - 1
 
     def unpack(self, number: int) -> Any:
-        """The saved tensor, from the second run; the last one asked for ends what that run gave.
+        """The saved tensor, from the second run. After the last one, the results of that run are freed.
 
-        Raises CheckpointError if it has another shape or dtype than in the first run.
+        Raises CheckpointError if its shape or dtype differs from the first run.
         """
         if self.recomputed is None:
             self.recompute()
@@ -82,7 +82,7 @@ class Frame:
     def recompute(self) -> None:
         """Run the function again, and collect what it saves.
 
-        Raises CheckpointError if that is another number of tensors than in the first run.
+        Raises CheckpointError if the number of tensors differs from the first run.
         """
         collected: list[Any] = []
 
@@ -104,7 +104,10 @@ class Frame:
 
 @contextlib.contextmanager
 def random_numbers_from(before: Any) -> Iterator[None]:
-    """Inside, random numbers go on from the state `before` (None: from where they are); what follows sees no change."""
+    """Context in which random numbers continue from the state `before`; on exit, the state from entry is restored.
+
+    If `before` is None, nothing changes.
+    """
     if before is None:
         yield
         return
@@ -158,14 +161,14 @@ def checkpoint(
     early_stop: bool = True,
     **kwargs: Any,
 ) -> Any:
-    """`function(*args, **kwargs)`, of which nothing is saved but the arguments; it runs again in the backward pass.
+    """`function(*args, **kwargs)`, saving nothing but the arguments; the function runs again in the backward pass.
 
-    `use_reentrant`: False is the better way; True, PyTorch's default, is the older one, which takes no keyword
-    arguments, needs an argument that requires grad, and works with `.backward()` only. `preserve_rng_state`: random
-    numbers are the same the second time. Calls may be nested.
+    `use_reentrant`: False is recommended. True, PyTorch's default, is the older implementation, which takes no keyword
+    arguments, needs an argument that requires grad, and works only with `.backward()`. With `preserve_rng_state`,
+    random numbers are the same in the second run. Calls may be nested.
 
-    Raises ValueError for keywords with `use_reentrant=True`, which hands none on. If the second run saves other
-    tensors, the backward pass raises CheckpointError.
+    Raises ValueError for keyword arguments with `use_reentrant=True`, which passes none on. If the second run saves
+    different tensors, the backward pass raises CheckpointError.
     """
     if use_reentrant is None:
         warnings.warn(UNSAID, UserWarning, stacklevel=2)
@@ -182,9 +185,9 @@ def checkpoint(
 def recorded_again(
     function: Callable[..., Any], args: tuple, kwargs: dict[str, Any], preserve_rng_state: bool, early_stop: bool
 ) -> Any:
-    """`checkpoint` with saved-tensor hooks: the graph is that of the function itself, only nothing is kept in it.
+    """`checkpoint` with saved-tensor hooks: the graph is the function's own, but no tensors are kept in it.
 
-    If an argument is changed in place meanwhile, the backward pass raises RuntimeError.
+    If an argument has been changed in place by then, the backward pass raises RuntimeError.
     """
     before = get_rng_state() if preserve_rng_state else None
     arguments = [x.detach().requires_grad_(x.requires_grad) if isinstance(x, graph.Tensor) else x for x in args]
@@ -206,7 +209,7 @@ def recorded_again(
 
 
 def checkpoint_sequential(functions: Any, segments: int, input: Any, **kwargs: Any) -> Any:
-    """Run a chain of functions (or a Sequential) in so many checkpointed segments; the last one is not checkpointed."""
+    """Run a chain of functions (or a Sequential) in `segments` segments, of which all but the last are checkpointed."""
     functions = list(functions.children()) if hasattr(functions, "children") else list(functions)
     size = len(functions) // segments
 

@@ -1,4 +1,4 @@
-"""Interactive demos for notebooks. The only part of the package that uses ipywidgets, and it can do without."""
+"""Interactive demos for notebooks. The only part of the package that uses ipywidgets, and it also works without it."""
 
 from mini_autograd.widgets.demos.accumulation import accumulation
 from mini_autograd.widgets.demos.activations import activations

@@ -1,7 +1,7 @@
 """A census of a running program: which nodes and saved arrays are alive after each line and each operation.
 
-The program is run line by line, as it is shown. Nodes and arrays are watched by weak references, which keep nothing
-alive; so what is counted is what the program really holds.
+The program runs line by line, as shown. Weak references watch the nodes and arrays without keeping them alive, so the
+census counts what the program really holds.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mini_autograd.tensors.tensor import Tensor
 
 
 class Witness:
-    """Lies in the metadata of a node, and goes when the node goes: nodes themselves take no weak references."""
+    """An object in the metadata of a node that dies with it: nodes themselves do not support weak references."""
 
 
 @dataclass
@@ -29,7 +29,7 @@ class Seen:
 
     name: str
     round: int
-    own: list[int]  # the arrays that it saved, by their number
+    own: list[int]  # the numbers of the arrays that it saved
     born: int
     freed: int | None = None
     gone: int | None = None
@@ -51,7 +51,7 @@ class Census(Watcher):
     """Runs a program and takes a sample after each line, each recorded operation, and each step of a backward pass."""
 
     namespace: dict[str, Any]
-    known: Sequence[Any] = ()  # arrays that live anyway, such as weights and data
+    known: Sequence[Any] = ()  # arrays that stay alive anyway, such as weights and data
     seen: list[Seen] = field(default_factory=list)
     samples: list[Sample] = field(default_factory=list)
 
@@ -110,7 +110,7 @@ class Census(Watcher):
         self.samples.append(Sample(*self.at, event, alive, size))
 
     def freed_nodes(self) -> set[int]:
-        """The nodes whose saved tensors are gone, found from the tensors that the program has in its hands."""
+        """The nodes whose saved tensors are gone, found from the tensors that the program holds."""
         held: list[Any] = []
         for value in self.namespace.values():
             held += value if isinstance(value, list) else [value]

@@ -1,11 +1,11 @@
-// The browser's half of every demo: native controls, so that the keyboard works; a picture made by Python; steps that are
-// gone through here. While Python is busy only the latest setting waits, so a slider may be dragged at any speed.
+// The browser's half of every demo: native controls, so that the keyboard works; a picture made by Python; steps played
+// here. While Python is busy, only the latest setting waits, so a slider may be dragged at any speed.
 
 function make(tag, attributes, text = "") {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   element.textContent = text;
-  // JupyterLab takes the arrow keys of a focused element, unless the element itself says that it wants them.
+  // JupyterLab takes the arrow keys of a focused element, unless the element says that it wants them.
   if (["button", "input", "select"].includes(tag)) element.setAttribute("data-lm-suppress-shortcuts", "true");
   return element;
 }
@@ -43,7 +43,7 @@ function render({ model, el }) {
     const shown = model.get("shown");
     const early = shown.words_at_end && model.get("step") < shown.steps.length - 1;
     const lines = early ? ["How it ends is told at the last step."] : shown.words.filter((line) => !bet.tells(line));
-    if (told === lines.join()) return; // a screen reader would say it again
+    if (told === lines.join()) return; // else a screen reader would say it again
     told = lines.join();
     words.hidden = lines.length === 0;
     words.replaceChildren(...lines.map((line) => make("p", {}, line)));
@@ -60,7 +60,7 @@ function render({ model, el }) {
   };
   const showPicture = () => {
     const shown = model.get("shown");
-    const chosen = canvas.querySelector(":focus-visible"); // by the keyboard: a ring after a click would look like an answer
+    const chosen = canvas.querySelector(":focus-visible"); // chosen with the keyboard: a ring after a click would look like an answer
     const focused = chosen?.getAttribute("aria-label") ?? null;
     canvas.innerHTML = shown.svg;
     if (focused !== null) {
@@ -129,7 +129,7 @@ const CONTROLS = {
       change(control.values[Number(input.value)]);
     });
     const read = (value) => {
-      if (document.activeElement === input && input.matches(":active")) return; // being dragged
+      if (document.activeElement === input && input.matches(":active")) return; // the reader is dragging it
       input.value = String(Math.max(0, control.values.indexOf(value)));
       show();
     };
@@ -153,7 +153,7 @@ const CONTROLS = {
   },
 };
 
-// Lets a slider run from its start, or from where it stands, to its end.
+// A button that runs a slider to its end, from its start or its present position.
 function playButton(control, input) {
   const button = make("button", { type: "button", class: "ma-run" });
   let timer = null;
@@ -221,7 +221,7 @@ function makeBet(root, model) {
     root.classList.toggle("ma-covered", waits() && steps.length < 2);
     const over = bet && !waits() && model.get("step") >= steps.length - 1;
     const state = JSON.stringify([bet, chosen() ?? null, over]);
-    if (state === told) return; // a reader may stand on one of its buttons
+    if (state === told) return; // a reader may have the focus on one of its buttons
     told = state;
     box.hidden = !bet || chosen() === "";
     if (!bet) return box.replaceChildren();
@@ -243,7 +243,7 @@ function makePlayer(model, canvas, waits) {
   const text = make("span", { class: "ma-step", "aria-live": "polite" });
   bar.append(...buttons, track, text);
   let timer = null;
-  let ended = false; // whether the picture before was at its last step: then the next one is too
+  let ended = false; // whether the last picture was at its last step; then the next one starts there too
   const steps = () => model.get("shown").steps;
   const at = () => (waits() ? 0 : Math.max(0, Math.min(steps().length - 1, model.get("step"))));
   const go = (step) => {
@@ -293,7 +293,7 @@ function makePlayer(model, canvas, waits) {
   return { bar, show, restart, pause };
 }
 
-// Ways are drawn as far as the step; the marks along them stand where it has led.
+// Draw paths as far as the current step, and put the marks along them at its point.
 function follow(canvas, step) {
   for (const way of canvas.querySelectorAll("[data-way]")) {
     way.points ??= way.getAttribute("d").slice(1).split("L");

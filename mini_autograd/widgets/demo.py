@@ -1,8 +1,8 @@
-"""A demo: a few controls, a picture that follows them, and a sentence or two on what is to be seen.
+"""A demo: a few controls, a picture that follows them, and a sentence or two on what it shows.
 
-A demo says which controls it has and what it shows for a setting of them; the rest is the same for all demos and stands
-here. Pictures are Matplotlib figures turned into SVG, so an exported page keeps them. Where there are steps, the
-browser goes through them by itself: parts of the picture carry the number of the step in which they appear.
+A demo defines its controls and what it shows for a setting of them; this file holds what all demos share. Pictures are
+SVG, drawn by hand or by Matplotlib, so an exported page keeps them. If there are steps, the browser goes through them
+without Python: parts of the picture carry the number of the step in which they appear.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ except ImportError:  # without the widget library the still picture is shown
 
 HERE = Path(__file__).parent
 INK, PAPER = "#010203", "#fdfefd"
-"""Colors that stand for the text and the background of the page, whatever its theme."""
+"""Placeholders for the text and background color of the page, whatever its theme."""
 
 COLORS = ("#1f83c4", "#d9660a", "#4b9687", "#c30f3c", "#692dff", "#6978ff")
-"""For lines: told apart by the color-blind, and readable on white and on black (tests hold both)."""
+"""For lines: distinct for color-blind readers, and readable on white and on black (tests check both)."""
 
 STYLE: dict[Any, Any] = {
     "figure.figsize": (7.2, 3.9),
@@ -58,7 +58,7 @@ STYLE: dict[Any, Any] = {
 
 @dataclass(frozen=True)
 class Choice:
-    """One of several words."""
+    """Picks one of several words."""
 
     name: str
     label: str
@@ -73,7 +73,7 @@ class Choice:
 
 @dataclass(frozen=True)
 class Slider:
-    """One of several numbers, in order. `texts` says how each is shown. With `plays` a button runs through them."""
+    """Picks one of several numbers, in order. `texts` are their labels. With `plays`, a button runs through them."""
 
     name: str
     label: str
@@ -92,7 +92,7 @@ class Slider:
 
 @dataclass(frozen=True)
 class Switch:
-    """On or off."""
+    """A switch that is on or off."""
 
     name: str
     label: str
@@ -106,7 +106,7 @@ class Switch:
 
 @dataclass(frozen=True)
 class Entry:
-    """A short text that the reader types, such as a shape; a hidden one only keeps what was chosen in the picture."""
+    """Takes a short typed text, such as a shape. If hidden, it only keeps what was chosen in the picture."""
 
     name: str
     label: str
@@ -124,9 +124,9 @@ Control = Choice | Slider | Switch | Entry
 
 @dataclass(frozen=True)
 class Bet:
-    """What a reader may predict before a picture is shown: a question, the answers to choose from, the right one, why.
+    """A prediction before a picture is shown: the question, the answers to choose from, the right one, and the reason.
 
-    A question is asked once: one that is to be asked again at another setting names that setting.
+    A question is asked once. To have it asked again at another setting, name the setting in the question.
     """
 
     question: str
@@ -140,23 +140,23 @@ class Bet:
 
 @dataclass(frozen=True)
 class Shown:
-    """What a demo shows for one setting: an SVG, what is to be seen in it, and what each step of it is about.
+    """What a demo shows for one setting: an SVG, sentences about it, and a sentence about each of its steps.
 
-    In the SVG a group with the id `from-3` is visible from step 3 on, one with the id `only-3` in step 3 alone. A path
-    `data-way="a"` is drawn point by point, one per step, and a mark `data-along="a"` stands where it has come to; both
+    In the SVG, a group with the id `from-3` is visible from step 3 on, one with the id `only-3` only in step 3. A path
+    `data-way="a"` is drawn point by point, one per step, and a mark `data-along="a"` stands at its current end; both
     are written as they look in the last step.
     """
 
     svg: str
     words: tuple[str, ...]
     steps: tuple[str, ...] = ()
-    words_at_end: bool = False  # they tell how it ends, so they wait for the last step
+    words_at_end: bool = False  # the words tell how it ends, so they wait for the last step
     bet: Bet | None = None
 
 
 @dataclass(frozen=True)
 class Demo:
-    """A demo: its title, controls, what it shows for a setting, where it starts, and settings worth a button."""
+    """A demo: its title, controls, the function that shows a setting, the first setting, and settings with a button."""
 
     title: str
     controls: tuple[Control, ...]
@@ -165,10 +165,10 @@ class Demo:
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
 
     def live(self, step: int | None = None, predict: bool = False, **state: Any) -> Any:
-        """The widget, or a still picture where widgets are not installed. `state` overrides the start.
+        """The widget, or a still picture if widgets are not installed. `state` overrides the start.
 
-        `step` is the step that is shown first, if not the last. `predict` asks for a bet before it shows, where the
-        demo has one.
+        `step` is the step to show first; by default, the last. `predict` asks for a bet before the picture, if the demo
+        has one.
         """
         first = self.checked({**self.start, **state})
         shown = self.show(**first)
@@ -211,7 +211,7 @@ serial = itertools.count()
 def axes(columns: int = 1, **options: Any) -> Any:
     """The axes of a new Matplotlib figure, side by side; draw inside `with plotting():`.
 
-    The margins are fixed: a layout that is worked out for every picture takes longer than the picture.
+    The margins are fixed: computing a layout for every picture takes longer than the picture itself.
     """
     from matplotlib.figure import Figure
 
@@ -221,9 +221,9 @@ def axes(columns: int = 1, **options: Any) -> Any:
 
 
 def logarithmic(axis: Any, which: str = "y") -> None:
-    """Powers of ten along an axis, written 1e-3: formulas as labels take ten times longer to draw.
+    """Mark powers of ten along an axis, written 1e-3: labels set as formulas take ten times longer to draw.
 
-    Where there are fewer than two of them, twice and five times a power are marked, too; on a short axis more.
+    An axis with fewer than two powers of ten also has marks at 2 and 5 times a power; a short axis has even more.
     """
     from matplotlib.ticker import FuncFormatter, LogLocator, NullLocator
 
@@ -243,7 +243,7 @@ def logarithmic(axis: Any, which: str = "y") -> None:
 
 
 def plotting() -> Any:
-    """A context in which figures look like those of all demos."""
+    """A context in which figures have the common style of the demos."""
     import matplotlib as mpl
     from cycler import cycler
 
@@ -272,7 +272,7 @@ if anywidget is not None:
 
         title = traitlets.Unicode().tag(sync=True)
         controls: Any = traitlets.List().tag(sync=True)
-        presets: Any = traitlets.List().tag(sync=True)  # pairs: a notebook's file would sort the names
+        presets: Any = traitlets.List().tag(sync=True)  # pairs, since a notebook file would sort the keys of a dict
         start: Any = traitlets.Dict().tag(sync=True)
         state: Any = traitlets.Dict().tag(**SET_BY_READERS)
         shown: Any = traitlets.Dict().tag(sync=True)
@@ -316,7 +316,7 @@ if anywidget is not None:
 
 
 def as_json(shown: Shown) -> dict[str, Any]:
-    """What is sent to the browser. The serial number tells it that an answer has come, even an equal one."""
+    """The data for the browser. Its serial number shows that it is a new answer, even if it equals the last one."""
     words: Sequence[str] = shown.words
     return {
         "svg": shown.svg,

@@ -1,8 +1,8 @@
 """Exported pages without a kernel: a still picture in place of each widget that has one.
 
-nbconvert prefers the live widget to the picture in the same output, and then shows nothing where no script can be
-loaded. `StillPictures` takes that choice away. `jupyter_nbconvert_config.json`, which is installed with this package,
-makes `jupyter nbconvert --to html` use it; elsewhere the option `--config` names that file.
+nbconvert prefers the live widget to the picture in the same output, and then shows nothing if no script can be loaded.
+`StillPictures` takes that choice away. `jupyter_nbconvert_config.json`, which is installed with this package, makes
+`jupyter nbconvert --to html` use it. Otherwise, pass that file with `--config`.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ REFERENCE = re.compile(r"IPY_MODEL_(\w+)")
 
 
 class StillPictures(Preprocessor):
-    """Drops the live view from outputs that also have a picture, and the state of widgets that are then not shown."""
+    """Drops the live view from outputs that also have a picture, and the state of widgets that are no longer shown."""
 
     def preprocess(self, nb: Any, resources: Any) -> tuple[Any, Any]:
         outputs = [output for cell in nb.cells for output in cell.get("outputs", ())]
@@ -34,7 +34,7 @@ class StillPictures(Preprocessor):
 
 
 def keep_state(nb: Any, shown: set[str]) -> None:
-    """Leave in the notebook's metadata the state of the widgets with these ids, and of those that they refer to."""
+    """Keep only the state of the widgets with these ids, and of those they refer to, in the notebook's metadata."""
     states = nb.metadata.get("widgets", {}).get(STATE, {}).get("state", {})
     wanted, waiting = set(), list(shown)
     while waiting:

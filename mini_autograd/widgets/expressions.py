@@ -25,7 +25,7 @@ NO_GRAD = "no_grad"
 
 
 class ExpressionError(ValueError):
-    """What was typed is not an expression, or uses something that expressions do not have."""
+    """The typed text is not an expression, or uses something that expressions do not support."""
 
 
 def parsed(text: str) -> ast.expr:
@@ -38,7 +38,7 @@ def parsed(text: str) -> ast.expr:
 
 
 def names_used(tree: ast.expr) -> tuple[str, ...]:
-    """The names that need a value, in the order in which they are read."""
+    """The names that need a value, in reading order."""
     functions = {id(node.func) for node in ast.walk(tree) if isinstance(node, ast.Call)}
     found = [node for node in ast.walk(tree) if isinstance(node, ast.Name) and id(node) not in functions]
     return tuple(dict.fromkeys(node.id for node in sorted(found, key=lambda node: (node.lineno, node.col_offset))))
@@ -47,7 +47,7 @@ def names_used(tree: ast.expr) -> tuple[str, ...]:
 def computed(tree: ast.expr, tensors: Mapping[str, Any], no_grad: Callable[[], AbstractContextManager[Any]]) -> Any:
     """The value of an expression. `tanh(a)` is `a.tanh()`; `no_grad(...)` computes its argument under `no_grad`.
 
-    Raises ExpressionError for a part that expressions do not have; what the engine raises passes through.
+    Raises ExpressionError for syntax that expressions do not support; the engine's own errors pass through.
     """
 
     def value(node: ast.expr) -> Any:
@@ -87,7 +87,7 @@ def computed(tree: ast.expr, tensors: Mapping[str, Any], no_grad: Callable[[], A
 
 
 def method(owner: Any, name: str) -> Callable[..., Any]:
-    """A method of a tensor; the error for a name that it lacks says so in a reader's words."""
+    """A method of a tensor. Raises ExpressionError, with a message for readers, if there is none of that name."""
     found = getattr(owner, name, None)
     if not callable(found):
         raise ExpressionError(f"This engine's {type(owner).__name__} has no operation {name!r}.")

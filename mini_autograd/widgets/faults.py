@@ -1,7 +1,7 @@
-"""Where a graph goes wrong: the edges along which a rule sends something else than it should.
+"""Where a graph goes wrong: the edges along which a rule sends a wrong gradient.
 
-Each operation is computed once more by our own engine, from the values that it really had and the gradient that really
-arrived, so a mistake is found where it is made, and not in all that follows from it.
+Our own engine computes each operation again, from the values that it really had and the gradient that really arrived.
+So a mistake is found where it is made, and not in everything that follows from it.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from mini_autograd.widgets.steps import disagreement
 
 
 def faults_of(graph: Graph) -> dict[int, str]:
-    """The wrong edges by their numbers, each with a sentence. Operations that cannot be computed again are left out."""
+    """The wrong edges by number, each with a sentence. Operations that cannot be computed again are left out."""
     found: dict[int, str] = {}
     for node in graph.nodes:
         if node.kind == "operation" and node.incoming is not None:
@@ -27,7 +27,7 @@ def faults_of(graph: Graph) -> dict[int, str]:
 
 
 def _wrong_shares(node: Node, graph: Graph) -> dict[int, str]:
-    """The edges along which the rule of a node sends something wrong."""
+    """The edges along which the rule of a node sends a wrong gradient."""
     try:
         right = _right_shares(node, [graph.nodes[source] for source in node.inputs])
     except Exception:  # the operation is unknown, or our engine refuses these values
@@ -42,7 +42,7 @@ def _wrong_shares(node: Node, graph: Graph) -> dict[int, str]:
 
 
 def _wrong_sums(graph: Graph) -> dict[int, str]:
-    """The edges to nodes that hold something else than what arrives, though all that send to them hold what arrives."""
+    """The edges that send to a node with a wrong `.grad`, if every node that sends to it has a right one."""
     differs = {node.index for node in graph.nodes if disagreement(node)}
     users = {index: {edge.target for edge in graph.edges if edge.source == index} for index in differs}
     first = {index for index in differs if not users[index] & differs}
@@ -55,7 +55,7 @@ def _wrong_sums(graph: Graph) -> dict[int, str]:
 
 
 def _right_shares(node: Node, sources: list[Node]) -> list[Any]:
-    """What each input of an operation receives. An input that is used twice counts as two."""
+    """The right gradient for each input of an operation. An input that is used twice counts as two."""
     leaves = [tensor(np.asarray(source.value, dtype=np.float64), requires_grad=True) for source in sources]
     with np.errstate(all="ignore"):
         output = operation_of(node, leaves)

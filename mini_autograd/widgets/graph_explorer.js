@@ -1,13 +1,13 @@
-// The browser's half of the graph explorer. Every step comes ready made from Python; this file only applies steps to the SVG.
-// The state at step n is what steps 0..n leave behind, so any jump is a replay from the start.
+// The browser's half of the graph explorer. Every step comes complete from Python; this file only applies steps to the
+// SVG. The state at step n results from steps 0..n, so any jump is a replay from the start.
 
 const KEYS = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity };
-const TRAVEL = 800; // milliseconds that a number is on its way
+const TRAVEL = 800; // milliseconds that a number travels
 const ADDING = 600; // milliseconds for which a sum is shown before its result
-const MOVED = 40; // in stories with more steps nothing moves: they are played too quickly
+const MOVED = 40; // with more steps than this nothing moves: they are played too quickly
 const STILL = window.matchMedia("(prefers-reduced-motion: reduce)");
-const FINDABLE = 20; // nodes from which on a reader may look for one by its name
-const DRAGGED = 5; // pixels that a mouse moves for a step of a number
+const FINDABLE = 20; // with at least this many nodes, a reader can search for one by name
+const DRAGGED = 5; // pixels of mouse movement per step of a number
 const PHASES = { start: "Leaves", forward: "Forward", backward: "Backward", end: "Finished" };
 
 function render({ model, el }) {
@@ -40,7 +40,7 @@ function render({ model, el }) {
   model.on("change:computed", answered);
   const leave = followKernel(model, (alive) => {
     if (view.tool.Blocks) view.tool.Blocks.disabled = !alive;
-    bench.wake(alive); // all else is done here
+    bench.wake(alive); // the browser does everything else
   });
   bench.show();
   show();
@@ -98,7 +98,7 @@ function build(model, el) {
   return { root, buttons, play, tool, counter, canvas, words, busy, bench, sender, find, nodes: [], edges: [], flows: [], leaves: new Map(), selected: null, zoom: null };
 }
 
-// The button that shows an explorer which waits for it.
+// The button that opens an explorer which waits for it.
 function opener(model, root) {
   if (!model.get("opened_by")) return [];
   const button = make("button", { type: "button", class: "ma-opener", "aria-expanded": "false" }, model.get("opened_by"));
@@ -136,7 +136,7 @@ function showValues(view, model) {
   view.ends = model.get("edges").map(([source, target, factors]) => ({ source, target, factors }));
 }
 
-// The numbers of the leaves, to be typed or dragged, and an entry for another expression. Python computes.
+// The numbers of the leaves, to type or drag, and an entry for another expression. Python computes the results.
 function makeBench(view, model) {
   const numbers = make("div", { class: "ma-numbers", role: "group", "aria-label": "Values of the leaves" });
   const form = make("div", { class: "ma-expression", hidden: "" });
@@ -194,7 +194,7 @@ function makeBench(view, model) {
     }
     for (const [, name, value] of leaves) {
       const input = inputs.get(name);
-      if (document.activeElement !== input) input.value = String(value); // a reader who types is not interrupted
+      if (document.activeElement !== input) input.value = String(value); // do not interrupt a reader who is typing
     }
     numbers.hidden = leaves.length === 0;
     view.leaves = new Map(leaves.map(([index, name, value]) => [index, { value, set: (number) => setNumber(name, number) }]));
@@ -214,8 +214,8 @@ function markLeaves(view) {
   view.nodes.forEach((node, index) => node.classList.toggle("ma-movable", view.leaves.has(index)));
 }
 
-// A zoom of null is the picture in its own size or as wide as the page, but not smaller than three quarters; on a stage,
-// as large as the stage says.
+// A zoom of null shows the picture at its own size or as wide as the page, but at no less than three quarters of its
+// size; on a stage, at the size that the stage sets.
 function resize(view, zoom) {
   const { width } = view.svg.viewBox.baseVal;
   const style = view.svg.style;
@@ -230,7 +230,7 @@ function scale(view, by) {
   const frame = view.canvas;
   const [x, y] = [frame.scrollLeft + frame.clientWidth / 2, frame.scrollTop + frame.clientHeight / 2];
   resize(view, now * by);
-  const grown = view.zoom / now; // what was in the middle stays in the middle
+  const grown = view.zoom / now; // the middle of the view stays in the middle
   frame.scrollLeft = x * grown - frame.clientWidth / 2;
   frame.scrollTop = y * grown - frame.clientHeight / 2;
 }
@@ -320,7 +320,7 @@ function connect(view, model, go, show) {
   drag(view, (node) => select(view, node, show));
 }
 
-// Choose the next node whose name has these letters in it, and bring it into sight.
+// Select the next node whose name contains these letters, and scroll it into view.
 function find(view, details, show) {
   const letters = view.find.value.trim().toLowerCase();
   const places = details.map((_, place) => (place + (view.selected ?? -1) + 1) % details.length);
@@ -332,8 +332,8 @@ function find(view, details, show) {
   keepInSight(view, found);
 }
 
-// Dragging a leaf to the right or left changes its number, dragging anything else pans; a click without movement chooses
-// a node.
+// Dragging a leaf to the right or left changes its number, dragging anything else pans; a click without movement
+// selects a node.
 function drag(view, choose) {
   let from = null;
   let moved = false;
@@ -366,7 +366,7 @@ function drag(view, choose) {
 const DRAWN = ["fill", "fill-opacity", "stroke", "stroke-width", "stroke-dasharray", "font-family", "font-size", "font-weight",
   "text-anchor", "visibility", "display", "paint-order", "opacity"];
 
-// The picture as it looks now, with its colors written out, so that it needs no page around it.
+// The picture as it looks now, with its colors written out so that it needs no page around it.
 function standalone(svg) {
   const copy = svg.cloneNode(true);
   const [shown, copied] = [svg, copy].map((root) => [root, ...root.querySelectorAll("*")]);
@@ -455,8 +455,8 @@ function apply(view, steps, at, model) {
   view.at = at;
 }
 
-// Let the numbers travel along the edges and add up where they arrive. What is moved stands right already, so whatever
-// comes next may stop this at any time.
+// Let the numbers travel along the edges and add up where they arrive. The moved elements are already at their final
+// places, so this can be stopped at any time.
 function move(view, step, before) {
   const travellers = step.flows.map(([index, text]) => {
     const line = view.edges[index].querySelector("path");
@@ -496,7 +496,7 @@ function move(view, step, before) {
   draw();
 }
 
-// Ask what a step will bring, before it is shown. Enter goes on, with an empty entry too.
+// Ask what a step will bring before showing it. Enter continues, even with an empty entry.
 function ask(view, model, questions, number, goOn) {
   const form = make("form", { class: "ma-predict" });
   const inputs = questions.map((question) => {
@@ -565,7 +565,7 @@ function numberIn(text) {
   return parts.length === 0 && Number.isFinite(value) ? value : null;
 }
 
-// What a reader predicted, beside what is right.
+// The reader's prediction beside the right answer.
 function verdict({ name, value, shape, reason }, text) {
   if (!text) return "";
   const plain = (words) => words.replace(/[()[\]\s]|,\s*\)?$/g, "").replace(/,$/, "");
@@ -596,7 +596,7 @@ function describe(view, step, at, count, lines) {
   }
 }
 
-// Scroll the canvas, never the page, so that the node of this step can be seen.
+// Scroll the canvas, never the page, so that the node of this step is visible.
 function keepInSight(view, index) {
   if (index === null) return;
   const node = view.nodes[index].getBoundingClientRect();

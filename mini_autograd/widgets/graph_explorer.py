@@ -1,8 +1,8 @@
-"""The graph explorer: a picture of a graph that is stepped forwards and backwards in the browser.
+"""The graph explorer: a picture of a graph that a reader steps forward and backward in the browser.
 
-Python draws the picture and works out all steps once; the browser does the rest, so the widget is quick, needs no
-network, and still works in an exported page whose kernel is gone. With a kernel, numbers of the leaves can be changed
-and other expressions typed: the engine that made the graph computes them (`rerun`).
+Python draws the picture and computes all steps once; the browser does the rest, so the widget is quick, needs no
+network, and still works in an exported page whose kernel is gone. With a kernel, the reader can change the numbers of
+the leaves and type other expressions. The engine that made the graph computes them (see `rerun`).
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ except ImportError:  # without the widget library the still picture is shown
 HERE = Path(__file__).parent
 serial = itertools.count()
 LARGE = 60
-"""Above so many nodes, blocks that repeat are folded at first."""
+"""In graphs with more nodes than this, repeated blocks start folded."""
 
 EXAMPLES: dict[str, tuple[str, dict[str, Value]]] = {
     "a chain": ("(2 * a).tanh().exp()", {"a": 0.25}),
@@ -51,7 +51,7 @@ EXAMPLES: dict[str, tuple[str, dict[str, Value]]] = {
     "written in place": ("(a * b).add_(a).tanh()", {"a": 0.5, "b": -2.0}),
     "under no_grad": ("(w * x - no_grad(w * x + 1)) ** 2", {"w": 3.0, "x": 2.0}),
 }
-"""Expressions for our own engine and PyTorch, with the values at which they start."""
+"""Expressions for our own engine and PyTorch, with their starting values."""
 
 
 def explore(
@@ -63,18 +63,17 @@ def explore(
     fold: bool | None = None,
     predict: bool = False,
 ) -> Any:
-    """The graph of `output` as an interactive picture; a still one where widgets are not installed.
+    """The graph of `output` as an interactive picture, or as a still one if widgets are not installed.
 
-    `output` is a student's MiniTensor, a tensor of ours, a PyTorch tensor, or an expression such as "(a*b + a).tanh()",
-    whose names `names` may map to numbers. Of our tensors and PyTorch's it may also be a function without arguments
-    that gives the tensor: then what it computes under `no_grad` is drawn too, marked as not recorded; a finished graph
-    tells nothing of it. `names` maps labels to tensors; without it the variables of the calling cell are searched.
-    `direction` is "right" or "down", `gradient` starts backward. `fold` says whether blocks that repeat, such as
-    layers, start as one node each; large graphs do unless told not to. `predict` asks before each backward step what
-    the nodes receive; answers stay in the notebook and are never graded.
-    While a kernel runs, the numbers of named leaves can be changed and other expressions typed in the picture.
-    Raises GraphTooLargeError above 1,000 nodes, TypeError for an object without a graph, and ValueError for a text that
-    is no expression.
+    `output` is a student's MiniTensor, a tensor of ours or of PyTorch, or an expression such as "(a*b + a).tanh()", for
+    which `names` may map names to numbers. For our tensors and PyTorch's, it may also be a function without arguments
+    that returns the tensor. The picture then also shows operations under `no_grad`, marked as not recorded, which a
+    finished graph does not contain. `names` maps labels to tensors; without it, the variables of the calling cell are
+    searched. `direction` is "right" or "down"; `gradient` starts the backward pass. `fold` says whether repeated
+    blocks, such as layers, start as one node each; by default, only those in large graphs do. `predict` asks before
+    each backward step what the nodes receive; answers stay in the notebook and are never graded. While a kernel runs, a
+    reader can change the numbers of named leaves and type other expressions in the picture. Raises GraphTooLargeError
+    above 1,000 nodes, TypeError for an object without a graph, and ValueError for a text that is not an expression.
     """
     if isinstance(output, str):
         return explore_expression(output, names or {}, direction, predict)
@@ -94,7 +93,7 @@ def explore_expression(text: str, values: Mapping[str, Value], direction: str, p
     """An expression in our own engine, as an interactive picture."""
     start = tensor(0.0, requires_grad=True)
     bench = Workbench(read_graph(start), Engine(start))
-    bench.compute(text.strip() or "?", values)  # nothing is no expression either
+    bench.compute(text.strip() or "?", values)  # an empty text is not an expression here
     if anywidget is None:
         return StaticPicture(render(bench.graph, direction=direction, replay=True), summary(bench.graph, replay=True))
     return GraphExplorer(bench, direction, None, predict)
@@ -103,9 +102,10 @@ def explore_expression(text: str, values: Mapping[str, Value], direction: str, p
 def explore_fault(
     output: Any, names: Mapping[str, Any], gradient: Any = None, opened_by: str = ""
 ) -> GraphExplorer | None:
-    """The graph of a student's tensor, at the step in which its gradient goes wrong; None where none does.
+    """The graph of a student's tensor, at the step where its gradient goes wrong; None if no gradient does.
 
-    `output.backward` has been called, if it can be. `opened_by`: the text of a button that has to be pressed first.
+    `output.backward` has already been called, if it can be. `opened_by`: the text of a button that the reader has to
+    press first.
     """
     graph = read_graph(output, names, limit=LARGE, gradient=gradient)
     faults = faults_of(graph)
@@ -120,7 +120,7 @@ def explore_fault(
 
 
 def names_in(frame: Any) -> dict[str, Any]:
-    """The tensors among the variables of a frame by their names, but none that begin with an underscore."""
+    """The tensors among the variables of a frame, by name. Names that begin with an underscore are left out."""
     variables = {**frame.f_globals, **frame.f_locals}
     return {
         name: value
@@ -141,17 +141,17 @@ if anywidget is not None:
         steps: Any = traitlets.List().tag(sync=True)
         edges: Any = traitlets.List().tag(sync=True)
         details: Any = traitlets.List().tag(sync=True)
-        values: Any = traitlets.List().tag(sync=True)  # what stands in the value row of each node
+        values: Any = traitlets.List().tag(sync=True)  # the text in the value row of each node
         step = traitlets.Int(0).tag(**SET_BY_READERS)
         foldable = traitlets.Bool(False).tag(sync=True)
         folded = traitlets.Bool(False).tag(**SET_BY_READERS)
         predict = traitlets.Bool(False).tag(**SET_BY_READERS)
-        predictions: Any = traitlets.Dict().tag(**SET_BY_READERS)  # what was entered, by the number of the step
-        wanted: Any = traitlets.Dict().tag(**SET_BY_READERS)  # the expression and the numbers that are asked for
+        predictions: Any = traitlets.Dict().tag(**SET_BY_READERS)  # the entered texts, by step number
+        wanted: Any = traitlets.Dict().tag(**SET_BY_READERS)  # the expression and the numbers that the reader asks for
         computed: Any = traitlets.Dict().tag(sync=True)  # the answer: what is shown now, or the problem
         examples: Any = traitlets.List().tag(sync=True)
         wrong: Any = traitlets.List().tag(sync=True)  # the numbers of the edges that are marked as wrong
-        opened_by = traitlets.Unicode().tag(sync=True)  # the button that shows it; none: it is shown
+        opened_by = traitlets.Unicode().tag(sync=True)  # the text of the button that shows the graph; empty: no button
         own_id = traitlets.Unicode().tag(sync=True)
 
         def __init__(
@@ -181,7 +181,7 @@ if anywidget is not None:
             self.observe(self._compute, "wanted")
 
         def _take(self, graph: Graph) -> bool:
-            """Make a graph the one that is shown. Returns whether it has blocks that can be folded."""
+            """Set the graph that is shown. Returns whether it has blocks that can be folded."""
             blocks = [] if any(node.kind == "unrecorded" for node in graph.nodes) else repeated_blocks(graph)
             self._graphs = {False: graph, True: folded_graph(graph, blocks) if blocks else graph}
             return bool(blocks)
@@ -195,7 +195,7 @@ if anywidget is not None:
             }
 
         def _told(self, graph: Graph) -> dict[str, Any]:
-            """What changes with the numbers, while the picture keeps its boxes and lines."""
+            """The traits that change with the numbers, while the picture keeps its boxes and lines."""
             faults = faults_of(graph) if self._seek_faults else {}
             return {
                 "wrong": list(faults),
@@ -209,10 +209,10 @@ if anywidget is not None:
             self._show(self._drawn(change["new"]))
 
         def _show(self, drawn: Mapping[str, Any]) -> None:
-            """Replace what the browser shows. The picture comes last: it is drawn with the rest."""
+            """Replace what the browser shows. The picture comes last, since drawing it uses the rest."""
             with self.hold_sync():
                 self.step = 0 if self.step == 0 else len(drawn["steps"]) - 1
-                self.predictions = {}  # the steps have other numbers now
+                self.predictions = {}  # the steps are numbered differently now
                 for name in ("wrong", "steps", "edges", "details", "values", "picture"):
                     setattr(self, name, drawn[name])
 
@@ -228,7 +228,7 @@ if anywidget is not None:
             self._take(graph)
             with self.hold_sync():
                 if _same_boxes(before, graph):
-                    self.predictions = {}  # they were of other numbers
+                    self.predictions = {}  # they were about other numbers
                     for name, told in self._told(self._graphs[self.folded]).items():
                         setattr(self, name, told)
                 else:
@@ -238,7 +238,7 @@ if anywidget is not None:
                 self.computed = self._answer("")
 
         def _answer(self, problem: str) -> dict[str, Any]:
-            """What is shown now. The serial number tells the browser that an answer has come, even an equal one."""
+            """The answer to the browser. The serial number makes it a new answer even if it equals the last one."""
             bench = self._bench
             index = {node.name: node.index for node in bench.graph.nodes if node.kind == "leaf"}
             leaves = [[index[name], name, value] for name, value in bench.numbers.items()]
@@ -253,7 +253,7 @@ if anywidget is not None:
 
 
 def _same_boxes(one: Graph, other: Graph) -> bool:
-    """Whether two graphs differ in numbers only."""
+    """Whether two graphs differ only in their numbers."""
     return [(node.name, node.formula, node.shape) for node in one.nodes] == [
         (node.name, node.formula, node.shape) for node in other.nodes
     ]

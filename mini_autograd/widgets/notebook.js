@@ -1,12 +1,13 @@
-// What all our widgets need of the notebook around them, put before the code of each: they are kept in its file for a day
-// when no kernel knows them, shown even if the page was too slow to find them, and told whether Python still answers.
+// Common code that connects all our widgets to the notebook, put before the code of each. It keeps them in the notebook
+// file for when no kernel knows them, shows them even if the page was too slow to find them, and tells them whether
+// Python still answers.
 
 const VIEW = "application/vnd.jupyter.widget-view+json";
 const STATE = "application/vnd.jupyter.widget-state+json";
 
 // JupyterLab's widget manager waits two seconds for the model of a view. If a slow page restores the model in the last
-// tenth of a second of these, it says "model not found" for ever, although the model is there: then the view is asked for
-// once more, when those two seconds are over for certain (get_model in @jupyter-widgets/base-manager).
+// tenth of these two seconds, it says "model not found" forever, although the model is there. So the view is requested
+// again when the two seconds are certainly over (get_model in @jupyter-widgets/base-manager).
 const WAITED = 3000; // milliseconds
 const GIVEN_UP = "model not found";
 
@@ -14,7 +15,7 @@ const GIVEN_UP = "model not found";
 function initialize({ model }) {
   const context = model.widget_manager?.context;
   if (!context?.model?.cells) return undefined;
-  let full = null; // the model with all its parts; what is given to a widget has only the traits
+  let full = null; // the model with all its parts; a widget is given only the traits
   const meet = async () => {
     if (model.get("own_id")) full = await model.widget_manager.get_model(model.get("own_id"));
   };
@@ -22,7 +23,7 @@ function initialize({ model }) {
     if (phase === "started" && full) keep(full, context);
   };
   const showIfMissing = () => {
-    if (context.isDisposed) return; // the notebook was closed meanwhile
+    if (context.isDisposed) return; // the notebook has been closed in the meantime
     const [outputs, at] = placeOf(model.get("own_id"), context);
     const failed = [...document.querySelectorAll(".jupyter-widgets")].some((node) => node.textContent.includes(GIVEN_UP));
     if (failed && at >= 0 && Object.keys(full?.views ?? {}).length === 0) outputs.set(at, outputs.get(at).toJSON());
@@ -47,8 +48,8 @@ function placeOf(id, context) {
   return [null, -1];
 }
 
-// Write a model into the notebook's metadata, where JupyterLab looks for widgets that no kernel knows any more; take it
-// out if no cell shows it.
+// Write a model into the notebook's metadata, where JupyterLab looks for widgets that no kernel knows anymore; remove
+// it if no cell shows it.
 function keep(full, context) {
   const saved = context.model.getMetadata("widgets")?.[STATE] ?? { version_major: 2, version_minor: 0, state: {} };
   const states = { ...saved.state };
@@ -64,7 +65,7 @@ function keep(full, context) {
   context.model.setMetadata("widgets", { ...context.model.getMetadata("widgets"), [STATE]: { ...saved, state: states } });
 }
 
-// Tell a view whether Python answers it, now and when that changes. Returns how to stop.
+// Tell a view whether Python answers it, now and when that changes. Returns a function that stops this.
 function followKernel(model, tell) {
   let full = null;
   let left = false;
@@ -82,7 +83,7 @@ function followKernel(model, tell) {
   };
 }
 
-// A sign for readers that Python is at work, once they have waited for a fifth of a second.
+// A sign for readers that Python is busy, shown once they have waited for a fifth of a second.
 const PATIENT = 200; // milliseconds
 
 function makeBusy(root) {
@@ -107,7 +108,7 @@ function makeBusy(root) {
   };
 }
 
-// Send settings to Python, one at a time: while it is at work only the latest one waits.
+// Send settings to Python, one at a time. While Python is busy, only the latest one waits.
 function makeSender(model, trait, busy) {
   let sent = false;
   let waiting = null;
@@ -156,9 +157,9 @@ function askForPrediction(box, question, options, commit) {
   entry.setAttribute("data-lm-suppress-shortcuts", "true");
   const give = () => (entry.value.trim() ? commit(entry.value.trim()) : entry.focus());
   entry.addEventListener("keydown", (event) => {
-    event.stopPropagation(); // the notebook knows the arrow keys and Enter, too
+    event.stopPropagation(); // the notebook also uses the arrow keys and Enter
     if (event.key !== "Enter") return;
-    event.preventDefault(); // it would press the button that has the focus afterwards
+    event.preventDefault(); // it would press the button that gets the focus next
     give();
   });
   box.replaceChildren(words, entry, button("Predict", give), skip);

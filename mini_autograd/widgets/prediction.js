@@ -1,6 +1,6 @@
-// A question at the top of a cell's output. What stands below it is covered until the reader has committed to an answer,
-// or skipped. Answers are kept in the notebook's metadata, by their questions: they outlive the kernel, and a second run
-// of the cell does not ask again.
+// A question at the top of a cell's output. The output below it is covered until the reader has answered or skipped.
+// Answers are kept in the notebook's metadata, by question: they outlive the kernel, and a second run of the cell does
+// not ask again.
 
 const KEPT = "predictions";
 

@@ -1,7 +1,7 @@
-"""A question before an answer: a reader commits to a prediction, and only then sees what the cell has shown.
+"""A question before an answer: a reader commits to a prediction, and only then sees the output of the cell.
 
-The cell runs as a whole; the browser covers what it shows below the question until there is a prediction. So nothing
-waits for a reader where all cells run in a row, and a page without a kernel or without widgets shows everything.
+The cell runs as a whole; the browser covers the output below the question until there is a prediction. So a run of all
+cells does not wait for a reader, and a page without a kernel or widgets shows everything.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ HERE = Path(__file__).parent
 
 
 class QuestionText:
-    """The question alone, as a text."""
+    """The question alone, as text."""
 
     def __init__(self, question: str) -> None:
         self.question = question
@@ -33,13 +33,13 @@ class QuestionText:
 if anywidget is not None:
 
     class Prediction(anywidget.AnyWidget):
-        """The live question. The browser keeps the answer with the notebook, by the question; it is never graded."""
+        """The live question. The browser keeps the answer in the notebook, under its question; it is never graded."""
 
         _esm = script(HERE / "prediction.js")
         _css = (HERE / "demo.css").read_text(encoding="utf-8") + (HERE / "prediction.css").read_text(encoding="utf-8")
 
         question = traitlets.Unicode().tag(sync=True)
-        options: Any = traitlets.List().tag(sync=True)  # none: the reader types
+        options: Any = traitlets.List().tag(sync=True)  # empty: the reader types
         answer: Any = traitlets.Unicode(None, allow_none=True).tag(**SET_BY_READERS)  # "" if skipped
         own_id = traitlets.Unicode().tag(sync=True)
 
@@ -54,5 +54,5 @@ if anywidget is not None:
 
 
 def prediction(question: str, *options: str) -> Any:
-    """What a notebook shows for a question: `options` to choose from, else an entry for a number or a text."""
+    """A question for a notebook to show: with `options` to choose from, else with an entry for a number or a text."""
     return QuestionText(question) if anywidget is None else Prediction(question, options)

@@ -1,4 +1,4 @@
-"""A graph computed again by the engine that it came from: with other values of its leaves, or of a new expression.
+"""Computes a graph again on the engine that it came from: with other values of its leaves, or for a new expression.
 
 The engine itself computes, never a copy of its rules, so a student's mistake stays in the picture.
 """
@@ -35,18 +35,18 @@ METHODS = {
     "abs", "cos", "exp", "expm1", "log", "log1p", "maximum", "mean", "minimum", "reciprocal", "relu", "rsqrt",
     "sigmoid", "sin", "sqrt", "square", "sum", "tan", "tanh",
 }  # fmt: skip
-"""Operations that take no option which changes numbers: a graph tells an operation's name, not its options."""
+"""Operations without options that change numbers: a graph holds the name of an operation, but not its options."""
 
 EDITABLE = 60
-"""Graphs with more nodes are not computed again: a reader would wait, and could not follow."""
+"""Graphs with more nodes are not computed again: a reader would have to wait, and could not follow."""
 
 Value = float | list
 STARTS = (2.0, -3.0, 1.0, 0.5)
-"""Values of names that a reader's expression is the first to use."""
+"""Starting values for names that are new in a reader's expression."""
 
 
 class Engine:
-    """Makes leaves of the engine that a tensor belongs to. It keeps nothing of that tensor's graph alive."""
+    """Makes leaves for the engine of a given tensor, without keeping that tensor's graph alive."""
 
     def __init__(self, tensor: Any) -> None:
         self.is_student_s = not hasattr(tensor, "new_tensor")
@@ -55,19 +55,19 @@ class Engine:
         self._like = None if self.is_student_s else tensor.new_tensor(0.0)
 
     def leaf(self, value: Value) -> Any:
-        """A tensor that wants a gradient. Raises whatever the engine raises."""
+        """A tensor that requires a gradient. Raises whatever the engine raises."""
         if self._like is not None:
             return self._like.new_tensor(value, requires_grad=True)
         return self._type(np.array(value) if isinstance(value, list) else value, **self._options)
 
     def constant(self, value: Any) -> Any:
-        """What operations are given for a constant: a number as it is, an array as the engine's own tensor."""
+        """A constant as operations take it: an array becomes a tensor, unless the engine is a student's."""
         if is_scalar(value) or self._like is None:
             return value
         return self._like.new_tensor(value)
 
     def no_grad(self) -> AbstractContextManager[Any]:
-        """The engine's `no_grad`. Raises ExpressionError where it has none that can be found."""
+        """The engine's `no_grad`. Raises ExpressionError if none can be found."""
         package = sys.modules.get(self._type.__module__.partition(".")[0])
         if self._like is None or not hasattr(package, NO_GRAD):
             raise ExpressionError(f"This engine has no {NO_GRAD} that can be used here.")
@@ -75,9 +75,10 @@ class Engine:
 
 
 class Workbench:
-    """A graph whose numbers can be changed, and the expressions that a reader puts in its place.
+    """A graph whose numbers a reader can change, or which an expression of the reader's replaces.
 
-    `graph` is what was computed last, of `expression` ("": what `explore` was given); `values` are those of its names.
+    `graph` was computed last, from `expression` ("": the output given to `explore`); `values` are the values of its
+    names.
     """
 
     def __init__(self, graph: Graph, engine: Engine, gradient: Any = None) -> None:
@@ -87,14 +88,14 @@ class Workbench:
 
     @property
     def numbers(self) -> dict[str, float]:
-        """The values that are one number each: those that can be dragged."""
+        """The values that are single numbers: a reader can drag these."""
         return {name: value for name, value in self.values.items() if not isinstance(value, list)}
 
     def compute(self, expression: str, values: Mapping[str, Value]) -> None:
-        """Compute an expression ("": the graph as it is) with these values; names without one keep theirs.
+        """Compute an expression ("": the graph as it is) with these values; other names keep theirs.
 
-        Raises ExpressionError, in a reader's words, for what is no expression and for what the engine refuses; then
-        nothing has changed.
+        Raises ExpressionError, with a message for readers, if the text is not an expression or the engine refuses it;
+        then nothing has changed.
         """
         wanted = {**self.values, **values}
         try:
@@ -105,7 +106,7 @@ class Workbench:
                     graph = _with_values(self.graph, self.engine, wanted, self.gradient)
         except ExpressionError:
             raise
-        except Exception as error:  # the engine's own, in whatever way it fails
+        except Exception as error:  # whatever the engine raises
             raise ExpressionError(f"The engine refuses this: {type(error).__name__}: {error}") from error
         self.graph, self.expression, self.values = graph, expression, wanted
 
@@ -113,7 +114,7 @@ class Workbench:
 def _settable(graph: Graph, engine: Engine, gradient: Any) -> dict[str, float]:
     """The named numbers among the leaves, with their values, if the engine computes the same graph again from them.
 
-    Empty where it does not: an operation is unknown here, or takes options that a graph does not tell.
+    Empty if it does not: an operation is unknown here, or takes options that a graph does not hold.
     """
     found = [node for node in graph.nodes if node.kind == "leaf" and is_scalar(node.value)]
     values = {node.name: _as_written(float(node.value)) for node in found if node.name != short(node.value)}  # type: ignore[arg-type]
@@ -127,14 +128,14 @@ def _settable(graph: Graph, engine: Engine, gradient: Any) -> dict[str, float]:
 
 
 def _as_written(number: float) -> float:
-    """The shortest digits of a number that float32 holds: 0.9, where float64 reads 0.8999999761581421."""
+    """A number that float32 can hold, with its shortest digits: 0.9 instead of 0.8999999761581421."""
     with np.errstate(over="ignore"):
         narrow = np.float32(number)
     return float(str(narrow)) if float(narrow) == number else number
 
 
 def _with_values(graph: Graph, engine: Engine, values: Mapping[str, Value], gradient: Any) -> Graph:
-    """The graph that the same operations make of other values. What was a constant in it stays as it is."""
+    """The graph of the same operations on other values. Its constants stay as they are."""
     tensors: list[Any] = []
     for node in graph.nodes:
         tensors.append(_tensor(node, [tensors[source] for source in node.inputs], engine, values))
@@ -154,7 +155,7 @@ def _tensor(node: Node, inputs: Sequence[Any], engine: Engine, values: Mapping[s
 
 
 def operation_of(node: Node, inputs: Sequence[Any]) -> Any:
-    """What the operation of a node makes of these tensors. Raises ValueError for one that a graph does not tell."""
+    """The result of a node's operation on these tensors. Raises ValueError if a graph does not hold its options."""
     if node.operation in SIGNS:
         return SIGNS[node.operation](*inputs)
     if node.operation.startswith("**"):
@@ -184,7 +185,7 @@ def _close(one: Any, other: Any) -> bool:
 
 
 def _of_expression(text: str, engine: Engine, values: Mapping[str, Value]) -> tuple[Graph, dict[str, Value]]:
-    """The graph of an expression, and the values of its names: those given, and a first one for each new name."""
+    """The graph of an expression, and the values of its names: those given, and a starting value for each new name."""
     tree = parsed(text)
     names = names_used(tree)
     starts = itertools.cycle(STARTS)
@@ -198,5 +199,5 @@ def _of_expression(text: str, engine: Engine, values: Mapping[str, Value]) -> tu
 
 
 def _without_stored(graph: Graph) -> Graph:
-    """The graph without what its tensors hold in `.grad`: they were made for the picture, and nobody ran backward."""
+    """The graph without stored `.grad`: its tensors were made for the picture, and nobody ran backward on them."""
     return Graph(tuple(replace(node, stored=None) for node in graph.nodes), graph.edges)

@@ -1,4 +1,4 @@
-"""SVG by hand, for demos of boxes, arrows and short texts: quicker to draw than a Matplotlib figure, and sharper.
+"""Hand-written SVG for demos of boxes, arrows and short texts: quicker to draw than Matplotlib figures, and sharper.
 
 Every function returns a piece of SVG as text, in the colors of the page: ink is the page's text color.
 """
@@ -16,16 +16,16 @@ FONT = "var(--jp-ui-font-family, system-ui, sans-serif)"
 MONO = "var(--jp-code-font-family, ui-monospace, Menlo, Consolas, monospace)"
 PAPER = "var(--jp-layout-color1, white)"
 SMALL, BUTTON = 13.7, 34.0
-"""The smallest type, 14 pixels on the screen where a picture of 860 fills a window that is 1000 pixels wide; and the
-height of a button."""
+"""The smallest type size (14 pixels on the screen if a picture 860 wide fills a window of 1000 pixels), and the height
+of a button."""
 
 
 TEXT_SHARE = 65
-"""Percent of a color in a text of that color; the rest is ink, without which it is too faint to read on a box."""
+"""Percentage of the color in a colored text. The rest is ink, without which the text is too faint to read on a box."""
 
 
 def picture(width: float, height: float, parts: Iterable[str], label: str, role: str = "img") -> str:
-    """A whole picture. `label` says for screen readers what it shows; with parts to press, its role is "group"."""
+    """A whole picture. `label` describes it for screen readers; if parts can be pressed, its role is "group"."""
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" role="{role}" aria-label="{escape(label, quote=True)}" '
         f'viewBox="0 0 {width:.0f} {height:.0f}" width="{width:.0f}" height="{height:.0f}" '
@@ -34,12 +34,12 @@ def picture(width: float, height: float, parts: Iterable[str], label: str, role:
 
 
 def from_step(step: int, *parts: str) -> str:
-    """What is to be seen from a step on."""
+    """Parts that are visible from a step on."""
     return f'<g id="from-{step}">{"".join(parts)}</g>' if step > 0 else "".join(parts)
 
 
 def only_step(step: int, *parts: str) -> str:
-    """What is to be seen in one step alone."""
+    """Parts that are visible only in one step."""
     return f'<g id="only-{step}">{"".join(parts)}</g>'
 
 
@@ -56,7 +56,7 @@ def box(
     dashes: str = "",
     radius: float = 3.0,
 ) -> str:
-    """A rectangle; `opacity` is that of its filling."""
+    """A rectangle; `opacity` applies to its fill."""
     dashed = f' stroke-dasharray="{dashes}"' if dashes else ""
     return (
         f'<rect x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" rx="{radius}" fill="{fill}" '
@@ -103,17 +103,17 @@ def segment(x: float, y: float, to_x: float, to_y: float, *, color: str = "curre
 
 
 def way(name: str, points: Sequence[tuple[float, float]], color: str) -> str:
-    """A line through one point per step: in each step it is drawn as far as that. `name` is for `along`."""
+    """A path with one point per step, drawn as far as the current step. `along` refers to it by `name`."""
     return f'<path data-way="{escape(name)}" d="{through(points)}" fill="none" stroke="{color}" stroke-width="2.4"/>'
 
 
 def along(name: str, last: tuple[float, float], *parts: str) -> str:
-    """A mark, drawn around 0, that stands at the point of this step of a way; `last` is the way's last point."""
+    """A mark, drawn around 0, at the point of the current step on the path `name`; `last` is the path's last point."""
     return f'<g data-along="{escape(name)}" transform="translate({last[0]:.1f} {last[1]:.1f})">{"".join(parts)}</g>'
 
 
 def through(points: Sequence[tuple[float, float]]) -> str:
-    """A line through points, for a path; without points nothing."""
+    """The `d` attribute of a line through points; empty without points."""
     return "M" * bool(points) + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
 
 
@@ -124,14 +124,14 @@ def line(points: Sequence[tuple[float, float]], color: str, dashes: str = "") ->
 
 
 def curved(route: Route) -> str:
-    """The way of an edge through its layout, for a path."""
+    """The `d` attribute of a curve that follows the route of an edge."""
     x, y = route.start
     pieces = (f"C{a[0]:.1f} {a[1]:.1f} {b[0]:.1f} {b[1]:.1f} {c[0]:.1f} {c[1]:.1f}" for a, b, c in route.pieces)
     return f"M{x:.1f} {y:.1f}{''.join(pieces)}"
 
 
 def button(text: str, x: float, y: float, width: float = 0.0, *, color: str = "currentColor") -> tuple[str, float]:
-    """What looks like a button, and its width: by its text where none is given."""
+    """The drawing of a button, and its width, which by default depends on its text."""
     wide = width or 26 + 9 * len(text)
     drawing = box(x, y, wide, BUTTON, fill=color, opacity=0.07 if color == "currentColor" else 0.25, radius=5)
     return drawing + words(x + wide / 2, y + 22, text, size=15, anchor="middle"), wide

@@ -1,9 +1,9 @@
-// Large type for all demos of a notebook. Each picture is fitted to the screen, but no text in it is smaller than can be
-// read from the last row. Zooming the page leaves a picture as large as it is in CSS pixels, so it really is enlarged.
-// On request the notebook fills the screen and shows one demo at a time.
+// Large type for all demos of a notebook. Each picture is fitted to the screen, but its text never gets too small to
+// read from the last row. Zooming the page does not change a picture's size in CSS pixels, so it really is enlarged. On
+// request the notebook fills the screen and shows one demo at a time.
 
 const READABLE = 14; // CSS pixels
-const LARGEST = 2.2; // times its own size: more does not make a small graph clearer
+const LARGEST = 2.2; // times its own size: a small graph does not get clearer beyond that
 const LEAST_ROOM = 160; // CSS pixels for a picture, whatever else is on the screen
 const BESIDE = 320; // CSS pixels for words beside a picture
 const ROOTS = ".ma-demo, .ma-explorer, .ma-monitor";
@@ -34,8 +34,8 @@ function render({ el }) {
     }
   };
   const ask = () => (asked ||= requestAnimationFrame(fitAll));
-  const sized = new ResizeObserver(ask); // what is shown again has its size a little later
-  const watcher = new MutationObserver(ask); // demos come, and put new pictures in
+  const sized = new ResizeObserver(ask); // an element that is shown again gets its size a little later
+  const watcher = new MutationObserver(ask); // demos appear, and replace their pictures
   watcher.observe(document.body, { childList: true, subtree: true });
   window.addEventListener("resize", ask);
   const deck = makeDeck(el, ask);
@@ -49,7 +49,7 @@ function render({ el }) {
   };
 }
 
-// Set the width of one picture: what the screen has room for, had it not been zoomed.
+// Set the width of one picture to what the screen has room for without zoom.
 function fit(root, notebook, zoom) {
   const canvas = root.querySelector(".ma-canvas") ?? root;
   const svg = canvas.querySelector("svg");
@@ -64,7 +64,7 @@ function fit(root, notebook, zoom) {
   let across = root.clientWidth + window.innerWidth * (zoom - 1) - 10;
   let down = frameOf(notebook).clientHeight + window.innerHeight * (zoom - 1) - around;
   const least = READABLE / finest(svg);
-  // Words stand beside the picture where it is still the height that limits it.
+  // Put words beside the picture if height still limits it then.
   const beside = deck && root.matches(".ma-demo") && (across - BESIDE) / width >= Math.max(least, down / height);
   root.classList.toggle("ma-beside", beside);
   if (beside) across -= BESIDE;
@@ -72,14 +72,14 @@ function fit(root, notebook, zoom) {
   const scale = Math.max(least, Math.min(across / width, down / height, LARGEST));
   root.style.setProperty("--ma-width", `${Math.round(scale * width)}px`);
   root.style.setProperty("--ma-scale", scale.toFixed(3));
-  root.style.setProperty("--ma-room", `${Math.max(LEAST_ROOM, Math.floor(down) + 14)}px`); // a picture that is higher is scrolled
+  root.style.setProperty("--ma-room", `${Math.max(LEAST_ROOM, Math.floor(down) + 14)}px`); // a taller picture scrolls
 }
 
 function frameOf(notebook) {
   return notebook.querySelector(".jp-WindowedPanel-outer") ?? notebook;
 }
 
-// The smallest type in a picture, in its own units: looked up once, as a picture that changes is a new one.
+// The smallest type in a picture, in its own units: looked up once, since a picture that changes is a new element.
 function finest(svg) {
   if (!svg.finest) {
     const sizes = [...svg.querySelectorAll("text")].map((text) => parseFloat(getComputedStyle(text).fontSize));
@@ -121,7 +121,7 @@ function makeDeck(el, changed) {
     event.stopPropagation();
     show(at + TURNS[event.key]);
   };
-  // Where the browser fills the screen it takes Escape for itself. A part that uses the key keeps it from here.
+  // In full screen the browser takes Escape for itself. An element that uses the key keeps it from this handler.
   const escape = (event) => event.key === "Escape" && !event.defaultPrevented && leave();
   const left = () => document.fullscreenElement || leave();
   const leave = () => {
@@ -151,7 +151,7 @@ function makeDeck(el, changed) {
     notebook.append(bar);
     window.addEventListener("keydown", turn, true);
     window.addEventListener("keydown", escape);
-    await notebook.requestFullscreen().catch(() => {}); // where a browser refuses, JupyterLab stays around it
+    await notebook.requestFullscreen().catch(() => {}); // if a browser refuses, JupyterLab stays visible around it
     document.addEventListener("fullscreenchange", left);
     show(0);
   };
@@ -173,7 +173,7 @@ function makeDeck(el, changed) {
   return { stop };
 }
 
-// The cells of a notebook, from each heading to the next, where they show a demo.
+// The sections of a notebook that show a demo: the cells from each heading to the next.
 function sections(notebook) {
   const found = [[]];
   for (const cell of notebook.querySelectorAll(".jp-Cell")) {

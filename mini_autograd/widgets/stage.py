@@ -10,7 +10,7 @@ from mini_autograd.widgets.scripts import script
 try:
     import anywidget
     import traitlets
-except ImportError:  # without the widget library there is the large type alone
+except ImportError:  # without the widget library there is only the large type
     anywidget = None  # type: ignore[assignment]
 
 HERE = Path(__file__).parent
@@ -18,7 +18,7 @@ WORDS = "Large type for demos."
 
 
 class StageStyle:
-    """Rules of layout that a notebook takes over when it shows them."""
+    """Style rules that apply to a notebook once it shows them."""
 
     def _repr_html_(self) -> str:
         return f"<style>{(HERE / 'stage.css').read_text(encoding='utf-8')}</style>"
@@ -30,7 +30,7 @@ class StageStyle:
 if anywidget is not None:
 
     class Stage(anywidget.AnyWidget):
-        """The same, alive: it fits the pictures of the notebook to the screen."""
+        """The live form of `StageStyle`, which also fits the pictures of the notebook to the screen."""
 
         _esm = script(HERE / "stage.js")
         _css = (HERE / "stage.css").read_text(encoding="utf-8")
@@ -48,5 +48,5 @@ if anywidget is not None:
 
 
 def on_stage() -> Any:
-    """Show this in a notebook, and all its demos are set in large type and fitted to the screen."""
+    """An object that, shown in a notebook, sets all its demos in large type and fits them to the screen."""
     return StageStyle() if anywidget is None else Stage()

@@ -1,4 +1,4 @@
-"""What is left of a widget where no kernel runs and no widget can live: a picture, and the same in words."""
+"""The still form of a widget, for pages without a kernel or widgets: a picture, and a text with the same meaning."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any
 
 @dataclass(frozen=True)
 class StaticPicture:
-    """An SVG with a text of the same meaning; notebooks show the picture, terminals the text."""
+    """An SVG with a text that means the same; notebooks show the picture, terminals the text."""
 
     svg: str
     text: str
@@ -25,7 +25,7 @@ INK, PAPER, MARGIN = "#1f1f1f", "#ffffff", 8
 
 
 def on_paper(svg: str) -> str:
-    """An SVG with ink and paper of its own, for where the page's colors cannot reach it: shown as an image."""
+    """An SVG with its own text and background color, for use as an image, which cannot take the colors of the page."""
     found = re.search(r'viewBox="0 0 ([\d.]+) ([\d.]+)"', svg)
     if found is None:
         return svg
@@ -37,7 +37,7 @@ def on_paper(svg: str) -> str:
 
 
 def with_static_picture(bundle: Any, picture: StaticPicture) -> Any:
-    """A widget's mime bundle with the picture added. Live front ends prefer the widget, exporters take the picture."""
+    """A widget's mime bundle with the picture added. Live front ends prefer the widget, exporters the picture."""
     data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
     data = {**data, "image/svg+xml": picture.svg, "text/plain": picture.text}
     return (data, metadata) if isinstance(bundle, tuple) else data

@@ -20,7 +20,7 @@ Phase = Literal["start", "forward", "backward", "end"]
 
 @dataclass(frozen=True)
 class Question:
-    """What a reader may predict before a step: what a node receives. Of a number its value, of an array its shape."""
+    """A prediction before a step: the value of the gradient that a node receives, or its shape if it is an array."""
 
     name: str
     value: float | None
@@ -30,7 +30,7 @@ class Question:
 
 @dataclass(frozen=True)
 class Step:
-    """What changes: nodes that appear, gradients that change, edges that carry a number; and the words for it."""
+    """The changes in a step: nodes that appear, gradients that change, edges that carry a number, and what to say."""
 
     phase: Phase
     node: int | None
@@ -45,12 +45,12 @@ class Step:
 
 
 def story(graph: Graph, faults: Mapping[int, str] | None = None) -> list[Step]:
-    """All steps, from the leaves alone to the finished picture. `faults`: what to say of edges that are wrong."""
+    """All steps, from the leaves alone to the finished picture. `faults`: sentences about wrong edges."""
     return [_start(graph), *_forward(graph), *_Backward(graph, faults or {}).steps(), _end(graph)]
 
 
 def details(node: Node, graph: Graph) -> dict[str, Any]:
-    """What a click on a node shows: its name at once, the rest when evaluation or backward has come so far."""
+    """The details that a click on a node shows: its name at once, the rest once evaluation or backward reaches it."""
     known = [] if node.value is None else [f"{title(node)}: value {describe(node.value)}."]
     if node.shape:
         known.append(f"Shape {shape_text(node.shape)}.")
@@ -74,7 +74,7 @@ def details(node: Node, graph: Graph) -> dict[str, Any]:
 
 
 def factors(edge: Edge, graph: Graph) -> str:
-    """The two numbers that are multiplied along an edge: incoming gradient and local derivative; else what is sent."""
+    """The product along an edge, incoming gradient times local derivative, as text; else the gradient that is sent."""
     incoming = graph.nodes[edge.target].incoming
     if edge.contribution is None or not (is_scalar(incoming) and is_scalar(edge.local)):
         return flow_text(edge.contribution)
@@ -142,7 +142,7 @@ class _Backward:
         return [seed, *(self._step(node) for node in self._reached())]
 
     def _reached(self) -> list[Node]:
-        """The operations that backward comes to, in its order: not those behind an unrecorded one alone."""
+        """The operations that backward reaches, in its order: none that only an unrecorded operation leads to."""
         arrives, found = {self.graph.output.index}, []
         for node in reversed(self.graph.nodes):
             if node.index in arrives and node.kind == "operation":
@@ -158,7 +158,7 @@ class _Backward:
             if source.kind in WITHOUT_GRADIENT:
                 continue
             if edge.contribution is None:
-                lines.append(f"What {source.name} receives from here is not known: the operation keeps no rule.")
+                lines.append(f"What {source.name} receives from here is not known: the operation has no rule.")
                 continue
             before = self.sums.get(source.index)
             self.sums[source.index] = edge.contribution if before is None else before + edge.contribution
@@ -183,7 +183,7 @@ class _Backward:
 
 
 def questions(node: Node, graph: Graph) -> tuple[Question, ...]:
-    """What a reader can predict of a backward step. Nothing is asked where the rule itself sends something wrong."""
+    """The questions about a backward step. A number is not asked for if the rule itself sends a wrong one."""
     asked = []
     edges = [edge for edge in graph.edges_into(node.index) if edge.contribution is not None]
     for source in dict.fromkeys(edge.source for edge in edges):
@@ -201,14 +201,14 @@ def questions(node: Node, graph: Graph) -> tuple[Question, ...]:
 
 
 def _follows(incoming: Any, edge: Edge) -> bool:
-    """Whether what is sent along an edge is the incoming gradient times the local derivative."""
+    """Whether the gradient sent along an edge is the incoming gradient times the local derivative."""
     if not (is_scalar(edge.contribution) and is_scalar(edge.local)):
         return False
     return bool(np.allclose(incoming * edge.local, edge.contribution, rtol=1e-6, atol=1e-12))  # type: ignore[operator, arg-type]
 
 
 def _product(incoming: Any, edge: Edge) -> str:
-    """Incoming gradient times local derivative; where the rule returned something else, both are told."""
+    """Incoming gradient times local derivative, as text; if the rule returned something else, both are given."""
     local, sent = edge.local, edge.contribution
     if not (is_scalar(sent) and is_scalar(local) and is_scalar(incoming)):
         return describe(sent)
@@ -238,7 +238,7 @@ def _is_zero(value: Any) -> bool:
 
 
 def disagreement(node: Node) -> list[str]:
-    """A sentence when what the object stores is not what arrived in the replay."""
+    """A sentence if the stored gradient differs from what arrived in the replay."""
     if node.stored is None or node.incoming is None or _is_zero(node.stored):
         return []
     if np.shape(node.stored) == np.shape(node.incoming) and np.allclose(

@@ -69,7 +69,7 @@ quiz({"sum_rule": "a", "power_rule": ""}, seal_quiz({
 HINTS = {
     "The idea behind it": "This mistake often comes from a belief",
     "Where to look": "Look at the backward rule of",
-    "Likely bug": "the two operands have changed places",
+    "Likely bug": "the two operands are swapped",
 }
 
 # Per card: its size, the least contrast of a text with what is behind it, and whether anything is wider than the card.

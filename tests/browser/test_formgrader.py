@@ -110,6 +110,6 @@ def look(page: Any, picture: Path) -> None:
     """What must be on both pages, and what on neither."""
     page.screenshot(path=picture, full_page=True)
     text = page.inner_text("body")
-    assert "changed places" in text, "the card names the bug"
+    assert "swapped" in text, "the card names the bug"
     assert page.locator("b", has_text="seen").count() == 2
     assert page.evaluate("window.caught") is None

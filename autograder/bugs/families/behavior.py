@@ -1,5 +1,5 @@
-"""Engine, second part: mistakes that values and gradients of one expression do not show. What is recorded, what is kept
-after the pass, and what `.grad` is where nothing arrives.
+"""Engine, second part: mistakes that the values and gradients of one expression do not show. They concern what is
+recorded, what is kept after the pass, and what `.grad` is if nothing arrives.
 
 Each of them names the behavior that shows it (see `autograder.checks.behavior`).
 """

@@ -150,7 +150,7 @@ broadcast_all_summed = Bug(
 
 @contextmanager
 def _undone_for_one(summed: int, stored: bool) -> Iterator[None]:
-    """The gradient of one operand is summed back, that of the other is handed on as it is."""
+    """The gradient of one operand is summed back; the other gradient is passed on as it is."""
     undoes = [True]
 
     def send(pending: Any, node: Any, grads: Sequence[Any]) -> None:

@@ -60,7 +60,7 @@ def transposed(right: Rule, call: Call, grad: Any) -> Any:
 matmul_result_transposed = Bug(
     name="matmul_result_transposed",
     family=FAMILY,
-    explanation="the gradients of the matrix product are transposed: rows and columns have changed places",
+    explanation="the gradients of the matrix product are transposed: rows and columns are swapped",
     hint="Does gradient[i, j] belong to element [i, j] of the factor? Try a product of non-square matrices.",
     misconception="A transpose in the formula means transposing the result.",
     rules={"MatMul": transposed},

@@ -1,6 +1,6 @@
 """Local rules: the derivative of one operation is wrong, whatever arrives at it.
 
-A wrong rule is `wrong(right, call, grad)`, where `right(grad)` is the right result: a bug reads as what is done to it.
+A wrong rule is `wrong(right, call, grad)`, where `right(grad)` is the right result, so a bug reads as a change to it.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def exchange_factors(right: Rule, call: Call, grad: Any) -> Any:
 operands_swapped = Bug(
     name="operands_swapped",
     family=FAMILY,
-    explanation="the two operands have changed places: each got the derivative that belongs to the other",
+    explanation="the two operands are swapped: each got the derivative that belongs to the other",
     hint="Write d(output)/d(first input) on paper for two different numbers. Which of the two inputs appears in it?",
     misconception="The derivative with respect to an input contains that input itself.",
     rules={

@@ -110,13 +110,13 @@ log_softmax_like_softmax = Bug(
 
 
 def samples(call: Call) -> int:
-    """By how much the loss of one sample is divided: the number of samples for a mean, else 1."""
+    """The number by which the loss of one sample is divided: the number of samples for a mean, else 1."""
     classes = np.shape(call.inputs[0])[call.options["axis"]]
     return np.size(call.inputs[0]) // classes if call.options["reduction"] == "mean" else 1
 
 
 def by_samples(change: Callable[[Any, Any], Any]) -> Any:
-    """A wrong rule of cross entropy, of the probabilities and the target's distribution q."""
+    """A wrong rule of cross entropy in terms of the probabilities and the target's distribution q."""
 
     def wrong(right: Rule, call: Call, grad: Any) -> Any:
         x, q = call.inputs
@@ -173,7 +173,7 @@ cross_entropy_target_forgotten = Bug(
 
 
 def standardizing(change: Callable[[Any, Any, Callable[[Any], Any]], Any]) -> Any:
-    """A wrong rule of normalization: of g, the normalized input n, and the mean along the axes; before scaling."""
+    """A wrong rule of normalization, before scaling, in terms of g, the normalized input n and the mean over axes."""
 
     def wrong(right: Rule, call: Call, grad: Any) -> Any:
         x, weight, _ = call.inputs

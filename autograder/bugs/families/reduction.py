@@ -26,7 +26,7 @@ def combined(call: Call) -> int:
 
 
 def kept(grad: Any, call: Call) -> Any:
-    """A gradient with the axes that were reduced, of size 1."""
+    """A gradient with the reduced axes restored at size 1."""
     shape = np.shape(call.inputs[0])
     return np.reshape(grad, [1 if axis in dims_of(call) else size for axis, size in enumerate(shape)])
 
@@ -73,7 +73,7 @@ sum_divided = Bug(
 
 
 def _share(right: Rule, grad: Any) -> Any:
-    """What a reduction passes on of a gradient of ones: 1, or 1/N."""
+    """What a reduction passes on from a gradient of ones: 1 or 1/N."""
     return np.asarray(right(grad * 0.0 + 1.0)).reshape(-1)[0]
 
 

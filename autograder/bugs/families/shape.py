@@ -165,7 +165,7 @@ concatenation_offset_lost = Bug(
 
 
 def found_places(call: Call) -> Any:
-    """Along which axis a sort went, and its order."""
+    """The axis of a sort, and the resulting order."""
     index = call.options["index"]
     axis = next(n for n, part in enumerate(index) if np.size(part) == max(np.size(other) for other in index))
     return axis, np.broadcast_to(index[axis], np.shape(call.inputs[0]))

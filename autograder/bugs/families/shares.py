@@ -1,6 +1,6 @@
 """Small tools for wrong rules: the gradients that a rule returns, one per input, and how they are changed.
 
-A right rule returns one gradient, or a tuple of them in which None means that nobody wants that one.
+A right rule returns one gradient, or a tuple of them in which None stands for a gradient that is not needed.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from autograder.runs.reference_patch import Rule, WrongRule
 
 
 def each(result: Any, change: Callable[[Any], Any]) -> Any:
-    """What a rule returned, every gradient changed."""
+    """The result of a rule with every gradient changed."""
     if isinstance(result, tuple):
         return tuple(None if share is None else change(share) for share in result)
     return change(result)

@@ -29,12 +29,12 @@ def ignore_upstream(right: Rule, call: Call, grad: Any) -> Any:
 
 
 def ignore_upstream_in_a_sum(right: Rule, call: Call, grad: Any) -> Any:
-    """What becomes of a mean that is a sum divided by N, where the rule of the sum is the wrong one."""
+    """The result for a mean that is a sum divided by N, if the rule of the sum is the wrong one."""
     return right(ones(grad)) * combined(call)
 
 
 def ignored_for(position: int) -> WrongRule:
-    """Of the gradients of two inputs, one is the local derivative alone."""
+    """A wrong rule: of the gradients of two inputs, one is the local derivative alone."""
 
     def wrong(right: Rule, call: Call, grad: Any) -> Any:
         shares, derivatives = right(grad), right(ones(grad))

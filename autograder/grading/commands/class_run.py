@@ -1,7 +1,7 @@
-"""`autograder class`: the instructor's whole loop on a pretend class, and whether it ended as it must.
+"""`autograder class`: runs the instructor's whole loop on a pretend class, and checks the results.
 
 Builds and releases a lesson, collects twelve submissions, grades them in parallel, writes feedback, exports the marks.
-Each pretend student states what must come of the submission; the exit status says whether it did.
+Each pretend student states the expected result; the exit status says whether all results are as expected.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from autograder.grading.pretend_class.students import Pretender
     from autograder.grading.submission.class_records import SubmissionRecord
 
-STOPPED = 130  # what a shell says of a command that was interrupted
+STOPPED = 130  # a shell's exit status for a command that was interrupted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -39,14 +39,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         metavar="FILE",
         help="a module with the pretend students (default: that of the course)",
     )
-    parser.add_argument("--build", type=Path, default=HOME / ".build" / "class", help="where the course is made")
+    parser.add_argument(
+        "--build", type=Path, default=HOME / ".build" / "class", help="folder in which to create the course"
+    )
     parser.add_argument(
         "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (default: one per processor)"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Run the loop and print the table. Returns 1 if any result is not as it must be, 2 if the loop cannot run, and
+    """Run the loop and print the table. Returns 1 if any result is not as expected, 2 if the loop cannot run, and
     STOPPED after Ctrl-C.
     """
     from autograder.grading.workers.early_forkserver import Needs, warm_up
@@ -66,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"autograder class: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("autograder class: stopped. The next run begins anew.", file=sys.stderr)
+        print("autograder class: stopped. The next run starts over.", file=sys.stderr)
         return STOPPED
 
 
@@ -120,7 +122,7 @@ def judged(members: tuple[Pretender, ...], records: list[SubmissionRecord]) -> d
 
 
 def results(members: tuple[Pretender, ...], records: list[SubmissionRecord], problems: dict[str, list[str]]) -> Table:
-    """Who they are, what they got, what was found and what had to be found."""
+    """The table of students, with their points, the bugs that were named and the bugs that were expected."""
     from rich.markup import escape
     from rich.table import Table
 
@@ -143,7 +145,7 @@ def results(members: tuple[Pretender, ...], records: list[SubmissionRecord], pro
 
 @contextmanager
 def _alone(build: Path) -> Iterator[None]:
-    """No second run in the same folder, which would pull the course from under this one."""
+    """Allow no second run in the same folder: it would delete the course under this one."""
     from autograder.grading.course import CourseError
 
     try:

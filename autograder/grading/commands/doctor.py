@@ -1,8 +1,8 @@
 """`autograder doctor`: how far the marks of an assignment can be trusted, before anybody hands anything in.
 
-The solution in each source notebook is judged as if a student had handed it in. A test that is judged outside cannot be
-forged by a submission, one that is judged inside can; one that the solution fails costs everybody its points. With
-`--compare-with-nbgrader`, the solution and the untouched release are graded by stock nbgrader as well.
+The solution in each source notebook is judged as if a student had handed it in. A submission cannot forge a test that
+is judged outside, but it can forge one that is judged inside. A test that the solution fails costs everybody its
+points. With `--compare-with-nbgrader`, the solution and the untouched release are graded by stock nbgrader as well.
 """
 
 from __future__ import annotations
@@ -36,8 +36,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Print a line for each test cell. Returns 1 where a solution fails a test or nbgrader's marks differ, 2 for a
-    request that cannot be met.
+    """Print a line for each test cell. Returns 1 if a solution fails a test or nbgrader's marks differ, 2 for a request
+    that cannot be met.
     """
     from autograder.garbage import quick_imports
 
@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _examine(course: Course, name: str, compare: bool) -> bool:
-    """Print what there is to say of an assignment. Whether all is well. Leaves nothing in the course."""
+    """Print what there is to say about an assignment. Returns whether all is well. Leaves nothing in the course."""
     from autograder.grading.course import released_for_now
 
     with released_for_now(course, name):
@@ -93,7 +93,7 @@ def _untried(assignment: Assignment, trials: dict[str, SolutionTrial]) -> list[s
 
 
 def _rows(assignment: Assignment, trials: dict[str, SolutionTrial]) -> Iterator[tuple[str, float, str, str]]:
-    """Cell, points, where it is judged, and why not outside, of each test cell in the order of the notebook."""
+    """For each test cell, in the order of the notebook: name, points, where it is judged, and why not outside."""
     from autograder.nbgrader_plugins.direct import known_notebooks
     from autograder.notebooks.cells import code_cells
 

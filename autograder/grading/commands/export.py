@@ -51,7 +51,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the files and say where they are. Returns 1 where somebody is left out or has a 0 for a notebook that could
+    """Write the files and say where they are. Returns 1 if a student is left out or has a 0 for a notebook that could
     not be read, 2 for a bad request.
     """
     from autograder.garbage import quick_imports
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _check(arguments: argparse.Namespace, gradebook: Gradebook) -> None:
-    """Raises `CourseError` where options and lessons do not go together."""
+    """Raise `CourseError` if options and lessons do not go together."""
     from autograder.grading.errors import CourseError
 
     for name, platform in TABLES.items():
@@ -102,7 +102,7 @@ def _check(arguments: argparse.Namespace, gradebook: Gradebook) -> None:
 def _write_marks(
     arguments: argparse.Namespace, course: Course, gradebook: Gradebook, target: Path, remarks: list[str]
 ) -> Iterator[str]:
-    """Write the table of marks, and name who is missing in it. What was done to marks goes to `remarks`."""
+    """Write the table of marks, and name the students missing from it. Sentences about scaled marks go to `remarks`."""
     from autograder.files import atomic_write
     from autograder.grading.gradebook.exporters import CanvasExportPlugin, HarmlessCsvExportPlugin, MoodleExportPlugin
     from autograder.grading.lms.answering import fill_worksheet
@@ -110,7 +110,7 @@ def _write_marks(
     if arguments.moodle_worksheet:
         missing = fill_worksheet(gradebook, arguments.lessons[0], arguments.moodle_worksheet, target)
         if missing:
-            yield f"no row of the worksheet is certainly theirs: {_named(set(missing))}."
+            yield f"no row of the worksheet could be matched with certainty: {_named(set(missing))}."
         return
     plugins: dict[str, Any] = {
         "canvas": CanvasExportPlugin,
@@ -135,7 +135,7 @@ def _write_marks(
 
 
 def _write_feedback(arguments: argparse.Namespace, course: Course, target: Path) -> Iterator[str]:
-    """Write the feedback pages, and name who has none."""
+    """Write the feedback pages, and name the students who have none."""
     from autograder.grading.lms.answering import write_feedback_archive
     from autograder.grading.lms.archives import open_archive
     from autograder.grading.lms.roster import roster_advice
@@ -152,11 +152,11 @@ def _write_feedback(arguments: argparse.Namespace, course: Course, target: Path)
     if done.unknown:
         option = "--canvas-gradebook" if arguments.platform == "canvas" else "--moodle-worksheet"
         more = f" {roster_advice(arguments.platform, option, table is not None)}" if done.unlisted else ""
-        yield f"nobody is known for: {', '.join(done.unknown[:MOST_NAMED])}.{more}"
+        yield f"uploads that match no known student: {', '.join(done.unknown[:MOST_NAMED])}.{more}"
 
 
 def _without_notebook(course: Course, gradebook: Gradebook, lessons: Sequence[str]) -> Iterator[str]:
-    """Who has a 0 because there was no notebook to read, lesson by lesson."""
+    """Name the students who have a 0 because there was no notebook to read, lesson by lesson."""
     from autograder.grading.gradebook.zeros import without_notebook
 
     for assignment in _chosen(gradebook, lessons):
@@ -168,12 +168,12 @@ def _without_notebook(course: Course, gradebook: Gradebook, lessons: Sequence[st
 
 
 def _chosen(gradebook: Gradebook, lessons: Sequence[str]) -> list[Assignment]:
-    """The assignments with these names; all of them where none is named."""
+    """The assignments with these names; all of them if none is named."""
     return [assignment for assignment in gradebook.assignments if not lessons or assignment.name in lessons]
 
 
 def unfinished(course: Course, gradebook: Gradebook, lessons: Sequence[str]) -> Iterator[str]:
-    """Whose marks are not final yet, lesson by lesson: they stand in the file all the same."""
+    """Name the students whose marks are not final yet, lesson by lesson: the file has them as they are."""
     from nbgrader.api import Grade, SubmittedAssignment, SubmittedNotebook
 
     from autograder.grading.course import submitted_students

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from autograder.grading.submission.class_records import SubmissionRecord
     from autograder.grading.workers.cluster_connection import Connection
 
-STOPPED = 130  # what a shell says of a command that was interrupted
+STOPPED = 130  # a shell's exit status for a command that was interrupted
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -30,7 +30,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (default: one per processor)"
     )
-    parser.add_argument("--force", action="store_true", help="grade anew what has not changed since it was graded")
+    parser.add_argument("--force", action="store_true", help="grade unchanged submissions again")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write one record per submission to this file")
     parser.add_argument("--sandbox", action="store_true", help="say how submissions are isolated on this machine")
     parser.add_argument(
@@ -40,7 +40,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--ignore-failing-solution",
         action="store_true",
-        help="grade also where the solution in the source notebook fails tests of its own",
+        help="grade even if the solution in the source notebook fails its own tests",
     )
     parser.add_argument(
         "--unsafe-no-sandbox",
@@ -52,7 +52,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> int:
     """Grade, print the table, write the JSON.
 
-    Returns 0 where every submission has a result, 1 where some need a look or the assignment itself does, 2 for a
+    Returns 0 if every submission has a result, 1 if some submissions or the assignment itself need a look, 2 for a
     request that cannot be met, and STOPPED after Ctrl-C.
     """
     if arguments.sandbox:
@@ -69,13 +69,14 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"autograder grade: {error}", file=sys.stderr)
         return 2
     except KeyboardInterrupt:
-        print("autograder grade: stopped. What was graded is kept; the same command goes on there.", file=sys.stderr)
+        said = "autograder grade: stopped. What was graded is kept; run the same command again to continue."
+        print(said, file=sys.stderr)
         return STOPPED
 
 
 @contextlib.contextmanager
 def _workers(arguments: argparse.Namespace) -> Iterator[Connection | None]:
-    """Have workers get ready, while this process imports what it needs itself; on a cluster, where there is one."""
+    """Make workers ready (on a cluster, if one is given) while this process imports what it needs itself."""
     from autograder.grading.workers.early_forkserver import needs_of, warm_up
 
     needs = needs_of(arguments.course, arguments.lesson)
@@ -154,7 +155,7 @@ def _summary(request: Request, records: Sequence[SubmissionRecord], seconds: flo
 
 
 def _all_graded_before(arguments: argparse.Namespace) -> bool:
-    """Whether it looks as if there were nothing to do: workers are then made ready only when one is needed."""
+    """Whether there seems to be nothing to do: workers are then made ready only when one is needed."""
     course, lesson = glob.escape(str(arguments.course)), glob.escape(arguments.lesson)
     submitted, graded = (
         len(glob.glob(os.path.join(course, step, arguments.student, lesson))) for step in ("submitted", "autograded")
@@ -163,7 +164,7 @@ def _all_graded_before(arguments: argparse.Namespace) -> bool:
 
 
 def _isolation(arguments: argparse.Namespace) -> str:
-    """What is in force, or why there is nothing."""
+    """The isolation in force, or why there is none."""
     from autograder.sandbox import isolation_available, isolation_in_force
 
     if arguments.unsafe_no_sandbox:

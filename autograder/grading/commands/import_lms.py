@@ -16,7 +16,9 @@ if TYPE_CHECKING:
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("lesson", help="the assignment, as nbgrader names it")
     parser.add_argument("archive", type=Path, metavar="DOWNLOAD.zip", help="all submissions, as the LMS gave them")
-    parser.add_argument("--from", dest="platform", choices=("canvas", "moodle"), help="default: by the files' names")
+    parser.add_argument(
+        "--from", dest="platform", choices=("canvas", "moodle"), help="default: detected from the file names"
+    )
     parser.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="an nbgrader course directory")
     parser.add_argument(
         "--roster",
@@ -25,12 +27,12 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Canvas's exported gradebook, or Moodle's grading worksheet: whose number is whose",
     )
     parser.add_argument(
-        "--replace", action="store_true", help="take other submissions in place of those that are there; these are kept"
+        "--replace", action="store_true", help="replace existing submissions that differ; the old ones are kept"
     )
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Import, and say what came of it. Returns 1 where somebody has to look at something, 2 for a bad request."""
+    """Import, and say what came of it. Returns 1 if a person has to look at something, 2 for a bad request."""
     from autograder.garbage import quick_imports
 
     with quick_imports():
@@ -52,7 +54,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def said(done: Imported, roster: Path | None) -> list[str]:
-    """What came of an archive, in lines for a terminal."""
+    """The outcome of an import, in lines for a terminal."""
     from autograder.grading.lms.roster import roster_advice
     from autograder.grading.report.progress_display import shown_name
 

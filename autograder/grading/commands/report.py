@@ -48,7 +48,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def write(course: Course, lesson: str, target: Path) -> None:
-    """Write the page of a lesson. Raises `CourseError` where nothing of it has been graded."""
+    """Write the page of a lesson. Raises `CourseError` if nothing of it has been graded."""
     from jinja2 import Environment, PackageLoader
 
     from autograder.files import atomic_write
@@ -65,7 +65,7 @@ def write(course: Course, lesson: str, target: Path) -> None:
 
 
 def coded(text: str) -> Markup:
-    """What stands between backticks as code; all of it escaped."""
+    """Show text between backticks as code, and escape everything."""
     parts = text.split("`")
     whole = len(parts) % 2 == 1
     return Markup("").join(
@@ -110,7 +110,7 @@ def collected(course: Course, lesson: str, target: Path) -> ClassReport:
 
 
 def _titles(course: Course, assignment: Assignment) -> dict[str, str]:
-    """The headings above the tests, from the released notebooks, or from the source where nothing is released."""
+    """The headings above the tests, from the released notebooks, or from the source if nothing is released."""
     import nbformat
 
     from autograder.notebooks.headings import titles
@@ -127,7 +127,7 @@ def _titles(course: Course, assignment: Assignment) -> dict[str, str]:
 def _feedback(
     course: Course, lesson: str, notebooks: list[str], records: Iterable[SubmissionRecord], target: Path
 ) -> dict[str, str]:
-    """Student -> address of the feedback page, relative to the report, where there is one."""
+    """Student -> address of the feedback page, relative to the report, if there is one."""
     pages: dict[str, str] = {}
     for record in records:
         for name in notebooks:
@@ -140,7 +140,7 @@ def _feedback(
 def _answers(
     course: Course, assignment: Assignment, records: Iterable[SubmissionRecord]
 ) -> Iterable[tuple[str, dict[str, str]]]:
-    """Each student's answers as text, by grade_id. What was handed out is known from the gradebook."""
+    """Each student's answers as text, by grade_id. The gradebook says what was handed out."""
     given = _given(assignment)
     for record in records:
         if record.status != "graded":
@@ -150,7 +150,7 @@ def _answers(
 
 
 def _reference(course: Course, assignment: Assignment) -> dict[str, str]:
-    """The solutions in the source notebooks, by grade_id; nothing where a course has none."""
+    """The solutions in the source notebooks, by grade_id; nothing if a course has none."""
     return _answers_in(course.folder("source", ".", assignment.name), assignment, _given(assignment))
 
 

@@ -1,6 +1,6 @@
 """`autograder watch`: grade what arrives and release its feedback within seconds, until it is stopped.
 
-Without a lesson it starts itself, once for each lesson that something arrives for.
+Without a lesson, it starts itself once for each lesson for which something arrives.
 """
 
 from __future__ import annotations
@@ -31,13 +31,13 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (default: one per processor)"
     )
     parser.add_argument(
-        "--until-quiet", type=float, default=math.inf, metavar="S", help="end when nothing has come for S seconds"
+        "--until-quiet", type=float, default=math.inf, metavar="S", help="stop after S seconds without a submission"
     )
-    parser.add_argument("--end-with", type=int, metavar="PID", help=argparse.SUPPRESS)  # the watch of the whole course
+    parser.add_argument("--end-with", type=int, metavar="PID", help=argparse.SUPPRESS)  # by a watch of the whole course
     parser.add_argument(
         "--ignore-failing-solution",
         action="store_true",
-        help="grade also where the solution in the source notebook fails tests of its own",
+        help="grade even if the solution in the source notebook fails its own tests",
     )
     parser.add_argument(
         "--unsafe-no-sandbox",
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         stop.set()
     if stop.is_set():
-        print("autograder watch: stopped. Nothing is lost; the same command goes on here.", file=sys.stderr)
+        print("autograder watch: stopped. Nothing is lost; run the same command again to continue.", file=sys.stderr)
     return 0
 
 
@@ -117,7 +117,7 @@ def _watch_all(arguments: argparse.Namespace, stop: threading.Event) -> None:
 
 
 def _stop_on_signals(stop: threading.Event) -> None:
-    """What is being graded is finished and answered first; a second signal ends at once."""
+    """On a signal, stop after finishing and answering what is being graded; on a second signal, stop at once."""
 
     def asked(number: int, frame: FrameType | None) -> None:
         if stop.is_set():

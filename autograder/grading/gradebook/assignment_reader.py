@@ -1,6 +1,6 @@
-"""Reads from a course what its workers have to know of an assignment, and whether nbgrader's steps are as usual in it.
+"""Reads from a course what workers have to know about an assignment, and whether it leaves nbgrader's steps as usual.
 
-The only reader of the gradebook's rows of an assignment; it runs once, in the process that starts a run.
+Only this module reads an assignment's rows from the gradebook, once, in the process that starts a run.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from autograder.nbgrader_plugins.course_secret import course_secret
 from autograder.nbgrader_plugins.direct import Settings
 
 TABLES = Base.metadata.tables
-# Whose settings the direct way of grading would not see: everything that nbgrader's converter runs, with its bases.
+# Classes whose settings direct grading would not see: everything that nbgrader's converter runs, with its bases.
 STEPS = {
     *("AssignLatePenalties", "AutoComments", "Autograde", "BaseConverter", "BasePlugin", "CheckCellMetadata"),
     *("ClearMetadataPreprocessor", "ClearOutput", "ClearOutputPreprocessor", "Configurable", "Exporter", "FilesWriter"),
@@ -87,7 +87,7 @@ def is_released_as_usual(config: Config) -> bool:
 
 
 def described(course: Course) -> str:
-    """The configuration as text: its values, and the file with the code of functions that it may hold."""
+    """The configuration as text: its values, and its file, because of the code of functions in it."""
     values = {name: value for name, value in course.app.config.items() if name != "CourseDirectory"}
     text = json.dumps(values, sort_keys=True, default=lambda value: getattr(value, "__qualname__", str(type(value))))
     path = course.root / "nbgrader_config.py"

@@ -18,19 +18,19 @@ from traitlets import Unicode
 
 from autograder.grading.gradebook.tables import read_table, require_columns
 
-FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")  # the last four are the first four as wide as Chinese letters
+FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")  # the last four are full-width forms of the first four
 IDENTITIES = (
     "Student",
     "ID",
     "SIS User ID",
     "SIS Login ID",
     "Section",
-)  # the columns of Canvas's gradebook before marks
-KEYS = ("ID", "SIS User ID", "SIS Login ID")  # those that tell whose a row is
+)  # the columns of Canvas's gradebook before the marks
+KEYS = ("ID", "SIS User ID", "SIS Login ID")  # the columns that identify a student
 
 
 class _Table(ExportPlugin):
-    """What both have in common: one row per student, one column per assignment."""
+    """The base of both exporters: one row per student, one column per assignment."""
 
     file_name = "grades.csv"
 
@@ -39,7 +39,7 @@ class _Table(ExportPlugin):
         wanted = set(map(str, self.student))
         students = [student for student in gradebook.students if not wanted or student.id in wanted]
         maxima = {assignment: self._maximum(gradebook, assignment) for assignment in marks}
-        rows = list(self.rows(students, marks, maxima))  # what is refused leaves the file as it was
+        rows = list(self.rows(students, marks, maxima))  # an error here leaves the file as it was
         with open(self.to or self.file_name, "w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows(rows)
 
@@ -54,11 +54,11 @@ class _Table(ExportPlugin):
 
 
 class CanvasExportPlugin(_Table):
-    """The CSV that Canvas imports. With `gradebook`, the file that Canvas exported, its rows and columns are kept.
+    """The CSV that Canvas imports. If `gradebook` names a file that Canvas exported, its rows and columns are kept.
 
-    Canvas finds students by its own ID, which only its export has, or by SIS Login ID, for which nbgrader's student
-    names are taken here. After an export, `without_row` holds the students whose marks are not in the file because no
-    row of `gradebook` is theirs, and `remarks` what was done to marks.
+    Canvas finds students by its own ID, which only its export has, or by SIS Login ID, which is taken to be nbgrader's
+    student id. After an export, `without_row` holds the students whose marks are not in the file because `gradebook`
+    has no row for them, and `remarks` says how marks were scaled.
     """
 
     file_name = "canvas.csv"
@@ -92,7 +92,7 @@ class CanvasExportPlugin(_Table):
     def _filled(
         self, students: Sequence[Student], marks: dict[str, dict[str, float]], maxima: dict[str, float]
     ) -> Iterable[list[str]]:
-        """Canvas names a column "lesson (12345)"; where it has none yet, a new one makes an assignment of it."""
+        """Fill in Canvas's table. Its columns are named "lesson (12345)"; Canvas makes an assignment of a new one."""
         head, table = read_table(Path(self.gradebook))
         require_columns(Path(self.gradebook), head, ("Student", "ID"), "gradebook of Canvas")
         identities = [name for name in IDENTITIES if name in head]
@@ -120,7 +120,7 @@ class CanvasExportPlugin(_Table):
     def _scales(
         self, table: Sequence[dict[str, str]], columns: dict[str, str], maxima: dict[str, float]
     ) -> dict[str, float]:
-        """The points of each lesson in Canvas, where it has them, and else in the course."""
+        """The maximum points of each lesson in Canvas, or in the course if Canvas has none."""
         possible = next(filter(_has_points_possible, table), {})
         scales = {name: points_in(possible.get(title)) or maxima[name] for name, title in columns.items()}
         self.remarks = [
@@ -178,9 +178,9 @@ def number(value: float | None) -> str:
 
 
 def points_in(text: str | None) -> float | None:
-    """The points that a cell of an LMS's table gives; None where it gives none. The last point or comma is the decimal
-    one: both platforms write numbers as the user's language does, such as 1,000.00 or 1.000,00. Neither writes three
-    decimals, so 1,000 is a thousand.
+    """The points in a cell of an LMS's table; None if there are none. The last point or comma is the decimal mark: both
+    platforms write numbers in the user's locale, such as 1,000.00 or 1.000,00. Neither writes three decimals, so 1,000
+    is a thousand.
     """
     whole, mark, decimals = "".join((text or "").split()).replace(",", ".").rpartition(".")
     if len(decimals) == 3 and not whole.startswith("0"):
@@ -193,12 +193,12 @@ def points_in(text: str | None) -> float | None:
 
 
 def scaled(mark: float | None, maximum: float, scale: float) -> float | None:
-    """A mark out of `maximum` points as one out of `scale`. Where there is nothing to scale by, it stays."""
+    """Convert a mark out of `maximum` points to one out of `scale`. If there is nothing to scale by, it stays."""
     return mark if mark is None or not maximum or scale == maximum else mark / maximum * scale
 
 
 def harmless(text: str) -> str:
-    """A name that a spreadsheet would take for a formula is text."""
+    """Mark a name as text if a spreadsheet would take it for a formula."""
     return f"'{text}" if text.lstrip().startswith(FORMULA) or text[:1] in ("\t", "\r", "\n") else text
 
 
@@ -216,7 +216,7 @@ def _name(student: Student) -> str:
 
 
 def _known(students: Iterable[Student]) -> dict[str, str]:
-    """Student by what Canvas may call them."""
+    """The students by each identifier that Canvas may use for them."""
     return {key: student.id for student in students for key in (student.id, student.lms_user_id, student.email) if key}
 
 

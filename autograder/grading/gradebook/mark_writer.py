@@ -1,8 +1,8 @@
 """Writes results into nbgrader's gradebook: one process, many results in one transaction, nothing written twice.
 
-What a result says of a submission is compared with what the gradebook has, and only the difference is written. Which
-results were taken over stands in a table of our own in the same database, so that it is true whenever the marks are.
-What people have entered, manual scores, extra credit and comments, is never touched.
+Each result is compared with the gradebook, and only the differences are written. A table of our own in the same
+database records which results were taken over, so it always agrees with the marks. Manual scores, extra credit and
+comments that people have entered are never touched.
 """
 
 from __future__ import annotations
@@ -45,13 +45,13 @@ RESULTS = Table(
     Column("result", Text, nullable=False),
 )
 WAITS = (0.2, 0.5, 1, 2, 4, 8)  # seconds before the gradebook is tried again
-CHUNK = 400  # SQLite takes a bounded number of parameters
+CHUNK = 400  # SQLite limits the number of parameters
 Answer = TypeVar("Answer")
 
 
 @dataclass
 class Entry:
-    """What the gradebook has of one submission: rows by notebook and cell name."""
+    """The gradebook's rows of one submission, by notebook and cell name."""
 
     id: str
     extension: timedelta | None
@@ -100,11 +100,11 @@ class Marks:
         return {row.student: (row.fingerprint, row.result) for row in rows}
 
     def entries(self, students: Sequence[str]) -> dict[str, Entry]:
-        """What the gradebook has of these students' submissions."""
+        """The gradebook's rows of these students' submissions, by student."""
         return self._patiently(lambda connection: self._entries(connection, students))
 
     def write(self, results: Sequence[Result]) -> dict[str, Entry]:
-        """Take results over, in one transaction. Returns what the gradebook has then."""
+        """Write results to the gradebook, in one transaction. Returns its rows afterwards, by student."""
 
         def transaction(connection: Connection) -> dict[str, Entry]:
             students = [result.student for result in results]
@@ -131,7 +131,7 @@ class Marks:
         }
 
     def _add_missing(self, connection: Connection, results: Sequence[Result]) -> None:
-        """Rows for new students and submissions, and for cells that were added to the assignment since."""
+        """Add rows for new students and submissions, and for cells that have since been added to the assignment."""
         students = [result.student for result in results]
         known = set(_column(connection, "student", "id", "id", students))
         _insert(connection, "student", [{"id": student} for student in students if student not in known])
@@ -166,8 +166,8 @@ class Marks:
             _insert(connection, table, missing)
 
     def _update(self, connection: Connection, entry: Entry, result: Result, earlier: Result | None) -> None:
-        """Scores, comments and penalties of one submission, where they are not as the result says. `earlier` is the
-        result before this one.
+        """Write the scores, comments and penalties of one submission that differ from the result. `earlier` is the
+        previous result.
         """
         unchanged = _unchanged_maxima(result, earlier)
         changes: dict[str, list[dict[str, Any]]] = {"grade": [], "comment": [], "submitted_notebook": []}
@@ -221,7 +221,7 @@ class Marks:
         return by_student
 
     def _patiently(self, action: Callable[[Connection], Answer]) -> Answer:
-        """Run a transaction, again where the database was busy or gone for a moment: it happens whole or not at all."""
+        """Run a transaction; retry it if the database is briefly busy or gone. It happens as a whole or not at all."""
         for wait in (*WAITS, None):
             try:
                 with self.engine.begin() as connection:
@@ -230,8 +230,8 @@ class Marks:
                 reason = str(error.orig).strip().splitlines()[0]
                 if wait is None or "full" in reason or not _may_pass(error):
                     raise CourseError(
-                        f"The gradebook cannot be written: {reason}. What was graded is kept; run the same command "
-                        "again when this has been seen to."
+                        f"The gradebook cannot be written: {reason}. What was graded is kept; fix this, then run the "
+                        "same command again."
                     ) from error
                 self.engine.dispose()
                 time.sleep(wait)
@@ -251,9 +251,9 @@ def _may_pass(error: DBAPIError) -> bool:
 
 
 def _is_for_a_person(row: dict[str, Any], auto: float | None, same: bool) -> bool:
-    """Whether a person has to grade a cell, or to look again at one that has a mark by hand. nbgrader asks for that
-    each time it grades; here it takes another submission, other points to be had, or another automatic score. `same`:
-    neither the submission nor the points to be had have changed.
+    """Whether a person has to grade a cell, or to look again at one that was marked by hand. nbgrader asks for that
+    each time it grades; here it happens only if the submission, the maximum points or the automatic score has changed.
+    `same`: neither the submission nor the maximum points have changed.
     """
     if row["manual_score"] is None:
         return auto is None
@@ -261,8 +261,8 @@ def _is_for_a_person(row: dict[str, Any], auto: float | None, same: bool) -> boo
 
 
 def _unchanged_maxima(result: Result, earlier: Result | None) -> set[tuple[str, str]]:
-    """The cells that had the same points to be had when this very submission was graded before. The result of an older
-    release does not say of which submission it is.
+    """The cells that had the same maximum points when this same submission was graded before. The result of an older
+    release does not say which submission it belongs to.
     """
     if earlier is None or earlier.handed_in != result.handed_in or not result.handed_in:
         return set()

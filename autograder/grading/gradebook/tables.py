@@ -11,8 +11,8 @@ from autograder.grading.errors import CourseError
 
 
 def read_table(table: Path) -> tuple[list[str], list[dict[str, str]]]:
-    """The columns and the rows of a CSV file, however Excel or the LMS has marked its encoding, with commas or, as
-    Canvas writes it in some languages, semicolons. Raises CourseError.
+    """The columns and the rows of a CSV file in UTF-8, with or without a byte-order mark, and with commas or (as Canvas
+    writes in some languages) semicolons. Raises CourseError.
     """
     try:
         with open(table, newline="", encoding="utf-8-sig") as file:
@@ -28,7 +28,7 @@ def read_table(table: Path) -> tuple[list[str], list[dict[str, str]]]:
 
 
 def require_columns(table: Path, head: Sequence[str], columns: Sequence[str], kind: str) -> None:
-    """Raises CourseError where a column is missing that every table of this kind has."""
+    """Raise CourseError if the table lacks a column that every table of this kind has."""
     if missing := [name for name in columns if name not in head]:
         advice = "Export it from the LMS, and leave its columns as they are."
         raise CourseError(f"{table} is no {kind}: it has no column {missing[0]}. {advice}")

@@ -1,4 +1,4 @@
-"""Who has a 0 because there was no notebook to read: a mark that looks like any other in the gradebook."""
+"""Finds who has a 0 because there was no notebook to read: in the gradebook, this mark looks like any other."""
 
 from __future__ import annotations
 
@@ -18,7 +18,8 @@ from autograder.notebooks.reading import note_of
 def without_notebook(course: Course, gradebook: Gradebook, assignment: str) -> set[str]:
     """The students with no points for a notebook that could not be read or was not handed in.
 
-    `autograder grade` keeps the reason with its result. Of what nbgrader graded by itself, the graded notebook tells.
+    `autograder grade` keeps the reason with its result. For submissions that nbgrader itself graded, the graded
+    notebook shows it.
     """
     zeros = _zeros(gradebook, assignment)
     reasons = _reasons(gradebook, assignment)
@@ -30,7 +31,7 @@ def without_notebook(course: Course, gradebook: Gradebook, assignment: str) -> s
 
 
 def _zeros(gradebook: Gradebook, assignment: str) -> dict[str, list[str]]:
-    """Student -> the notebooks that have no points of those that they could have."""
+    """Student -> the notebooks that got no points although they could have."""
     found: dict[str, list[str]] = {}
     own = SubmittedAssignment.assignment_id == gradebook.find_assignment(assignment).id
     rows = gradebook.db.query(SubmittedNotebook).join(SubmittedAssignment).filter(own, SubmittedNotebook.score == 0)
@@ -41,8 +42,8 @@ def _zeros(gradebook: Gradebook, assignment: str) -> dict[str, list[str]]:
 
 
 def _reasons(gradebook: Gradebook, assignment: str) -> dict[str, str]:
-    """Student -> why a notebook was not read, or nothing, as `autograder grade` kept it. Submissions that a person has
-    to look at are named elsewhere.
+    """Student -> why a notebook was not read, or the empty string, as `autograder grade` kept it. Submissions that a
+    person has to look at are named elsewhere.
     """
     if not inspect(gradebook.engine).has_table(RESULTS.name):
         return {}
@@ -52,6 +53,6 @@ def _reasons(gradebook: Gradebook, assignment: str) -> dict[str, str]:
 
 
 def _has_none(folder: Path, notebook: str) -> bool:
-    """Whether a graded notebook is missing in a folder of them, or stands in for one that could not be read."""
+    """Whether a folder of graded notebooks lacks this one, or has a stand-in because it could not be read."""
     path = folder / f"{notebook}.ipynb"
     return folder.is_dir() and (not path.is_file() or bool(note_of(nbformat.read(path, as_version=4), "problem")))

@@ -1,3 +1,3 @@
-"""What an LMS hands over: an archive of downloaded submissions comes in, and goes out as folders of the course, one per
-student, with a remark for everything that was not taken as it came.
+"""Imports what an LMS hands over: an archive of downloaded submissions comes in, and folders of the course go out, one
+per student, with a remark for everything that was not taken as it was.
 """

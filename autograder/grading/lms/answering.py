@@ -1,7 +1,7 @@
-"""The way back: feedback pages in an archive, and marks with comments in a worksheet, as the LMS takes them in.
+"""Writes files that an LMS can import: feedback pages in an archive, and marks with comments in a worksheet.
 
-Canvas (*Upload Submissions*) and Moodle (*Upload multiple feedback files in a zip*) know a file's owner by the name
-that the download gave it. So a page gets the name of the notebook that it is about, and the download is read for that.
+Canvas (*Upload Submissions*) and Moodle (*Upload multiple feedback files in a zip*) identify a file's owner by the name
+that the file has in the download. So each page gets the name that the notebook it is about has there.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ COMMENTS = "Feedback comments"
 
 @dataclass
 class PagesWritten:
-    """Whose pages are in the archive, who has none, who handed in no notebook for one, and whom nobody knows."""
+    """Students with pages in the archive, those without a page, those without a notebook for one, and unknown ones."""
 
     pages: list[str] = field(default_factory=list)
     without: list[str] = field(default_factory=list)
@@ -48,7 +48,9 @@ class PagesWritten:
 def write_feedback_archive(
     course: Course, assignment: str, download: Archive, platform: str, table: Path | None, target: Path
 ) -> PagesWritten:
-    """Write the feedback pages of everybody in a download. Raises CourseError where it is no download."""
+    """Write the feedback pages of everybody in a download. Raises CourseError if the assignment has no notebook or the
+    table cannot be used.
+    """
     done, answered = Imported(platform), PagesWritten()
     notebooks, roster = required_notebooks(course, assignment), roster_for(course, platform, table)
     with atomic_write(target) as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as file:
@@ -67,15 +69,15 @@ def write_feedback_archive(
 
 
 def _name_of(upload: Upload, name: str) -> str:
-    """The name of an upload in the download, with another file in place of the one that was handed in."""
+    """The name of an upload in the download, with another file's name instead of the submitted file's."""
     return upload.member.removesuffix(upload.file) + name
 
 
 def fill_worksheet(gradebook: Gradebook, assignment: str, worksheet: Path, target: Path) -> list[str]:
-    """Write Moodle's grading worksheet with marks and comments, and everything else as it was.
+    """Write Moodle's grading worksheet with marks and comments filled in, and everything else as it was.
 
-    Returns the students who are in no row. Marks are put on the scale of the column Maximum Grade. Raises CourseError
-    where the file is no such worksheet.
+    Returns the students without a row. Marks are converted to the scale of the column Maximum Grade. Raises CourseError
+    if the file is not such a worksheet.
     """
     head, rows = read_table(worksheet)
     require_columns(worksheet, head, (IDENTIFIER, NAME, GRADE), "grading worksheet of Moodle")
@@ -98,7 +100,7 @@ def fill_worksheet(gradebook: Gradebook, assignment: str, worksheet: Path, targe
 
 
 def comment(gradebook: Gradebook, assignment: str, student: str) -> str:
-    """What a mark consists of, in a few words: the sum, the tests that lost points, and what people wrote."""
+    """A short explanation of a mark: the sum, the tests that lost points, and what people wrote."""
     submission: SubmittedAssignment = gradebook.find_submission(assignment, student)
     parts = [f"{number(submission.score)} of {number(submission.max_score)} points."]
     if submission.late_submission_penalty:

@@ -1,4 +1,4 @@
-"""Reads a zip archive that anybody may have made: names that lead nowhere else, and no more bytes than are allowed."""
+"""Reads a zip archive from any source: no name leads out of its folder, and no member has more bytes than allowed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Archive:
         self._file = file
         self._infos: dict[str, zipfile.ZipInfo] = {}
         self.refused: dict[str, str] = {}
-        seen: set[str] = set()  # small letters: not every file system tells them from large ones
+        seen: set[str] = set()  # in lowercase: not every file system distinguishes case
         for info in file.infolist():
             if info.is_dir():
                 continue
@@ -46,7 +46,7 @@ class Archive:
         return list(self._infos)
 
     def read(self, name: str, most: float) -> bytes:
-        """The bytes of a member. Raises RefusedError where it is damaged or has more than `most`, whatever it says."""
+        """The bytes of a member. Raises RefusedError if it is damaged or has more than `most`, whatever it claims."""
         parts: list[bytes] = []
         left = most
         try:
@@ -63,7 +63,7 @@ class Archive:
 
 @contextmanager
 def open_archive(path: Path) -> Iterator[Archive]:
-    """Open a downloaded archive. Raises CourseError where there is none, or it is no zip archive."""
+    """Open a downloaded archive. Raises CourseError if there is none, or if it is not a zip archive."""
     if not path.is_file():
         raise CourseError(f"There is no file {path}.")
     try:
@@ -81,7 +81,7 @@ def _parts(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _reason_to_refuse(info: zipfile.ZipInfo, name: str) -> str:
-    """Why a member is not read; empty where nothing speaks against it."""
+    """Why a member is not read; empty if it may be read."""
     kind = stat.S_IFMT(info.external_attr >> 16)
     if info.flag_bits & 1:
         return "it is encrypted"
@@ -91,7 +91,7 @@ def _reason_to_refuse(info: zipfile.ZipInfo, name: str) -> str:
 
 
 def reason_against(name: str) -> str:
-    """Why a path from outside is not used as one below a folder; empty where it can be."""
+    """Why a path from outside must not be used below a folder; empty if it can be."""
     parts = name.split("/")
     if len(name) > 5 * LONGEST or any(len(part) > LONGEST for part in parts):
         return "its name is too long"

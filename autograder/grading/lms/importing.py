@@ -17,15 +17,15 @@ from autograder.grading.lms.names import MOODLE_TEXT, Upload, platform_of, uploa
 from autograder.grading.lms.roster import Roster, roster_of
 from autograder.grading.watching.copying import RefusedError, WhatCounts
 
-REPLACED = "replaced"  # beside `submitted`: what another import has put aside
+REPLACED = "replaced"  # beside `submitted`: submissions that an import has replaced
 NOTEBOOK = ".ipynb"
 TIMESTAMP = "timestamp.txt"  # nbgrader's: when it was handed in
 
 
 @dataclass
 class Imported:
-    """What came of an archive. `kept` and `unknown` need somebody to look at them. `unlisted`: the roster lacks some of
-    the unknown.
+    """The outcome of an import. A person has to look at `kept` and `unknown`. `unlisted`: the roster lacks some of the
+    unknown.
     """
 
     platform: str
@@ -40,7 +40,7 @@ class Imported:
 def import_archive(
     course: Course, assignment: str, archive: Archive, platform: str | None, table: Path | None, replace: bool
 ) -> Imported:
-    """Import all submissions of which the student is certain. Raises CourseError where the archive is of no LMS."""
+    """Import all submissions whose student is certain. Raises CourseError if the archive is not from an LMS."""
     platform = platform or platform_of(archive.names)
     if platform is None:
         raise CourseError("No file in it has a name as Canvas or Moodle gives it.")
@@ -60,7 +60,7 @@ def roster_for(course: Course, platform: str, table: Path | None) -> Roster:
 
 
 def required_notebooks(course: Course, assignment: str) -> set[str]:
-    """`notebooks_of` the assignment. Raises CourseError where it has none."""
+    """`notebooks_of` the assignment. Raises CourseError if it has none."""
     found = set(notebooks_of(course, assignment))
     if not found:
         raise CourseError(f"The course has no assignment {assignment!r} with a notebook. {what_there_is(course)}")
@@ -68,14 +68,15 @@ def required_notebooks(course: Course, assignment: str) -> set[str]:
 
 
 def uploads_by_student(names: Sequence[str], roster: Roster, done: Imported) -> Iterator[tuple[str, list[Upload]]]:
-    """The uploads of each student; those of nobody who is known are noted."""
+    """Yield the uploads of each known student. The other uploads are noted in `done`."""
     found: dict[str, list[Upload]] = defaultdict(list)
     keys: dict[str, set[str]] = defaultdict(set)
     unknown: dict[str, str] = {}
     for name in names:
         upload = upload_of(name, done.platform)
         if upload is None:
-            why = "a text typed in Moodle is no notebook" if MOODLE_TEXT.fullmatch(name) else "its name says nothing"
+            typed = MOODLE_TEXT.fullmatch(name)
+            why = "text typed in Moodle is not a notebook" if typed else "its name is not one that the LMS gives"
             done.remarks.append(f"left out {name}: {why}")
             continue
         student = roster.student_of(upload)
@@ -100,7 +101,7 @@ class HandedIn:
         self.archive, self.notebooks, self.uploads = archive, notebooks, uploads
 
     def chosen(self, student: str, remarks: list[str]) -> dict[str, Upload]:
-        """The newest upload for each name. A single notebook of another name gets that of the assignment's only one."""
+        """The newest upload for each name. A student's only notebook gets the name of the assignment's only one."""
         found: dict[str, Upload] = {}
         for upload in sorted(self.uploads, key=lambda one: one.version):
             name = self._expected(upload.file)
@@ -122,7 +123,7 @@ class HandedIn:
         return str(path.with_name(f"{stem}{NOTEBOOK}")) if is_copy else str(path)
 
     def contents(self, chosen: Mapping[str, Upload], limits: WhatCounts) -> dict[str, bytes]:
-        """The bytes of each file that counts. Raises RefusedError where they are too many."""
+        """The bytes of each file that counts. Raises RefusedError if there are too many."""
         found, room = {}, limits.folder_size
         for name, upload in chosen.items():
             path = PurePosixPath(name)
@@ -150,21 +151,21 @@ def _import_student(
     else:
         try:
             _place(course, assignment, student, target, contents)
-        except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:  # one name is a folder of another
-            done.unknown.append(f"{student}: its files cannot be put beside each other: {error.strerror}")
+        except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:  # one file is another's folder
+            done.unknown.append(f"{student}: two of its files need the same path: {error.strerror}")
         else:
             done.taken.append(student)
 
 
 def _same(folder: Path, contents: Mapping[str, bytes]) -> bool:
-    """Whether a folder has these files. The time that an instructor wrote beside them makes no difference."""
+    """Whether a folder has these files. A timestamp that an instructor added makes no difference."""
     there = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
     there -= {TIMESTAMP} - set(contents)
     return there == set(contents) and all((folder / name).read_bytes() == data for name, data in contents.items())
 
 
 def _place(course: Course, assignment: str, student: str, target: Path, contents: Mapping[str, bytes]) -> None:
-    """Put files in place of what the student handed in before, which is kept in a folder beside `submitted`."""
+    """Replace the student's earlier submission by these files, and keep it in a folder beside `submitted`."""
     part = Path(tempfile.mkdtemp(prefix=".import-", dir=course.root))
     try:
         for name, data in contents.items():

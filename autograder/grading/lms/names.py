@@ -1,8 +1,8 @@
-"""What Canvas and Moodle call the files of a download of submissions.
+"""Parses the names that Canvas and Moodle give the files in a download of submissions.
 
 Canvas (*Download Submissions*) has one flat folder: `lastnamefirstname_USERID_FILEID_lesson.ipynb`, with `LATE_` before
-the user's id where it applies, and no name where grading is anonymous. A file that was uploaded again has `-1`, `-2`
-and so on behind its name. Moodle (*Download all submissions*) has a folder for each person,
+the user's id if the file was late, and without the name if grading is anonymous. A file that was uploaded again has
+`-1`, `-2` and so on after its name. Moodle (*Download all submissions*) has a folder for each person,
 `First Last_PARTICIPANT_assignsubmission_file/lesson.ipynb`, or the same as one flat name.
 """
 
@@ -36,7 +36,7 @@ class Upload:
 
 
 def upload_of(member: str, platform: str) -> Upload | None:
-    """What the name of a member says; None where it is not of that platform."""
+    """Parse the name of an archive's member; None if it is not a name of that platform."""
     match = NAMED[platform].fullmatch(member)
     if match is None:
         return None
@@ -46,12 +46,12 @@ def upload_of(member: str, platform: str) -> Upload | None:
 
 
 def platform_of(members: list[str]) -> str | None:
-    """The platform whose names most members have; None where no member has such a name."""
+    """The platform whose names most members have; None if no member has such a name."""
     counts = {platform: sum(bool(named.fullmatch(name)) for name in members) for platform, named in NAMED.items()}
     best = max(counts, key=lambda platform: counts[platform])
     return best if counts[best] else None
 
 
 def without_copy(stem: str) -> str:
-    """A file's name without what browsers and Canvas put behind it: `lesson` for `lesson-1` and `lesson (2)`."""
+    """A file's name without the number that browsers and Canvas append: `lesson` for `lesson-1` and `lesson (2)`."""
     return COPY.sub("", stem)

@@ -1,4 +1,4 @@
-"""Which student of the course an upload belongs to: nobody is guessed."""
+"""Finds the student of the course to whom an upload belongs, without guessing."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ IDENTITIES = ("SIS Login ID", "SIS User ID", "Username", "ID number", "Email add
 
 
 class Roster:
-    """The students of a course by their number in the LMS, and by their name where only one has it."""
+    """The students of a course by their number in the LMS, and by name if only one student has it."""
 
     def __init__(self, by_key: Mapping[str, str], by_name: Mapping[str, set[str]]) -> None:
         self.by_key, self.by_name = by_key, by_name
 
     def student_of(self, upload: Upload) -> str | None:
-        """The student's id in nbgrader, or None where that is not certain."""
+        """The student's id in nbgrader, or None if it is not certain."""
         if upload.key in self.by_key:
             return self.by_key[upload.key]
         found = self.by_name.get(folded(upload.name), set())
@@ -35,7 +35,7 @@ class Roster:
 
 
 def roster_advice(platform: str, option: str, given: bool) -> str:
-    """What to do about uploads of nobody who is known, where a roster was or was not given with an option."""
+    """What to do about uploads of unknown students. `given`: whether a roster was given with `option`."""
     source = SOURCES[platform]
     if given:
         return f"The file after {option} names no student for them: take {source} as it is now, with all students."
@@ -43,16 +43,16 @@ def roster_advice(platform: str, option: str, given: bool) -> str:
 
 
 def folded(name: str) -> str:
-    """A name as Canvas writes it: small letters and digits alone, without accents."""
+    """A name as Canvas writes it: only lowercase letters and digits, without accents."""
     letters = unicodedata.normalize("NFKD", name).casefold()
     return "".join(letter for letter in letters if letter.isalnum())
 
 
 def roster_of(gradebook: Gradebook, platform: str, table: Path | None) -> Roster:
-    """The roster of nbgrader's gradebook and, on top, of a table that the LMS has exported. Raises CourseError.
+    """The roster of nbgrader's gradebook, extended by a table that the LMS has exported. Raises CourseError.
 
-    Moodle numbers participants, not users, so only its own table knows these numbers. Whose number is known is not
-    found by name: somebody else may have the same one.
+    Moodle numbers participants, not users, so only its own table knows these numbers. Students whose numbers are known
+    are not found by name, because another student may have the same name.
     """
     students = gradebook.students
     numbered = [] if platform == MOODLE else [student for student in students if student.lms_user_id]

@@ -1,5 +1,5 @@
-"""A course for a pretend class: made anew in a build folder, released, handed in as a learning platform would, and
-exported.
+"""Makes the course of a pretend class in a build folder, releases it, hands in as a learning platform would, and
+exports the marks.
 
 Everything is done with nbgrader's own classes in this process; each of its commands would spend two seconds on imports.
 """
@@ -92,7 +92,7 @@ def export(course: Course, target: Path) -> None:
 
 
 def files_of(root: Path) -> dict[str, str]:
-    """A hash of every file that grading has no business with."""
+    """A hash of every file that grading must not change, by name."""
     hashes = {}
     for path in sorted(root.rglob("*")):
         name = path.relative_to(root)
@@ -102,7 +102,7 @@ def files_of(root: Path) -> dict[str, str]:
 
 
 def changed(before: Mapping[str, str], after: Mapping[str, str]) -> list[str]:
-    """The names of what was changed, added or removed."""
+    """The names of the files that were changed, added or removed."""
     return sorted(name for name in before.keys() | after.keys() if before.get(name) != after.get(name))
 
 
@@ -115,9 +115,7 @@ def marks_of(course: Course, assignment: str) -> dict[str, float]:
 
 
 def disagreements(records: Iterable[SubmissionRecord], marks: Mapping[str, float]) -> list[str]:
-    """Where the gradebook at the end is not what each worker read in it right after grading: somebody changed it
-    since.
-    """
+    """The students whose mark in the gradebook at the end is not the mark that was recorded right after grading."""
     return [
         f"the mark of {record.student} ({record.points} when graded, {marks.get(record.student)} at the end)"
         for record in records

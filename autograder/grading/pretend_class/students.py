@@ -1,7 +1,7 @@
 """Pretend students: submissions made from a lesson's own solutions, each with one thing done wrong (or something
 hostile).
 
-What they are is data in a course's `pretend_class.py`; how a notebook is made of it, and what must come of it, is here.
+A course's `pretend_class.py` describes them as data; this module makes their notebooks and checks their results.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ MARKER = re.compile(r"^[^\n]*(BEGIN|END) SOLUTION[^\n]*\n?", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Edit:
-    """In the solution cell `cell`, `old` is replaced by `new`. An empty `old` puts `new` at the end of the cell.
+    """Replace `old` by `new` in the solution cell `cell`. An empty `old` puts `new` at the end of the cell.
 
-    `{course}` in `new` becomes the folder of the course, for somebody who knows where it is.
+    `{course}` in `new` becomes the folder of the course, for a student who knows where it is.
     """
 
     cell: str
@@ -42,10 +42,10 @@ class Edit:
 
 @dataclass(frozen=True)
 class Pretender:
-    """One pretend student and what must come of the submission.
+    """One pretend student and the expected result of the submission.
 
     `style`: one of the lesson's alternative solutions. `bug`: the entry of the bug bank that has to be named.
-    `touches`: the test cells that must lose marks; no other one may. `solved`: False leaves the stubs in.
+    `touches`: the test cells that must lose marks; no other cell may. `solved`: False leaves the stubs in.
     """
 
     student: str
@@ -85,7 +85,7 @@ def notebook_of(
 
 
 def faults(pretender: Pretender, record: SubmissionRecord) -> list[str]:
-    """Where the result of a pretend student is not as it must be; empty if all is well."""
+    """How the result of a pretend student differs from the expected one; empty if all is well."""
     if record.status != "graded":
         return [f"status {record.status}: {record.reason}"]
     wrong = []

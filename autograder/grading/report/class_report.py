@@ -1,4 +1,4 @@
-"""What an instructor wants to know of a graded class, as data. How it looks is the template's business."""
+"""What an instructor wants to know about a graded class, as data. The template decides how it looks."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ STUDENTS_NAMED = 8
 
 @dataclass(frozen=True)
 class Bar:
-    """So many students with between `low` and `high` per cent."""
+    """The students with between `low` and `high` percent of the points."""
 
     low: int
     high: int
@@ -29,8 +29,8 @@ class Bar:
 
 @dataclass(frozen=True)
 class Exercise:
-    """How a class did at one graded cell. `ungraded`: a person has to give the points. `inside`: the test ran in the
-    submissions' processes.
+    """How a class did at one graded cell. `ungraded`: how many still need points from a person. `inside`: the test ran
+    in the submissions' processes.
     """
 
     name: str
@@ -49,7 +49,7 @@ class Exercise:
 
 @dataclass(frozen=True)
 class Mistake:
-    """A bug of the bank, or a message where no bug was named, and who met it."""
+    """A bug of the bank, and the exercises and students for which it was named."""
 
     title: str
     explanation: str
@@ -59,7 +59,9 @@ class Mistake:
 
 @dataclass(frozen=True)
 class Stuck:
-    """Students whose first lost point is at one test, and how many attempts of all students ended there first."""
+    """A test, the students who lost their first point there, and in how many attempts of all students it was lost
+    there.
+    """
 
     name: str
     students: tuple[str, ...]
@@ -90,7 +92,7 @@ class ClassReport:
 
     @property
     def graded(self) -> list[SubmissionRecord]:
-        """What was judged. Nothing can be learned about the lesson from a notebook that could not be read."""
+        """The judged submissions. A notebook that could not be read says nothing about the lesson."""
         return [record for record in self.records if record.status == "graded"]
 
     @property
@@ -122,7 +124,7 @@ class ClassReport:
 
     @property
     def bars(self) -> list[Bar]:
-        """How many students have how many per cent of the points."""
+        """The students, grouped by their percentage of the points."""
         found: list[list[str]] = [[] for _ in range(BARS)]
         for record in self.graded:
             share = (record.points or 0.0) / record.max_points if record.max_points else 0.0
@@ -132,7 +134,7 @@ class ClassReport:
 
     @property
     def exercises(self) -> list[Exercise]:
-        """In the order of the lesson."""
+        """How the class did at each graded cell, in the order of the lesson."""
         cells: dict[tuple[str, str], list[CellRecord]] = {}
         for record in self.graded:
             for cell in record.cells:
@@ -154,7 +156,7 @@ class ClassReport:
         ]
 
     def attempts(self, student: str) -> str:
-        """The points of a student's attempts in the order of time."""
+        """The points of a student's attempts in chronological order."""
         return ", ".join(f"{answer.points:g}" for answer in self.answers.get(student, ()))
 
     @property
@@ -174,7 +176,7 @@ class ClassReport:
 
     @property
     def other_messages(self) -> list[tuple[str, str, int]]:
-        """Exercise, message and number of students, of what more than one student was told without a bug's name."""
+        """Exercise, message and number of students, for messages without a bug's name to more than one student."""
         said: Counter[tuple[str, str]] = Counter()
         for record in self.graded:
             lost = {

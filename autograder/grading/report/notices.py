@@ -1,4 +1,4 @@
-"""What an instructor should know of an assignment as a whole before believing its marks. Changes none of them."""
+"""Finds what an instructor should know about an assignment as a whole before trusting its marks. Changes no mark."""
 
 from __future__ import annotations
 
@@ -26,8 +26,8 @@ EXPANDED = "AUTOTEST"  # nbgrader writes a test in place of such a line
 
 
 def notices(assignment: Assignment, *, as_written: bool = True) -> list[str]:
-    """Sentences, each about one cell, each kind followed by what to do; none where all is well. `as_written`: the
-    course's release leaves the text of test cells as it is.
+    """Sentences, each about one cell, with what to do after each kind; none if all is well. `as_written`: the course's
+    release leaves the text of test cells as it is.
     """
     lost: list[str] = []
     other: list[str] = []
@@ -41,7 +41,7 @@ def notices(assignment: Assignment, *, as_written: bool = True) -> list[str]:
 
 
 def differences(assignment: Assignment, *, as_written: bool = True) -> list[str]:
-    """Which marked cells are not the same in the source and in the gradebook, and what to do; none where they agree."""
+    """Sentences about marked cells that differ between source and gradebook, then what to do; none if all agree."""
     found: list[str] = []
     for row in sorted(assignment.rows["notebook"], key=lambda row: row["name"]):
         if source := _source(assignment, row["name"]):
@@ -55,7 +55,7 @@ def _with_advice(found: list[str], advice: str, assignment: str) -> list[str]:
 
 
 def _source(assignment: Assignment, name: str) -> NotebookNode | None:
-    """The instructor's notebook as it is now; None where it is gone or cannot be read."""
+    """The instructor's notebook as it is now; None if it is gone or cannot be read."""
     raw = assignment.files.get(f"{name}.ipynb")
     try:
         return None if raw is None else nbformat.reads(raw.decode(), as_version=4)
@@ -68,7 +68,7 @@ def _marked(source: NotebookNode) -> dict[str, NotebookNode]:
 
 
 def _changed(notebook: str, in_source: dict[str, NotebookNode], known: Known, as_written: bool) -> Iterator[str]:
-    """Marked cells that are in both, and not the same."""
+    """Sentences about marked cells that are in both the source and the gradebook, but differ."""
     for name in [name for name in in_source if name in known]:
         cell, where = in_source[name], f"cell {name!r} of {notebook}.ipynb"
         points, there = marks(cell).get("points"), known[name].points
@@ -80,7 +80,7 @@ def _changed(notebook: str, in_source: dict[str, NotebookNode], known: Known, as
 
 
 def _other_cells(notebook: str, in_source: Iterable[str], known: Known) -> Iterator[str]:
-    """Marked cells that are in one of both only."""
+    """Sentences about marked cells that are only in the source or only in the gradebook."""
     marked = {cell.name for cell in known.values() if cell.grade or cell.task}
     for name in in_source:
         if name not in marked:

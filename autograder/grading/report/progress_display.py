@@ -1,4 +1,4 @@
-"""What a class run looks like in a terminal: a bar that moves, then a table. Plain lines where there is no terminal."""
+"""Shows a class run on a terminal: a progress bar, then a table. Without a terminal, it prints plain lines."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from autograder.grading.submission.class_records import NEEDS_A_LOOK, Submission
 
 WIDTH_OF_FILES = 120
 LONGEST_LINE = 160
-WIDEST_NAME = 32  # what is longer goes on in the next line, and leaves room for the points
+WIDEST_NAME = 32  # a longer name is wrapped, which leaves room for the points
 
 
 def wide_console() -> Console:
@@ -42,16 +42,16 @@ class Reporter:
         self.console.print(escape(line), highlight=False, soft_wrap=True)
 
     def notice(self, text: str) -> None:
-        """Kept for the end, where it is not scrolled away."""
+        """Keep a notice for the end, where it is not scrolled away."""
         self.notices.append(text)
 
     def remark(self, text: str) -> None:
-        """Kept for the end as well; nothing is wrong."""
+        """Keep a remark for the end as well. Unlike a notice, it reports nothing wrong."""
         self.remarks.append(text)
 
 
 class BarReporter(Reporter):
-    """The same on a terminal: one bar, and a line only for what a person should look at."""
+    """A reporter for terminals: one progress bar, and a line only for what a person should look at."""
 
     def __init__(self, console: Console, progress: Progress) -> None:
         super().__init__(console)
@@ -87,7 +87,7 @@ def summary(record: SubmissionRecord) -> str:
 
 
 def shown_name(name: str) -> str:
-    """A name as a terminal may print it: the name of a folder can hold what makes it move, color and ring."""
+    """A name that is safe to print on a terminal: a folder's name can contain control characters."""
     return "".join(character if character.isprintable() else "?" for character in name)
 
 
@@ -98,8 +98,8 @@ def shown_points(record: SubmissionRecord) -> str:
 
 
 def found_first(record: SubmissionRecord) -> str:
-    """Why the mark is lower than the full one: lateness, which is not in the points, the first test that failed, and
-    what is left to a person.
+    """Why the mark is below full marks: lateness (which the points do not include), the first test that failed, and
+    what is left for a person to grade.
     """
     found = ". ".join(part for part in (record.lateness, record.first_message) if part)
     return f"{found} ({record.by_hand})".lstrip() if record.by_hand else found

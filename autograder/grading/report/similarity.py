@@ -1,8 +1,8 @@
 """Groups of submissions whose answers are nearly the same text, for a person to look at. Similar is not copied.
 
-Compared are the student's own answers without comments and blank lines; what everybody was given is taken out before.
-Equal texts are grouped first; of what is left, only pairs of about the same length are compared. Each answer is also
-compared with the reference solution of its exercise.
+The students' own answers are compared, without comments, blank lines and the text that was handed out. Equal texts are
+grouped first; among the rest, only pairs of about the same length are compared. Each answer is also compared with the
+reference solution of its exercise.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from rapidfuzz import fuzz
 
 from autograder.notebooks.cells import grade_id, is_code_solution
 
-NEARLY = 95.0  # per cent of the text that is the same
+NEARLY = 95.0  # percent of the text that is the same
 SHORTEST = 200  # characters: below this, honest answers agree by chance
 MOST_COMPARED = 600_000  # pairs: a few seconds
 LONGEST = 20_000
@@ -26,7 +26,7 @@ LONGEST = 20_000
 
 @dataclass(frozen=True)
 class Group:
-    """Students with nearly the same answers, and by how much the least alike of the compared pairs agree."""
+    """Students with nearly the same answers. `likeness`: by how much their least similar matching pair agrees."""
 
     students: tuple[str, ...]
     likeness: float
@@ -69,13 +69,13 @@ def as_reference(answers: Mapping[str, Mapping[str, str]], reference: Mapping[st
 
 
 def own_part(source: str, given: str) -> str:
-    """What a student wrote in a cell, line by line as `plain` has it, without the lines that stood there."""
+    """What a student wrote in a cell: the lines that `plain` returns, without those that were handed out."""
     handed_out = set(plain(given).splitlines())
     return "\n".join(line for line in plain(source).splitlines() if line not in handed_out)
 
 
 def plain(source: str) -> str:
-    """Python without comments, blank lines and spacing, a statement per line. A text that is no Python keeps its lines
+    """Python without comments, blank lines and spacing, a statement per line. A text that is not Python keeps its lines
     and comments.
     """
     ignored = (tokenize.COMMENT, tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENDMARKER)
@@ -108,7 +108,7 @@ def groups(texts: Mapping[str, str], known: Iterable[str] = ()) -> tuple[list[Gr
 
 
 def _alike(leaders: Sequence[str], texts: Mapping[str, str]) -> tuple[list[tuple[str, str, float]], bool]:
-    """Pairs that agree by more than `NEARLY`. Sorted by length, so that each looks only at its neighbors."""
+    """Pairs that agree by at least `NEARLY`. `leaders` are sorted by length, so each looks only at its neighbors."""
     pairs: list[tuple[str, str, float]] = []
     room = MOST_COMPARED
     for index, one in enumerate(leaders):
@@ -126,7 +126,7 @@ def _alike(leaders: Sequence[str], texts: Mapping[str, str]) -> tuple[list[tuple
 
 
 def _joined(members: dict[str, list[str]], pairs: list[tuple[str, str, float]]) -> list[Group]:
-    """Whatever hangs together by such pairs."""
+    """The groups that the pairs link together."""
     leader = {one: one for one in members}
     least = dict.fromkeys(members, 100.0)
     for one, other, likeness in pairs:

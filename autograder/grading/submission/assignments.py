@@ -1,7 +1,7 @@
-"""What a worker has to know of an assignment and of a submission, as plain data that can travel to another machine.
+"""What a worker has to know about an assignment and a submission, as plain data that can travel to another machine.
 
-A worker never opens the gradebook of the course: it gets the assignment's rows of it, and sends back a result. So one
-process alone writes marks, and the fingerprint of all that goes into a result says when it need not be made again.
+A worker never opens the course's gradebook: it gets the assignment's rows, and sends back a result. So only one process
+writes marks, and the fingerprint of everything that goes into a result says when it need not be made again.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ LARGEST = 200_000_000  # bytes of one submission; nbgrader's own limit for handi
 
 
 class UnusableError(ValueError):
-    """A submission that cannot be graded as it lies there: it is too large, or a file of it cannot be read."""
+    """A submission that cannot be graded as it is: it is too large, or one of its files cannot be read."""
 
 
 @dataclass(frozen=True)
 class Assignment:
     """One assignment of a course: its rows of the gradebook, its files, and how to grade.
 
-    `usual` says that the course leaves nbgrader's steps of grading as they are, `penalties` that it has some for late
-    submissions; `ignored` are patterns of names of files that do not count. `trials` is what its own solutions came to,
-    by notebook, once that is known.
+    `usual`: the course leaves nbgrader's steps of grading as they are. `penalties`: it configures penalties for late
+    submissions. `ignored`: name patterns of files that do not count. `trials`: how its own solutions were judged, by
+    notebook, once that is known.
     """
 
     name: str
@@ -51,7 +51,7 @@ class Assignment:
 
     @cached_property
     def fingerprint(self) -> str:
-        """Of everything here that a result depends on. Whole lessons: cells share names, so none can be left out."""
+        """A hash of everything here that a result depends on. No cell can be left out, because cells share names."""
         cells = {row["id"]: row["name"] for row in self.rows["notebook"]}
         known = [
             [cells[row["notebook_id"]], *(row[key] for key in ("name", "cell_type", "locked", "source", "checksum"))]
@@ -72,7 +72,7 @@ class Assignment:
 
 @dataclass(frozen=True)
 class Earlier:
-    """What people have said about a submission in the gradebook, on which its late penalty depends."""
+    """What people have entered about a submission in the gradebook. Its late penalty depends on that."""
 
     extension: timedelta | None = None
     manual: Mapping[tuple[str, str], tuple[float | None, float | None]] = field(default_factory=dict)
@@ -80,7 +80,7 @@ class Earlier:
 
 @dataclass(frozen=True)
 class Submission:
-    """What one student handed in. Links are known by name; what they point to is not followed."""
+    """What one student handed in. Links are recorded by name and not followed."""
 
     student: str
     files: Mapping[str, bytes]
@@ -89,7 +89,7 @@ class Submission:
 
     @cached_property
     def digest(self) -> str:
-        """Of what was handed in, and of nothing else."""
+        """A hash of what was handed in, and of nothing else."""
         return _with_files(hashlib.sha256(), self.files, self.links)
 
     def fingerprint(self, assignment: Assignment) -> str:
@@ -102,7 +102,7 @@ def files_below(folder: Path) -> dict[str, bytes]:
 
 
 def read_submission(folder: Path, student: str, earlier: Earlier | None = None) -> Submission:
-    """What lies in a submission's folder. Raises `UnusableError`, and OSError where the machine is at fault."""
+    """Read a submission's folder. Raises `UnusableError`, or OSError if the machine is at fault."""
     try:
         files, links = _contents(folder)
     except OSError as error:
@@ -135,7 +135,7 @@ def _with_files(digest: Any, files: Mapping[str, bytes], links: tuple[str, ...])
 
 
 def _refuse(error: OSError) -> None:
-    """A folder that cannot be listed must not pass for an empty one; one that is not there is empty."""
+    """Raise the error of listing a folder, which must not pass for an empty one; a missing folder counts as empty."""
     if not isinstance(error, FileNotFoundError):
         raise error
 

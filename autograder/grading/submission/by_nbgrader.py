@@ -1,4 +1,4 @@
-"""Grading one submission with nbgrader's own converter: for courses and submissions that are not as usual.
+"""Grades one submission with nbgrader's own converter, for unusual courses and submissions.
 
 It works in a course directory of its own, with a gradebook in memory.
 """
@@ -59,7 +59,7 @@ class NbgraderWay:
             write_file(folders.folder("source", ".") / name, content)
 
     def _arrange(self) -> None:
-        """Whatever the real course is like, this one has nbgrader's usual folders, and nothing outside its root."""
+        """Give this course nbgrader's usual folders and nothing outside its root, whatever the real course is like."""
         root = str(self.folders.root)
         steps = {f"{step}_directory": step for step in ("source", "submitted", "autograded")}
         settings = {"root": root, "db_url": URL, "assignment_id": self.assignment.name, "notebook_id": "*"}
@@ -92,14 +92,14 @@ class NbgraderWay:
             return self._result(student)
 
     def _probe(self) -> None:
-        """Raises OSError where nothing can be written: nbgrader says only that the submission failed."""
+        """Raise OSError if nothing can be written: nbgrader says only that the submission failed."""
         for folder in (self.folders.root, None):
             with tempfile.TemporaryFile(dir=folder) as file:
                 file.write(bytes(PROBE))
                 file.flush()
 
     def _tell(self, submission: Submission) -> None:
-        """What graders have said before belongs to the score that a late penalty is taken from."""
+        """Enter what graders have entered before: it is part of the score that a late penalty is taken from."""
         earlier = submission.earlier
         if earlier == Earlier():
             return

@@ -14,9 +14,9 @@ NEEDS_A_LOOK: tuple[Status, ...] = ("failed", "died", "not graded")
 
 @dataclass(frozen=True)
 class CellRecord:
-    """The mark of one graded cell. `points` is None where a person has to grade it. `inside`: its test ran in the
-    submission's process, which could change what the test saw. `by_hand`: a person has to grade it, or to look again
-    at a mark that was given by hand before this submission.
+    """The mark of one graded cell. `points` is None if a person has to grade it. `inside`: its test ran in the
+    submission's process, which could change what the test saw. `by_hand`: a person has to grade it, or to look again at
+    a mark that was given by hand before this submission.
     """
 
     grade_id: str
@@ -50,7 +50,7 @@ class SubmissionRecord:
 
     @property
     def first_lost(self) -> str:
-        """The first test that lost points, or the empty string. What a person has to grade has lost none."""
+        """The first test that lost points, or the empty string. A cell that a person has to grade has lost none."""
         lost = (cell for cell in self.cells if cell.points is not None and cell.points < cell.max_points)
         return next((cell.grade_id for cell in lost), "")
 

@@ -1,6 +1,6 @@
-"""Grading one submission without nbgrader's converter, with the same files, marks and comments as the outcome.
+"""Grades one submission without nbgrader's converter, but with the same resulting files, marks and comments.
 
-The files of a submission and of the course go where nbgrader would put them; `nbgrader_plugins.direct` does the
+The files of a submission and of the course go where nbgrader would put them; `nbgrader_plugins.direct` processes the
 notebooks.
 """
 
@@ -51,7 +51,7 @@ class DirectWay:
         self.due: datetime | None = assignment.rows["assignment"][0]["duedate"]
 
     def grade(self, submission: Submission) -> Result:
-        """The result, and the graded notebooks in the autograded folder. Raises `Unusual`."""
+        """Return the result, and leave the graded notebooks in the autograded folder. Raises `Unusual`."""
         student, files = submission.student, submission.files
         folder = self.folders.folder("autograded", student)
         folder.mkdir(parents=True)
@@ -75,7 +75,7 @@ class DirectWay:
         for name in self._kept(submission.links):
             path = folder / name
             if not path.exists():
-                write_file(path, b"")  # what a link leads to is nobody's business; it stays an empty file
+                write_file(path, b"")  # a link is not followed: it becomes an empty file
         for name, notebook in graded.items():
             write_file(folder / f"{name}.ipynb", as_text(notebook).encode())
         for directory, _, names in os.walk(folder):
@@ -84,7 +84,7 @@ class DirectWay:
         return self._result(student, timestamp, graded)
 
     def rehearse(self) -> None:
-        """Have this process ready to judge many submissions."""
+        """Prepare this process to judge many submissions."""
         settings = self.assignment.settings
         for known in self.notebooks.values():
             if known.source is not None:
@@ -102,7 +102,7 @@ class DirectWay:
         return tuple(self.assignment.trials[notebook].inside) if notebook in self.assignment.trials else ()
 
     def _handed_in(self, submission: Submission, name: str) -> Iterator[bytes | None]:
-        """The file of a notebook, None for a link, or nothing at all."""
+        """Yield the file of a notebook, None for a link, or nothing if it was not handed in."""
         file = f"{name}.ipynb"
         if any(other.startswith(f"{file}/") for other in (*submission.files, *submission.links)):
             raise Unusual  # a folder that is named like a notebook
@@ -112,14 +112,14 @@ class DirectWay:
             yield submission.files[file]
 
     def _place_files(self, submission: Submission, folder: Path) -> Iterator[str]:
-        """What a submission may read: files of its own, then the course's, which take the place of others."""
+        """Write what a submission may read: its own files, then the course's, which replace them. Yields the names."""
         for files in (submission.files, self.assignment.files):
             for name in self._kept(files):
                 write_file(folder / name, files[name])
                 yield name
 
     def _kept(self, names: Iterable[str]) -> Iterator[str]:
-        """The names that no pattern of the course tells to ignore, in any part of them."""
+        """The names of which no part matches a pattern that the course ignores."""
         for name in names:
             parts = (self.assignment.name, *PurePosixPath(name).parts)
             if not any(_matches(part, pattern) for part in parts for pattern in self.ignored):
@@ -157,6 +157,6 @@ def _cells(known: KnownNotebook, graded: NotebookNode | None) -> Iterator[Graded
 
 
 def _matches(name: str, pattern: str) -> bool:
-    """As in a shell, where a pattern that begins with a wildcard does not mean hidden files."""
+    """Match as in a shell, where a pattern that begins with a wildcard does not match hidden files."""
     hidden = name.startswith(".") and not pattern.startswith(".")
     return not hidden and fnmatch.fnmatchcase(name, pattern)

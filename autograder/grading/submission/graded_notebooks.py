@@ -1,4 +1,4 @@
-"""What graded notebooks say, as a `Result`: the same for both ways of grading."""
+"""Turns graded notebooks into a `Result`, for both ways of grading."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def result_of(
     comments: Iterable[tuple[str, str, str | None]],
     penalties: Iterable[tuple[str, float | None]],
 ) -> Result:
-    """The result of a submission whose graded notebooks, by name, are these."""
+    """The result of a submission with these graded notebooks, by name."""
     problems = [problem for notebook in graded.values() if (problem := note_of(notebook, "problem"))]
     return Result(
         student,

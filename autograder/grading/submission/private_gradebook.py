@@ -1,7 +1,7 @@
-"""A gradebook in memory, which holds one assignment and, for a moment, one submission.
+"""A gradebook in memory, which holds one assignment and, while it is graded, one submission.
 
-nbgrader's preprocessors find what they need in a gradebook and write marks into one. In a worker this is it: no other
-process sees it, nothing of it touches a disk, and one engine serves all of them, where nbgrader would open the
+nbgrader's preprocessors find what they need in a gradebook and write marks into it. In a worker, they get this one: no
+other process sees it, it never touches a disk, and all of them share one engine, whereas nbgrader would open the
 database nine times per submission.
 """
 
@@ -39,7 +39,7 @@ class PrivateGradebook:
 
     @contextmanager
     def opened(self) -> Iterator[None]:
-        """Inside, a `Gradebook` of the private URL is this one. Others are as ever."""
+        """Within the context, a `Gradebook` with the private URL uses this database. Others work as usual."""
         open_any, close_any = Gradebook.__init__, Gradebook.close
 
         def open_this(

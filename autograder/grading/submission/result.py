@@ -1,6 +1,6 @@
-"""The result of grading one submission: all that the gradebook and a report need of it, as JSON.
+"""The result of grading one submission: everything that the gradebook and a report need, as JSON.
 
-A result stands for itself. Writing it into the gradebook twice is the same as writing it once, which is what makes a
+A result is self-contained. Writing it into the gradebook twice is the same as writing it once, which is what makes a
 run resumable.
 """
 
@@ -15,8 +15,8 @@ from autograder.grading.submission.class_records import Status
 
 @dataclass(frozen=True)
 class GradedCell:
-    """One graded cell. `auto` is None where a person has to grade it; `bugs` are names of the bug bank; `inside` says
-    that its test ran in the submission's process.
+    """One graded cell. `auto` is None if a person has to grade it; `bugs` are names of the bug bank; `inside` says that
+    its test ran in the submission's process.
     """
 
     notebook: str
@@ -30,10 +30,10 @@ class GradedCell:
 
 @dataclass(frozen=True)
 class Result:
-    """What grading a submission came to. `comments` and `penalties` hold nbgrader's, by notebook and cell.
+    """The outcome of grading one submission. `comments` and `penalties` are nbgrader's, by notebook and cell.
 
-    `fingerprint` is that of the submission, the tests and the grader; one that is not to be kept has none. `handed_in`
-    is the digest of the submission alone.
+    `fingerprint` covers the submission, the tests and the grader; it is empty if the result must not be reused.
+    `handed_in` is the digest of the submission alone.
     """
 
     student: str
@@ -55,7 +55,7 @@ class Result:
 
     @classmethod
     def from_json(cls, text: str) -> Result:
-        """Raises ValueError or TypeError for a text that is no result."""
+        """Raises ValueError or TypeError for a text that is not a result."""
         found: dict[str, Any] = json.loads(text)
         result = cls(**found)
         return replace(

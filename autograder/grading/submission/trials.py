@@ -1,6 +1,6 @@
-"""The trial of an assignment: its own solution goes through the judge before a class does.
+"""The trial of an assignment: the judge grades the assignment's own solution before it grades a class.
 
-What it says depends on the assignment and the grader alone, so it is kept in a file beside the results that wait.
+Its outcome depends only on the assignment and the grader, so it is kept in a file beside the waiting results.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from autograder.judge import JudgeDied, SolutionTrial, try_solution
 from autograder.nbgrader_plugins.direct import KnownNotebook, known_notebooks, limits_of
 
 FILE = "trials.json"
-NO_TRIAL = "The trial of the solution in {}.ipynb came to no end: {}. Its tests are judged outside."
+NO_TRIAL = "The trial of the solution in {}.ipynb did not finish: {}. Its tests are judged outside."
 
 
 def trials_of(assignment: Assignment) -> dict[str, SolutionTrial]:
@@ -77,7 +77,7 @@ def kept_trials(folder: Path, assignment: Assignment) -> dict[str, SolutionTrial
         if kept["fingerprint"] == assignment.fingerprint:
             return {name: SolutionTrial(**trial) for name, trial in kept["trials"].items()}
     except (OSError, ValueError, TypeError, KeyError):
-        pass  # none yet, or damaged: there is another trial
+        pass  # none yet, or damaged: the trial is repeated
     return None
 
 

@@ -1,4 +1,4 @@
-"""What is known of a submission that could not be graded, by both ways of grading."""
+"""The result of a submission that could not be graded, for both ways of grading."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from autograder.grading.submission.result import GradedCell, Result
 
 
 def ungraded(assignment: Assignment, student: str, status: Status, reason: str) -> Result:
-    """A result without a graded notebook: no points, and the reason in place of every comment."""
+    """A result without a graded notebook: no points, and the reason as every comment."""
     names = {row["id"]: row["name"] for row in assignment.rows["notebook"]}
     cells = {row["id"]: (names[row["notebook_id"]], row["name"]) for row in assignment.rows["base_cell"]}
     graded = [*assignment.rows["grade_cells"], *assignment.rows["task_cells"]]

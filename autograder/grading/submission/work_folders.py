@@ -1,4 +1,4 @@
-"""The folders that a worker works in, by both ways of grading."""
+"""The folders in which a worker grades, for both ways of grading."""
 
 from __future__ import annotations
 
@@ -18,6 +18,6 @@ class WorkFolders:
         return self.root / step / student / self.assignment
 
     def empty(self) -> None:
-        """Take away what the last submission has left."""
+        """Remove what the last submission has left."""
         for step in ("submitted", "autograded"):
             shutil.rmtree(self.root / step, ignore_errors=True)

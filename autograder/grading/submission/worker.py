@@ -1,8 +1,8 @@
-"""What one worker process does: grade one submission after another, in a folder of its own.
+"""The work of one worker process: grading one submission after another, in a folder of its own.
 
-Where a course leaves nbgrader's steps as they are, it does them itself; where not, or where a submission is out of the
-ordinary, nbgrader's own converter does. What comes of a submission is a `Result` and the folder that nbgrader calls
-autograded; marks become marks when the one process that writes has put both in place.
+If a course leaves nbgrader's steps as they are, the worker does them itself; if not, or if a submission is unusual,
+nbgrader's own converter does them. The outcome is a `Result` and the folder that nbgrader calls autograded; the marks
+count once the one process that writes has put both in place.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 
 MOST_NAMES, LONGEST_NAME = 3, 60
 NO_TIME = "`timestamp.txt` holds no time. Write one such as 2026-03-01 12:00:00 UTC, or delete it, and grade again."
-DIED = "Judging this submission failed twice: {}. Nobody else's marks are touched."
+DIED = "Judging this submission failed twice: {}. Other students' marks are not affected."
 PATTERN = "nbgrader takes names with *, ? or [ for patterns and would grade somebody else's notebook."
 
 
@@ -56,7 +56,7 @@ class Workshop:
 
     @cached_property
     def directly(self) -> DirectWay | None:
-        """The quick way, where the course allows for it."""
+        """The direct way, which is quicker, if the course allows it."""
         return DirectWay(self.assignment, self.folders) if self.assignment.usual else None
 
     @cached_property
@@ -70,9 +70,10 @@ class Workshop:
         shutil.rmtree(self.folders.root, ignore_errors=True)
 
     def grade(self, submission: Submission) -> tuple[Result, Path | None]:
-        """The result and the autograded folder, which is the caller's to take away before the next submission.
+        """Return the result and the autograded folder, which the caller has to move away before the next submission.
 
-        Never raises for what a student did. What fails on our side raises OSError or is a result that says `failed`.
+        Never raises for what a student did. A failure on our side raises OSError or gives a result with the status
+        `failed`.
         """
         started = time.perf_counter()
         self.graded += 1
@@ -114,7 +115,7 @@ class Workshop:
         return self.by_nbgrader.grade(submission)
 
     def _with_what_is_missing(self, result: Result, submission: Submission) -> Result:
-        """A notebook that is not there costs its points; of several, one must not be missing without a word."""
+        """Mention missing notebooks in a result. Each costs its points, and one of several must not go unmentioned."""
         if result.status not in ("graded", "unreadable"):
             return result
         gone = [name for name in self.assignment.notebooks if name not in result.notebooks]
@@ -127,8 +128,8 @@ class Workshop:
 
 
 def load(libraries: Iterable[str]) -> None:
-    """Import these modules here, but for those that test cells import in the submission's process. What goes wrong is
-    not said: the test that needs one will say it.
+    """Import these modules here, except those that test cells import in the submission's process. Errors are ignored:
+    the test that needs a module will report them.
     """
     for name in libraries:
         if name.partition(".")[0] not in STATEFUL:
@@ -137,8 +138,8 @@ def load(libraries: Iterable[str]) -> None:
 
 
 def load_libraries(assignment: Assignment) -> None:
-    """Load what the notebooks of an assignment import: here, where each judge is forked, and where each submission's
-    process is.
+    """Load what the notebooks of an assignment import, both in this process, from which each judge is forked, and in
+    the one from which each submission's process is forked.
     """
     notebooks = known_notebooks(assignment.rows, assignment.files).values()
     libraries = libraries_in(known.source for known in notebooks if known.source is not None)
@@ -149,7 +150,7 @@ def load_libraries(assignment: Assignment) -> None:
 
 
 def _has_readable_time(submission: Submission) -> bool:
-    """Whether it can be said when it was handed in, if it says so at all."""
+    """Whether the submission's timestamp can be read, if it has one."""
     try:
         submitted_at(submission.files.get(TIMESTAMP, b"").decode())
     except (ValueError, OverflowError):
@@ -174,6 +175,6 @@ def missing(notebooks: Sequence[str], submission: Submission, there: Sequence[st
 
 
 def on_path(folder: Path) -> None:
-    """Modules beside a course's nbgrader_config.py can be named in it."""
+    """Let a course's nbgrader_config.py name modules that lie beside it."""
     if str(folder) not in sys.path:
         sys.path.append(str(folder))

@@ -1,7 +1,7 @@
-"""Copies what a student has handed in, without following the student.
+"""Copies what a student has handed in, without following links or trusting the folder.
 
 The folder in the exchange belongs to the student, who can change it at any moment: a link in it, or another person's
-file, would bring what the instructor can read into the submission, and from there into the feedback.
+file, would bring files that the instructor can read into the submission, and from there into the feedback.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ class RefusedError(Exception):
 
 @dataclass(frozen=True)
 class WhatCounts:
-    """What of a submission counts: nbgrader's settings of the course. Sizes are in bytes."""
+    """Which files of a submission count, by the course's nbgrader settings. Sizes are in bytes."""
 
     ignore: tuple[str, ...]
     include: tuple[str, ...]
@@ -50,7 +50,7 @@ def copy_submission(source: Path, target: Path, limits: WhatCounts) -> list[str]
     Returns the names that were left out. Raises `RefusedError` for a folder that is too large, and OSError.
     """
     if not stat.S_ISDIR(os.lstat(source).st_mode):
-        raise RefusedError("it is no folder")
+        raise RefusedError("it is not a folder")
     left_out: list[str] = []
     room, files, owner = limits.folder_size, 0, os.lstat(source).st_uid
     for folder, names, descriptor in _folders(source, limits):
@@ -69,12 +69,12 @@ def copy_submission(source: Path, target: Path, limits: WhatCounts) -> list[str]
                     f"it is larger than {limits.folder_size / 1e6:.0f} MB (CourseDirectory.max_dir_size)"
                 )
     if not target.is_dir():
-        raise RefusedError("it went away")
+        raise RefusedError("it disappeared")
     return left_out
 
 
 def _folders(source: Path, limits: WhatCounts) -> Iterator[tuple[Path, list[str], int]]:
-    """The folders from `source` down that count, with what else is in them that does. Links are not followed."""
+    """The folders from `source` down that count, the names in each that count, and its descriptor. Follows no links."""
     for folder, folders, names, descriptor in os.fwalk(source, follow_symlinks=False):
         relative = Path(folder).relative_to(source)
         links = [name for name in folders if stat.S_ISLNK(os.lstat(name, dir_fd=descriptor).st_mode)]
@@ -84,7 +84,7 @@ def _folders(source: Path, limits: WhatCounts) -> Iterator[tuple[Path, list[str]
 
 
 def _copy(folder: int, name: str, target: Path, owner: int, most: float) -> int | None:
-    """Copy one file of at most so many bytes. Returns its size, or None where it is no plain file of the owner."""
+    """Copy one file. Returns its size, or None if it has more than `most` bytes or is not a plain file of the owner."""
     try:
         descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     except OSError:
@@ -94,7 +94,7 @@ def _copy(folder: int, name: str, target: Path, owner: int, most: float) -> int 
         if not stat.S_ISREG(about.st_mode) or about.st_uid != owner or about.st_size > most:
             return None
         with open(target, "wb") as copy:
-            left = about.st_size  # its owner may go on writing
+            left = about.st_size  # its owner may still be writing
             while left > 0 and (part := file.read(min(left, CHUNK))):
                 left -= copy.write(part)
     return about.st_size

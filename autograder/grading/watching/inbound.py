@@ -39,7 +39,7 @@ class Attempt:
     folder: Path
 
     def complete(self) -> bool:
-        """Whether everything of it is there."""
+        """Whether the whole attempt has arrived."""
         with contextlib.suppress(OSError):
             return (self.folder / SECRET).lstat().st_size > 0 or self._untouched()
         return self._untouched()
@@ -51,7 +51,9 @@ class Attempt:
 
 
 def inbound_folder(course: Course) -> Path:
-    """Where students hand in. Raises `CourseError` where the course uses no exchange on disk, or this one has none."""
+    """Where students hand in. Raises `CourseError` if the course uses no exchange on disk, or if that has no such
+    folder.
+    """
     factory = ExchangeFactory(config=course.app.config)
     if not issubclass(factory.collect, default.ExchangeCollect):
         raise CourseError(f"The course uses {factory.collect.__name__}, and not nbgrader's exchange on disk.")
@@ -65,10 +67,10 @@ def inbound_folder(course: Course) -> Path:
 
 
 class Inbound:
-    """What students have handed in of one assignment."""
+    """What students have handed in for one assignment."""
 
     def __init__(self, course: Course, assignment: str) -> None:
-        """Raises `CourseError` where the course uses no exchange on disk, or this one has no inbound folder."""
+        """Raises `CourseError` if the course uses no exchange on disk, or the exchange has no inbound folder."""
         factory = ExchangeFactory(config=course.app.config)
         self.folder = inbound_folder(course)
         self.exchange = factory.exchange(coursedir=course.coursedir, config=course.app.config)
@@ -81,7 +83,7 @@ class Inbound:
         self._known: dict[str, Attempt | None] = {}
 
     def newest(self) -> dict[str, Attempt]:
-        """The last attempt of each student that has arrived as a whole."""
+        """The last attempt of each student that has arrived completely."""
         found: dict[str, list[Attempt]] = {}
         with os.scandir(self.folder) as entries:
             for name in [entry.name for entry in entries]:
@@ -104,7 +106,7 @@ class Inbound:
             return None
 
     def collected(self, student: str) -> tuple[bool, datetime | None]:
-        """Whether the student has a submission in the course directory, and of when."""
+        """Whether the student has a submission in the course directory, and its timestamp."""
         folder = self.course.folder("submitted", student, self.assignment)
         if not folder.is_dir():
             return False, None
@@ -113,9 +115,9 @@ class Inbound:
         return True, None
 
     def take(self, attempt: Attempt, work: Path) -> list[str]:
-        """Put an attempt in place of what the student handed in before; all of it, or nothing.
+        """Replace what the student handed in before by an attempt, completely or not at all.
 
-        Returns the names of files that were left out. Raises `RefusedError` where it is not taken.
+        Returns the names of files that were left out. Raises `RefusedError` if it is not taken.
         """
         self._check_owner(attempt)
         target = self.course.folder("submitted", attempt.student, self.assignment)
@@ -135,9 +137,9 @@ class Inbound:
         return left_out
 
     def release(self, pages: Sequence[Path], secret: str) -> None:
-        """Put feedback pages where *Fetch feedback* finds them, each in one step: named after the attempt's secret.
+        """Put feedback pages, named after the attempt's secret, where *Fetch feedback* finds them, each in one step.
 
-        Raises nbgrader's `ExchangeError` where the exchange's folder is not to be used.
+        Raises nbgrader's `ExchangeError` if the exchange's folder cannot be used.
         """
         self.releaser.init_dest()
         for page in pages:
@@ -146,7 +148,7 @@ class Inbound:
                 shutil.copyfile(page, draft)
 
     def _check_owner(self, attempt: Attempt) -> None:
-        """nbgrader takes a folder with somebody else's name on it and warns; here nobody would see the warning."""
+        """Refuse a folder under another person's name. nbgrader takes it and warns; here nobody would see that."""
         if not self.collector.check_owner:
             return
         try:

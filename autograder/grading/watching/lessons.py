@@ -1,5 +1,5 @@
-"""`autograder watch` without a lesson: each assignment for which something arrives is watched by a process of its own,
-which ends when nothing more comes. So a hub can watch a whole course, and only the lessons of the day cost memory.
+"""`autograder watch` without a lesson: each assignment for which something arrives is watched by its own process, which
+ends when nothing more arrives. So a hub can watch a whole course, and only the lessons of the day cost memory.
 """
 
 from __future__ import annotations
@@ -37,8 +37,8 @@ class Lessons:
     readers: dict[str, Thread] = field(default_factory=dict)
 
     def until(self, stop: Event, quiet: float | None = None) -> None:
-        """Look again and again, until told to stop or, with `quiet`, until for so many seconds nothing has come and
-        nobody has graded. At the end every process finishes what it grades.
+        """Keep looking until told to stop or, with `quiet`, until nothing has arrived or been graded for that many
+        seconds. At the end, every process finishes what it is grading.
         """
         last = time.monotonic()
         try:
@@ -61,7 +61,7 @@ class Lessons:
         for lesson in [lesson for lesson, process in self.running.items() if process.poll() is not None]:
             if self.running.pop(lesson).returncode != 0:
                 self.again[lesson] = time.monotonic() + AFTER_A_FAULT
-                self.readers[lesson].join(timeout=1.0)  # what it said last comes first
+                self.readers[lesson].join(timeout=1.0)  # its last lines come first
                 self.say(f"{lesson}  {AGAIN}")
         today, arrivals = day(now()), self._arrivals()
         waiting = [lesson for lesson, found in arrivals.items() if self._has_news(lesson, (today, found))]
@@ -72,13 +72,13 @@ class Lessons:
             self.seen[lesson] = today, arrivals[lesson]
 
     def _has_news(self, lesson: str, state: tuple[str, Arrivals]) -> bool:
-        """Whether a lesson that nobody watches needs a look: something arrived, or on a new day attempts may count."""
+        """Whether a lesson without a process needs one: something arrived, or a new day allows new attempts."""
         if lesson in self.running:
             return False
         return self.seen.get(lesson) != state or self.again.get(lesson, float("inf")) < time.monotonic()
 
     def _arrivals(self) -> dict[str, Arrivals]:
-        """What lies there of each lesson that has a submission: names and times of the last change."""
+        """The names and modification times of what has arrived for each lesson that has a submission."""
         found: dict[str, set[tuple[str, int]]] = {}
         lessons = assignments_of(self.course)
         for name, changed in self._attempts():
@@ -116,7 +116,7 @@ class Lessons:
 
 
 def _changed(path: str) -> int:
-    """When a file or folder was last changed, in nanoseconds; 0 where there is none."""
+    """When a file or folder was last changed, in nanoseconds; 0 if there is none."""
     try:
         return os.lstat(path).st_mtime_ns
     except OSError:

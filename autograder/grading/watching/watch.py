@@ -1,7 +1,7 @@
-"""One assignment, watched: look what has arrived, grade it, answer it, and look again.
+"""Watches one assignment: looks for what has arrived, grades it, answers it, and looks again.
 
-Everything that a stopped run has to know is on the disk: attempts in the exchange, submissions, marks, and the journal,
-which says what was answered. So a run that is killed loses nothing, and the next one repeats nothing.
+The whole state of a run is on disk: attempts in the exchange, submissions, marks, and the journal, which says what was
+answered. So a killed run loses nothing, and the next run repeats nothing.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from autograder.grading.watching.inbound import SECRET, Attempt, Inbound
 from autograder.grading.workers.pool import KeptPools
 
 EVERY, AFTER_A_FAULT = 1.0, 30.0  # seconds between two looks
-TOGETHER = 8  # submissions that are graded and then answered, so that the first need not wait for the last
+TOGETHER = 8  # submissions to grade before answering them, so that the first need not wait for the last
 MOST_PAGES = 20  # for notebooks under other names
 ONE_UNCHANGED, UNCHANGED = (
     "1 submission unchanged since it was graded",
@@ -48,7 +48,7 @@ Signature = tuple[tuple[str, int, int], ...]
 
 @dataclass(frozen=True)
 class Events:
-    """Who hears of what happens: that somebody has been answered, that something needs a look, that nothing goes on."""
+    """Callbacks for a submission that was answered, for a notice, and for the end of each look."""
 
     answered: Callable[[SubmissionRecord, bool], None]
     notice: Callable[[str], None]
@@ -57,7 +57,7 @@ class Events:
 
 @contextmanager
 def watched(request: Request, attempts_per_day: int | None, events: Events) -> Iterator[Watch]:
-    """The assignment, open for watching. Raises `CourseError` where it cannot be graded here."""
+    """Open the assignment for watching. Raises `CourseError` if it cannot be graded here."""
     pools = KeptPools()
     try:
         with opened_class(dataclasses.replace(request, pools=pools)) as opened:
@@ -68,7 +68,7 @@ def watched(request: Request, attempts_per_day: int | None, events: Events) -> I
 
 @dataclass
 class Watch:
-    """What is known of an assignment while it is watched."""
+    """The state of an assignment while it is watched."""
 
     opened: OpenClass
     attempts_per_day: int | None
@@ -91,8 +91,8 @@ class Watch:
             self._say(f"only submitted/ is watched. {error}")
 
     def until(self, stop: Event, quiet: float = math.inf) -> None:
-        """Look again and again, until nothing has come for `quiet` seconds. A fault of the machine or of the assignment
-        is said, and later tried again.
+        """Keep looking until told to stop, or until nothing has arrived for `quiet` seconds. If the machine or the
+        assignment is at fault, say so and try again later.
         """
         busy = self.look()
         last = time.monotonic()
@@ -125,7 +125,7 @@ class Watch:
         return bool(changed or self.moving)
 
     def _collect(self) -> set[str]:
-        """Take the newest attempts over that may be graded now."""
+        """Take over the newest attempts that may be graded now. Returns their students."""
         if self.inbound is None:
             return set()
         taken = set()
@@ -172,9 +172,9 @@ class Watch:
         return True
 
     def _changed(self, taken: set[str]) -> list[str]:
-        """Whose submission is not the one that was graded, or everybody where the assignment has changed.
+        """The students whose submissions changed after they were graded, or everybody if the assignment has changed.
 
-        A folder that somebody is copying changes from look to look, so it has to stay the same for one.
+        A folder that is still being copied changes from look to look, so it has to stay the same for one.
         """
         self._start_again_when_the_assignment_has_changed()
         found, course, name = [], self.opened.course, self.opened.request.assignment
@@ -192,8 +192,8 @@ class Watch:
         return found
 
     def _start_again_when_the_assignment_has_changed(self) -> None:
-        """Grade everybody anew when source and release have come to rest, and the gradebook has the source's tests. A
-        corrected test stands in the source alone until `nbgrader generate_assignment`, which renews the release too.
+        """Grade everybody again when source and release have stopped changing and the gradebook has the source's tests.
+        A corrected test is only in the source until `nbgrader generate_assignment`, which renews the release too.
         """
         course, name = self.opened.course, self.opened.request.assignment
         signature = _signature(course.folder("source", ".", name)) + _signature(course.folder("release", ".", name))
@@ -222,7 +222,7 @@ class Watch:
         return bool(self._graded(record)) and self.journal.released.get(record.student) != self._graded(record)
 
     def _graded(self, record: SubmissionRecord) -> str:
-        """Names the graded notebooks as they lie there; where there were none to grade, what was handed in."""
+        """Identifies this version of the graded notebooks or, if there were none to grade, of what was handed in."""
         missing = record.status == "missing"
         step = "submitted" if missing else "autograded"
         signature = _signature(self.opened.course.folder(step, record.student, self.opened.request.assignment))
@@ -230,7 +230,7 @@ class Watch:
         return "; ".join([record.status] * missing + [f"{name} {time} {size}" for name, time, size in counting])
 
     def _answer(self, record: SubmissionRecord) -> None:
-        """Release the feedback, and write down that this was done."""
+        """Release the feedback, and record that in the journal."""
         released = self._release(record)
         points = {"points": record.points, "of_points": record.max_points, "status": record.status}
         self.journal.add(
@@ -260,7 +260,7 @@ class Watch:
             return False
 
     def _release_advice(self, inbound: Inbound, student: str) -> bool:
-        """Tell a student whose notebooks have other names to rename them. *Fetch feedback* asks for pages by those."""
+        """Tell a student to rename notebooks, on pages under their present names, which *Fetch feedback* asks for."""
         course, name = self.opened.course, self.opened.request.assignment
         folder = course.folder("submitted", student, name)
         wanted = " or ".join(f"{notebook}.ipynb" for notebook in notebooks_of(course, name))
@@ -272,7 +272,7 @@ class Watch:
             return _release_pages(inbound, Path(drafts), folder)
 
     def _say(self, notice: str) -> None:
-        """Say something once."""
+        """Pass a notice on, but only once."""
         if notice not in self.said:
             self.said.add(notice)
             self.events.notice(notice)
@@ -288,7 +288,7 @@ def _release_pages(inbound: Inbound, folder: Path, secret: Path) -> bool:
 
 
 def _signature(folder: Path) -> Signature:
-    """The files below a folder with the time of their last change and their size."""
+    """The files below a folder with their modification times and sizes."""
     found = []
     for where, _, names in os.walk(folder):
         for name in names:

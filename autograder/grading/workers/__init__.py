@@ -1,4 +1,4 @@
 """Processes that grade submissions side by side, here or on a cluster, and the spool that keeps what they made.
 
-Tasks come in, and results go out, also when a process dies.
+Tasks come in, and results go out, even when a process dies.
 """

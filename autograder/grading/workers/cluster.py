@@ -1,8 +1,8 @@
 """Grading on a Dask cluster: submissions travel to the workers, results and graded notebooks travel back.
 
-Nothing is shared with the workers, no folder and no database; they need this package in the same version. The cluster
-may lose a worker at any time: a submission that was there is tried once more then, alone, and recorded as `died` if
-that kills one too. A task of Dask's costs as much as a tenth of a submission, so several travel together.
+Nothing is shared with the workers, neither a folder nor a database; they need the same version of this package. The
+cluster may lose a worker at any time: a submission that was there is then tried once more, alone, and recorded as
+`died` if it kills another worker. A Dask task costs as much as a tenth of a submission, so several travel together.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TOGETHER, LARGEST = 0.5, 16  # seconds of grading that travel together, and how 
 def grade_on_cluster(
     connection: Connection, assignment: Assignment, spool: Spool, tasks: list[Task]
 ) -> Iterator[tuple[Task, Finished | Died]]:
-    """Grade the tasks and put the results into the spool. Raises `CourseError` where there is no such cluster."""
+    """Grade the tasks and put the results into the spool. Raises `CourseError` if there is no such cluster."""
     from distributed import KilledWorker
 
     connection.open()
@@ -53,13 +53,13 @@ def grade_on_cluster(
                 answer: GradedSubmission = pickle.loads(outcome)
                 pace.learn(answer)
                 yield task, _received(answer, assignment, spool)
-    except CancelledError as error:  # what Dask makes of everything that it has lost with its scheduler
+    except CancelledError as error:  # which Dask raises for everything that it has lost with its scheduler
         raise CourseError(LOST) from error
 
 
 class Pace:
-    """How many submissions travel together: so few that their records are not long in coming, and that at the end no
-    worker waits for another one's.
+    """Decides how many submissions travel together: few enough that their records come soon, and that no worker is idle
+    at the end while another still has several.
     """
 
     def __init__(self, workers: int) -> None:
@@ -103,7 +103,7 @@ def _unpacked(files: dict[str, bytes], work: Path) -> Path:
 class _Tasks(contextlib.AbstractContextManager["_Tasks"], Executor):
     """The part of an executor that a `Pool` needs, over a connection that outlives it.
 
-    The assignment goes with every task: data that was scattered before is lost with the workers that held it.
+    The assignment goes with every task: scattered data would be lost with the workers that held it.
     """
 
     def __init__(self, connection: Connection, assignment: Assignment) -> None:

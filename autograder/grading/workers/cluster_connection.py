@@ -1,6 +1,6 @@
-"""A connection to a Dask cluster, for one run: opened early, since its workers then import while this process does.
+"""A connection to a Dask cluster for one run. It opens early, so that the workers import while this process does.
 
-Imports nothing slow of ours, for the same reason.
+For the same reason, this module imports none of our slow ones.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from typing import Any
 from autograder.grading.errors import CourseError
 from autograder.grading.workers.cluster_worker import close_servers, start_servers
 
-WITHOUT_WORKERS, ANSWER = 60.0, 10.0  # seconds: for how long a cluster may have no worker, and take to answer
-KEPT = "What was graded is kept; run the same command again when this has been seen to."
+WITHOUT_WORKERS, ANSWER = 60.0, 10.0  # seconds for which a cluster may have no workers, and may take to answer
+KEPT = "What was graded is kept; fix this, then run the same command again."
 ALONE = "The Dask cluster has had no workers for {:g} seconds. " + KEPT
 
 
@@ -29,7 +29,7 @@ class Connection:
         self.seen = 0.0
 
     def open(self, checks: bool = True) -> None:
-        """Have all workers get ready to grade, with our checks or without. Raises `CourseError` where there is no such
+        """Make all workers ready to grade, with or without our checks. Raises `CourseError` if there is no such
         cluster.
         """
         if self.client is not None:
@@ -64,7 +64,7 @@ class Connection:
         self.client = None
 
     def workers(self) -> int | None:
-        """How many submissions the cluster grades at a time; None where its scheduler gives no answer."""
+        """How many submissions the cluster grades at a time; None if its scheduler gives no answer."""
         with contextlib.suppress(Exception):
             return sum(self.client.sync(self.client.scheduler.ncores, callback_timeout=ANSWER).values())
         return None
@@ -82,7 +82,7 @@ def _get_ready(run: str, checks: bool, dask_worker: Any = None) -> None:
 
 
 def _allow_failures(count: int, dask_scheduler: Any = None) -> int:
-    """Dask runs a task four times before it believes that the task kills workers. Here once more has to do."""
+    """Set how often a task may kill a worker; return the old setting. Dask itself would run such a task four times."""
     before: int = dask_scheduler.allowed_failures
     dask_scheduler.allowed_failures = count
     return before

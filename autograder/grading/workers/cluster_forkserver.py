@@ -1,7 +1,7 @@
-"""A process that forks others, each of which grades what it is asked to over a connection of its own.
+"""A process that forks others, each of which grades the submissions that come over its own connection.
 
-Workers of a cluster start it and connect to it. Both ends are ours, so they speak pickle; what students have written is
-data in it.
+Workers of a cluster start it and connect to it. Both ends are ours, so they exchange pickles, in which students' work
+is only data.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ from autograder.grading.workers.cluster_worker import read_message, write_messag
 
 @dataclass(frozen=True)
 class Unread:
-    """In place of a submission that nobody needs to read, and why."""
+    """Stands for a submission that cannot be graded, with the reason."""
 
     student: str
     reason: str
@@ -46,8 +46,8 @@ class GradedSubmission:
 
 
 def serve(connection: socket.socket, listener: socket.socket) -> None:
-    """Answer until nobody asks any more."""
-    listener.close()  # or it would seem that somebody listens when the process that forked this one has ended
+    """Answer requests until the connection ends."""
+    listener.close()  # or clients could still connect after the process that forked this one has ended
     with connection.makefile("rwb") as stream, contextlib.suppress(EOFError, ConnectionError):
         assignment: Assignment = pickle.loads(read_message(stream))
         workshop = Workshop(assignment)
@@ -73,7 +73,7 @@ def answered(workshop: Workshop, assignment: Assignment, submission: Submission 
 
 
 def files_of(folder: Path) -> dict[str, bytes]:
-    """The files of a folder, which is removed."""
+    """Read the files of a folder, and remove it."""
     paths = [path for path in folder.rglob("*") if path.is_file()]
     files = {str(path.relative_to(folder)): path.read_bytes() for path in paths}
     shutil.rmtree(folder)
@@ -82,7 +82,7 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 def main() -> None:
     """Import everything slow, then fork a process for each connection, until standard input ends."""
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # which may be anything of the worker's
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # standard output may be anything of the worker's
     importlib.import_module("autograder.grading.workers.preloaded")
     if "checks" in sys.argv[3:]:
         importlib.import_module("autograder.grading.workers.preloaded_checks")
@@ -93,4 +93,4 @@ def main() -> None:
             connection, _ = listener.accept()
             with connection:
                 forking.Process(target=serve, args=(connection, listener)).start()
-        Path(sys.argv[2]).unlink(missing_ok=True)  # where it was found
+        Path(sys.argv[2]).unlink(missing_ok=True)  # the listener's path

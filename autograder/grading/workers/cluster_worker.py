@@ -1,9 +1,9 @@
-"""What a worker of a cluster does: it hands submissions to processes that grade, and their answers back.
+"""The work of a cluster's worker: it hands submissions to processes that grade, and hands back their answers.
 
-A worker grades in processes of its own, because grading needs a main thread and limits that are the process's. They are
-forked from one that has imported everything slow, which all workers of a machine share, and which is started before
-there is anything to grade: its imports then overlap with everybody else's. This module runs in the worker itself and
-imports the standard library alone; what travels through it stays packed.
+A worker grades in processes of its own, because grading needs a main thread and limits per process. They are forked
+from a process that has imported everything slow. All workers of a machine share that process, and it is started before
+there is anything to grade, so that its imports overlap with all others. This module runs in the worker itself and
+imports only the standard library; the data that passes through it stays pickled.
 """
 
 from __future__ import annotations
@@ -26,10 +26,10 @@ from typing import Any
 
 SERVE = "from autograder.grading.workers.cluster_forkserver import main; main()"
 LENGTH = struct.Struct(">Q")
-NOT_OURS = ("MALLOC_TRIM_THRESHOLD_",)  # Dask sets it for its workers: freed memory goes back, and is asked for anew
+NOT_OURS = ("MALLOC_TRIM_THRESHOLD_",)  # Dask sets it for its workers: freed memory goes back, and is requested again
 QUEUE = 1000  # connections that wait for a process
-CLOSE_SECONDS = 60.0  # nobody waits for it
-FORGOTTEN, LOOKS = 60.0, 15.0  # seconds for which processes wait to be asked, for their run may have been killed
+CLOSE_SECONDS = 60.0  # in a thread that nothing waits for
+FORGOTTEN, LOOKS = 60.0, 15.0  # seconds: unused processes end (their run may have been killed); between checks
 
 
 class ServerDiedError(Exception):
@@ -42,7 +42,7 @@ def write_message(stream: Any, content: bytes) -> None:
 
 
 def read_message(stream: Any) -> bytes:
-    """Raises EOFError where the other side has gone."""
+    """Raises EOFError if the other side has gone."""
     head = stream.read(LENGTH.size)
     if len(head) < LENGTH.size:
         raise EOFError
@@ -51,9 +51,9 @@ def read_message(stream: Any) -> bytes:
 
 
 class GradingServer:
-    """A process that grades submissions of one assignment, of which it is told with the first.
+    """A process that grades submissions of one assignment, which it gets before the first submission.
 
-    It ends when this connection to it does.
+    It ends when this connection ends.
     """
 
     def __init__(self, connection: socket.socket) -> None:
@@ -61,7 +61,7 @@ class GradingServer:
         self.told = False
 
     def ask(self, assignment: bytes, submission: bytes) -> bytes:
-        """Raises ServerDiedError where there is no answer."""
+        """The answer to a submission. Raises ServerDiedError if there is none."""
         try:
             if not self.told:
                 write_message(self.stream, assignment)
@@ -73,7 +73,7 @@ class GradingServer:
 
     @property
     def alive(self) -> bool:
-        """Whether it has not closed its end; nothing else comes unasked."""
+        """Whether the process has not closed its end. It sends nothing unasked, so there is nothing else to read."""
         return not select.select([self.connection], [], [], 0)[0]
 
     def close(self) -> None:
@@ -84,8 +84,8 @@ class GradingServer:
 
 @dataclass
 class ServerPool:
-    """What this worker has for one run: processes that nobody asks just now, and the one that it has started itself
-    for others to be forked from. `busy`: how many are being asked. `checks`: whether they have our checks imported.
+    """The processes of this worker for one run. `idle`: those that are free. `busy`: how many are grading. `checks`:
+    whether they have imported our checks. `parent`: the process that they are forked from, if this worker started it.
     """
 
     idle: list[GradingServer] = field(default_factory=list)
@@ -107,7 +107,7 @@ _looking = False
 
 
 def _known(run: str) -> ServerPool:
-    """What there is for a run, from now on also looked after. The caller holds the lock."""
+    """The processes for a run, which are checked regularly from now on. The caller holds the lock."""
     global _looking
     if not _looking:
         _looking = True
@@ -116,7 +116,7 @@ def _known(run: str) -> ServerPool:
 
 
 def _look_after_runs() -> None:
-    """End what nobody asks any more: a run that was killed tells nobody. A run that goes on gets new processes."""
+    """End unused processes: a killed run does not say that it has ended. A run that continues gets new processes."""
     global _looking
     while True:
         time.sleep(LOOKS)
@@ -134,7 +134,7 @@ def _close_forgotten() -> None:
 
 
 def start_servers(run: str, count: int, checks: bool = True) -> None:
-    """Start so many processes that will grade in this run. `checks`: the assignment uses our checks."""
+    """Start `count` processes that will grade in this run. `checks`: the assignment uses our checks."""
     with _lock:
         _close_forgotten()
         known = _known(run)
@@ -143,15 +143,15 @@ def start_servers(run: str, count: int, checks: bool = True) -> None:
 
 
 def close_servers(run: str) -> None:
-    """Let the processes that have graded in this run end."""
+    """End the processes that have graded in this run."""
     with _lock:
         if run in _runs:
             _runs.pop(run).close(_path(run))
 
 
 def grade_remotely(task: bytes) -> list[bytes]:
-    """Runs on a worker of the cluster. The task is in one piece because Dask would look into anything else: the run,
-    the assignment, and some submissions. Returns the answer to each. Raises ServerDiedError.
+    """Grade submissions on a worker of the cluster, and return the answer to each. The task is the run, the assignment
+    and some submissions, in one piece because Dask would look into anything else. Raises ServerDiedError.
     """
     run, assignment, submissions = pickle.loads(task)
     with _server(run) as server:
@@ -160,7 +160,7 @@ def grade_remotely(task: bytes) -> list[bytes]:
 
 @contextlib.contextmanager
 def _server(run: str) -> Iterator[GradingServer]:
-    """A process that nobody else asks meanwhile."""
+    """A process that grades for this caller only, within the context."""
     with _lock:
         known = _known(run)
         server = known.idle.pop() if known.idle else None
@@ -183,7 +183,7 @@ def _server(run: str) -> Iterator[GradingServer]:
 
 
 def _connected(run: str, known: ServerPool) -> socket.socket:
-    """A connection, and so a process that serves it."""
+    """A new connection, and with it a process that serves it."""
     while True:
         connection = socket.socket(socket.AF_UNIX)
         try:
@@ -197,7 +197,7 @@ def _connected(run: str, known: ServerPool) -> socket.socket:
 
 
 def _start_parent(run: str, known: ServerPool) -> None:
-    """Start the process that others are forked from, unless another worker of this machine is quicker."""
+    """Start the process that others are forked from, unless another worker of this machine is faster."""
     path = _path(run)
     own = path.with_suffix(f".{os.getpid()}")
     with socket.socket(socket.AF_UNIX) as listener:
@@ -205,7 +205,7 @@ def _start_parent(run: str, known: ServerPool) -> None:
         try:
             own.chmod(0o600)
             listener.listen(QUEUE)
-            os.link(own, path)  # only one can; and who finds it can connect
+            os.link(own, path)  # only one worker can; and the path accepts connections from the start
         except FileExistsError:
             return
         finally:
@@ -221,7 +221,7 @@ def _path(run: str) -> Path:
 
 
 def _end(parent: subprocess.Popen[bytes], path: Path) -> None:
-    """It ends when its input does, and after those that it has forked."""
+    """End the parent process. It ends when its input does, and after the processes that it has forked."""
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
         parent.communicate(timeout=CLOSE_SECONDS)
     parent.kill()

@@ -19,9 +19,9 @@ FOR_FEEDBACK = ("autograder.grading.workers.feedback_pages",)
 
 @dataclass(frozen=True)
 class Needs:
-    """What workers will need for an assignment, as far as its source notebooks tell. A wrong guess costs time alone.
+    """What workers will need for an assignment, as far as its source notebooks show. A wrong guess only costs time.
 
-    `checks`: our checks, and PyTorch. `libraries`: what the notebooks import; None where that is not known.
+    `checks`: our checks, and PyTorch. `libraries`: what the notebooks import; None if that is not known.
     """
 
     checks: bool = True
@@ -38,7 +38,7 @@ def needs_of(course: Path, assignment: str) -> Needs:
     try:
         return Needs(checks, tuple(libraries_in(map(json.loads, texts))))
     except ValueError:
-        return Needs(checks)  # who reads it next will say what is wrong
+        return Needs(checks)  # the next reader will say what is wrong
 
 
 def warm_up(needs: Needs, feedback: bool = False, unsafe: bool = False) -> None:

@@ -1,6 +1,6 @@
-"""Feedback pages for many students at once, by nbgrader's own converter in several processes.
+"""Makes feedback pages for many students at once, with nbgrader's own converter in several processes.
 
-They are made after the marks are in the gradebook, because they show what graders have entered there as well.
+They are made after the marks are in the gradebook, because they also show what graders have entered there.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ _course: Course | None = None
 def write_feedback(
     course: Path, assignment: str, students: Sequence[str], workers: int, pools: KeptPools | None = None
 ) -> list[str]:
-    """Make the feedback pages of these students. One that cannot be made costs no other, and has a sentence here."""
+    """Make the feedback pages of these students. Returns a sentence for each failure, which affects no other."""
     tasks = [(assignment, student) for student in students if glob.escape(student) == student]
     outcomes = (pools or WorkerPool)(feedback_in_worker, workers, open_worker, (course,), PRELOAD).run(tasks)
     problems = [(task[1], KILLED if isinstance(said, Died) else said) for task, said in outcomes if said]
@@ -42,7 +42,7 @@ def open_worker(course: Path) -> None:
 
 
 def feedback_in_worker(task: tuple[str, str]) -> str:
-    """One student's pages, again where the gradebook was locked by somebody. Returns why there are none, or nothing."""
+    """Make one student's pages; retry if the gradebook is locked. Returns why there are none, or the empty string."""
     assert _course is not None
     assignment, student = task
     if not _course.folder("autograded", student, assignment).is_dir():

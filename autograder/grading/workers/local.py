@@ -35,8 +35,8 @@ class Task:
 
 @dataclass(frozen=True)
 class Finished:
-    """A task is done: its result is in the spool. `fault`: it is not, because this machine cannot go on. `refused`: it
-    is not, because the assignment's own solution fails.
+    """A task is done, and its result is in the spool. There is no result if `fault` says why this machine cannot go on,
+    or if the task was `refused` because the assignment's own solution fails.
     """
 
     fault: str = ""
@@ -51,7 +51,7 @@ def open_worker(job: Job) -> None:
     """Prepare this process for all submissions that it will grade."""
     global _job, _workshop
     on_path(job.course)
-    _job, _workshop = job, None  # what can fail waits: an exception here would pass for a death of the process
+    _job, _workshop = job, None  # what can fail comes later: an exception here would look like the death of the process
 
 
 def grade_in_worker(task: Task) -> Finished:
@@ -77,7 +77,7 @@ def grade_in_worker(task: Task) -> Finished:
 
 
 def _opened(job: Job) -> Workshop | None:
-    """The workshop of this process; None where the solution fails. The first process to ask judges the solution."""
+    """The workshop of this process; None if the solution fails. The first process to ask judges the solution."""
     load_libraries(job.assignment)
     with job.spool.one_at_a_time():
         trials = kept_trials(job.spool.root, job.assignment)

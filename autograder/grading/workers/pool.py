@@ -1,7 +1,7 @@
-"""Worker processes for a class run. A process that dies costs one submission and nobody else's.
+"""Worker processes for a class run. A process that dies costs only the submission that it was grading.
 
-Python's own pool gives up altogether when one of its processes dies, without saying which task killed it. So few more
-tasks are handed out than there are processes; when the pool breaks, those suspects run again one by one, each in a
+Python's own pool gives up completely when one of its processes dies, without saying which task killed it. So only a few
+more tasks are handed out than there are processes; when the pool breaks, these suspects run again one by one, each in a
 process of its own.
 """
 
@@ -24,28 +24,28 @@ from typing import Any, Generic, TypeVar
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
-LOOK = 1.0  # seconds until somebody looks why nothing gets done
+LOOK = 1.0  # seconds without a finished task until `look` is called
 
 
 @dataclass(frozen=True)
 class Died:
-    """A task whose process was killed, also when it ran alone."""
+    """A task whose process was killed, even when it ran alone."""
 
     task: Any
 
 
 def one(waiting: int) -> int:
-    """Each task goes alone."""
+    """Send each task alone."""
     return 1
 
 
 @dataclass(frozen=True)
 class Pool(Generic[Task, Result]):
-    """Runs `function(tasks)`, which gives a result for each, on what `executor(workers)` makes.
+    """Runs `function(tasks)`, which returns a result for each task, on the executor that `executor(workers)` makes.
 
-    `broken` are the errors that tell of a dead worker. `look` is called now and then while nothing gets done; it may
-    raise, which ends the run. `together` says how many tasks travel together when so many wait, and `ahead` how many
-    such groups wait for a worker, which need not wait for us then.
+    `broken` are the errors that mean that a worker died. `look` is called now and then while nothing gets done; it may
+    raise, which ends the run. `together(waiting)` says how many of the waiting tasks travel together. `ahead` is the
+    number of groups that wait for a worker, so that no worker has to wait for us.
     """
 
     function: Callable[..., Sequence[Result]]
@@ -97,7 +97,7 @@ class Pool(Generic[Task, Result]):
                 return Died(task)
 
     def _done(self, running: Iterable[Future[Sequence[Result]]]) -> set[Future[Sequence[Result]]]:
-        """Those that are done, as soon as there are any."""
+        """The futures that are done, as soon as there are any."""
         while True:
             done, _ = wait(running, None if self.look is None else LOOK, FIRST_COMPLETED)
             if done or self.look is None:
@@ -121,7 +121,7 @@ class LocalExecutors:
             initargs=(self.initializer, self.initargs, signal.getsignal(signal.SIGINT) is not signal.SIG_IGN),
         )
         # All processes start before the first task. Python 3.11 starts them as tasks come, and waits forever for one
-        # that it starts at the moment in which another one dies.
+        # that it starts at the moment when another one dies.
         executor._safe_to_dynamically_spawn_children = False  # type: ignore[attr-defined]
         return executor
 
@@ -171,7 +171,7 @@ class KeptPools:
 
 
 class _KeptExecutors:
-    """One executor for all who ask, until a process of it dies; then there is a new one."""
+    """Gives all callers the same executor until one of its processes dies, and then a new one."""
 
     def __init__(self, make: LocalExecutors, workers: int) -> None:
         self._make, self._workers = make, workers
@@ -197,14 +197,14 @@ def _each(function: Callable[[Task], Result], tasks: list[Task]) -> list[Result]
 
 
 def _prepare(initializer: Callable[..., None], initargs: tuple[Any, ...], interruptible: bool) -> None:
-    # As the run itself does: the background job of a shell ignores Ctrl-C.
+    # Treat Ctrl-C as the run itself does: the background job of a shell ignores it.
     signal.signal(signal.SIGINT, signal.default_int_handler if interruptible else signal.SIG_IGN)
     end_with_parent()
     initializer(*initargs)
 
 
 def end_with_parent() -> None:
-    """End this process when the one that started it has gone, however that ended; nobody would take its results."""
+    """End this process when its parent process has ended, for whatever reason: nobody would take its results."""
     parent = multiprocessing.parent_process()
     if parent is None:
         return
@@ -217,8 +217,8 @@ def end_with_parent() -> None:
 
 
 def start_server(preload: tuple[str, ...], environment: Mapping[str, str] | None = None) -> None:
-    """Start the process that workers are forked from; it imports these modules meanwhile. `environment`: what they find
-    in its environment besides.
+    """Start the process that workers are forked from; it imports these modules in the background. `environment`:
+    additional environment variables for it.
     """
     if "forkserver" in multiprocessing.get_all_start_methods():
         multiprocessing.get_context("forkserver").set_forkserver_preload(list(preload))
@@ -238,7 +238,7 @@ def _added_to_environment(variables: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def _interrupts_ignored() -> Iterator[None]:
-    """A process that is started here ignores Ctrl-C, which is for the one that started it; workers take it again."""
+    """Let processes that start within the context ignore Ctrl-C, which is for their parent. Workers restore it."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return

@@ -1,7 +1,7 @@
-"""What every worker needs and is slow to import, loaded once by the process that workers are forked from.
+"""Modules that every worker needs and that are slow to import, loaded once by the process that workers are forked from.
 
-nbformat compiles its schema at the first notebook. Here that happens before the fork instead of in each worker. What
-our own checks need on top of this is in `preloaded_checks.py`.
+nbformat compiles its schema at the first notebook. Here that happens before the fork instead of in each worker.
+`preloaded_checks.py` has what our own checks need on top of this.
 """
 
 from __future__ import annotations
@@ -10,7 +10,7 @@ import gc
 
 import nbformat
 
-# NumPy loads these when they are first used, which would be in the process of every notebook anew.
+# NumPy loads these on first use, which would happen again in the process of every notebook.
 import numpy.random
 import numpy.testing  # noqa: F401
 from nbformat.v4 import new_notebook

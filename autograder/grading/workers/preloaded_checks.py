@@ -1,6 +1,6 @@
-"""What our own checks need, PyTorch before all, loaded once by the process that workers are forked from.
+"""Modules that our own checks need, above all PyTorch, loaded once by the process that workers are forked from.
 
-It takes most of the time that starting takes, so an assignment that uses no check does without.
+Loading them takes most of the startup time, so an assignment that uses no check does without.
 PyTorch loads its symbolic shapes, and with them SymPy, at the first `backward` that is given a gradient.
 """
 
@@ -23,9 +23,9 @@ LATER = (
 for name in LATER:
     with contextlib.suppress(ImportError):
         importlib.import_module(name)
-# What a first operation loads would else be loaded in every fork.
+# Otherwise every fork would load what PyTorch loads at its first operation.
 numbers = torch.ones(2, 2, dtype=torch.float64, requires_grad=True)
 torch.softmax(torch.relu(numbers @ numbers), -1).sum().backward()
 del numbers
-torch.set_num_threads(1)  # there is a worker for each processor; and no thread may live when workers are forked
+torch.set_num_threads(1)  # there is a worker for each processor, and no thread may run when workers are forked
 gc.freeze()

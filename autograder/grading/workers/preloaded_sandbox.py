@@ -1,7 +1,7 @@
-"""The warm process that all workers share, started before the process that they are forked from imports anything else:
-its imports take longest, and so overlap with those of `preloaded.py`.
+"""Starts the warm process that all workers share, before the process that they are forked from imports anything else.
+Its imports take longest, and so they overlap with those of `preloaded.py`.
 
-It is started where the run has said which libraries the assignment uses.
+It is started only if the run has said which libraries the assignment uses.
 """
 
 from __future__ import annotations
@@ -16,4 +16,4 @@ named = os.environ.pop(LIBRARIES, None)
 libraries = None if named is None else named.split()
 if libraries is not None:
     preload(libraries)
-gc.disable()  # what is imported from here on stays; looking through it again and again takes a sixth of the time
+gc.disable()  # what is imported from here on stays; scanning it again and again takes a sixth of the time

@@ -1,6 +1,6 @@
-"""Where finished results wait until they are in the gradebook: a folder per student, put there in one step.
+"""Keeps finished results until they are in the gradebook, in a folder per student that is put there in one step.
 
-A result is complete or not there at all, so a run may be killed at any moment; the next one finds what was done.
+A result is complete or not there at all, so a run may be killed at any moment: the next run finds what was done.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from autograder.grading.errors import CourseError
 from autograder.grading.submission.result import Result
 
 FOLDER = ".autograder"
-PATIENCE = 2.0  # seconds, with a lock that another process holds
+PATIENCE = 2.0  # seconds to wait for a lock that another process holds
 BUSY = (
     "Another `autograder grade` or `autograder watch` is grading {!r}. Wait until it has ended; `watch` grades what "
     "arrives by itself, and ends with Ctrl-C."
@@ -30,7 +30,7 @@ RESULT, FILES = "result.json", "files"
 
 @dataclass(frozen=True)
 class Spool:
-    """The results of one assignment that wait, in `.autograder` of the course."""
+    """The waiting results of one assignment, in the course's `.autograder` folder."""
 
     root: Path
 
@@ -48,7 +48,7 @@ class Spool:
 
     @contextlib.contextmanager
     def held(self) -> Iterator[None]:
-        """Only one run of an assignment at a time; what a killed one has left half done is removed."""
+        """Allow only one run of an assignment at a time, and remove what a killed run has left half done."""
         self.root.mkdir(parents=True, exist_ok=True)
         with open(self.root / "lock", "w") as file:
             if not _locked(file):
@@ -61,13 +61,13 @@ class Spool:
 
     @contextlib.contextmanager
     def one_at_a_time(self) -> Iterator[None]:
-        """Of the workers of a run, only one is in here; the others wait."""
+        """Let only one worker of the run in at a time; the others wait."""
         with open(self.root / "turn", "w") as file:
             fcntl.flock(file, fcntl.LOCK_EX)
             yield
 
     def put(self, result: Result, files: Path | None) -> None:
-        """Keep a result and take its autograded folder over."""
+        """Keep a result, and take over its autograded folder."""
         part = Path(tempfile.mkdtemp(prefix="part-", dir=self.work))
         part.chmod(0o755)
         if files is not None:
@@ -79,7 +79,7 @@ class Spool:
         os.rename(part, target)
 
     def get(self, student: str) -> Result | None:
-        """The result that waits, or None."""
+        """The student's waiting result, or None."""
         try:
             return Result.from_json((self.done / student / RESULT).read_text())
         except (OSError, ValueError, TypeError, KeyError):
@@ -103,8 +103,8 @@ class Spool:
 
 
 def _locked(file: TextIO) -> bool:
-    """Whether the lock is ours. A process that a killed run was just starting holds its lock for a moment more, until
-    it has become another program; so it is tried for a while. Raises CourseError where files cannot be locked.
+    """Whether the lock is ours, tried for a while: a process that a killed run was just starting holds the run's lock
+    for a moment longer, until it executes another program. Raises CourseError if files cannot be locked.
     """
     deadline = time.monotonic() + PATIENCE
     while True:

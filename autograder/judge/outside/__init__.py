@@ -1,4 +1,4 @@
 """Test cells on this side of the sandbox: they run on handles to a submission's objects, under guard.
 
-In come the cells of the source and a sandbox; out comes what each test did.
+The cells of the source and a sandbox come in, and what each test did goes out.
 """

@@ -1,10 +1,10 @@
 """Keeps a test cell from running a submission's code on the trusted side by accident.
 
-Test cells read files and texts that student code has made, and some ways of reading them run what they say: unpickling,
-executing text, starting a program, loading a library. Under nbgrader that happens in the student's own kernel; here it
-would happen beside the gradebook. Python tells audit hooks of each such step before it is taken, so one hook refuses
-them while a test cell runs, in its thread and in those that it starts. What plain data and the instructor's own texts
-need is allowed (see `texts.py`), and nothing else: where a text has been since a student wrote it cannot be known.
+Test cells read files and texts that student code has made, and some ways of reading them execute their content:
+unpickling, executing text, starting a program, loading a library. Under nbgrader that happens in the student's own
+kernel; here it would happen beside the gradebook. Python reports each such step to audit hooks before it is taken, so
+one hook refuses them while a test cell runs, in its thread and in the threads that it starts. Only what plain data and
+the instructor's own texts need is allowed (see `texts.py`): the origin of any other text cannot be known.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from typing import Any
 from autograder.judge.outside.texts import Texts
 from autograder.sandbox.inside.protocol import words
 
-# The one place from which programs are started, also while a test runs.
+# The only module that may start programs, even while a test runs.
 STARTING = "autograder.sandbox.process.starting"
 STARTS = words("subprocess.Popen os.system os.exec os.posix_spawn os.spawn pty.spawn os.startfile webbrowser.open")
-# What pickles of plain data, NumPy's arrays among them, name.
+# The names in pickles of plain data, NumPy arrays included.
 PLAIN = {
     **dict.fromkeys(("builtins", "__builtin__"), words("set frozenset list dict tuple complex bytearray range slice")),
     **dict.fromkeys(
@@ -47,7 +47,7 @@ PLAIN = {
     "decimal": words("Decimal"),
     "fractions": words("Fraction"),
 }
-# Library code that makes Python text of names, which it has looked at, and of nothing else.
+# Library code that generates Python text from names that it has checked, and from nothing else.
 GENERATORS = frozenset(
     (
         ("autograder.student", "_in_caller"),  # the engine's name
@@ -57,28 +57,28 @@ GENERATORS = frozenset(
         ("networkx.utils.decorators", "compile"),  # the signatures of its own functions
     )
 )
-WRITE_METHODS = ("dataclasses", "attr._make")  # of fields, whose names are looked at here
-PUT_TOGETHER = {"timeit": ("setup", "stmt"), "sympy.parsing.sympy_parser": ("s",)}  # what a text is made of there
+WRITE_METHODS = ("dataclasses", "attr._make")  # from fields, whose names are checked here
+PUT_TOGETHER = {"timeit": ("setup", "stmt"), "sympy.parsing.sympy_parser": ("s",)}  # the variables with the text
 CALLS_OF_TIMEIT = ("_setup()", "_stmt()")
-OUR_GENERATORS = ("mini_autograd.numerics.blocks",)  # the text of a chain of operations, of their names
-TREES = "autograder.judge."  # what compiles syntax trees: those of test cells and of the instructor's other cells
+OUR_GENERATORS = ("mini_autograd.numerics.blocks",)  # the text of a chain of operations, from their names
+TREES = "autograder.judge."  # may compile syntax trees: of test cells and of the instructor's other cells
 IMPORTERS = ("importlib._bootstrap", "importlib._bootstrap_external", "zipimport")
-CELLS = ("<test ", "<instructor's cells>")  # how the file names of test cells and of other cells of ours begin
-NOT_TEXT = "a test cell may execute only what its own text says, and no text that a submission can have written"
+CELLS = ("<test ", "<instructor's cells>")  # prefixes of file names: test cells, and the instructor's other cells
+NOT_TEXT = "a test cell may execute only the instructor's own text, not text that may come from a submission"
 NOT_CODE = "a test cell cannot load compiled code when it is graded"
 NOT_FILE = "a test cell cannot import a file that a submission can have written"
 NO_PROGRAMS = "a test cell cannot start programs when it is graded"
-NO_ARCHIVES = "a test cell can unpack archives from Python 3.11.4 on only, when it is graded"
-NOT_THREAD = "a test cell can start threads by threading.Thread only, when it is graded"
+NO_ARCHIVES = "during grading, a test cell can unpack archives only on Python 3.11.4 or newer"
+NOT_THREAD = "during grading, a test cell can start threads only with threading.Thread"
 
 
 class Forbidden(PermissionError):  # noqa: N818
-    """A test cell would have run what a submission has written."""
+    """A test cell would have executed something that a submission has written."""
 
 
 class _Guard(threading.local):
-    """What this thread is doing. `folder` holds what the submission has written, while that is within reach; `texts`
-    are the instructor's; `roots` the folders that libraries are imported from.
+    """The guard's state in this thread. `folder` holds the submission's files while they are within reach; `texts` are
+    the instructor's; `roots` are the folders from which libraries are imported.
     """
 
     on = False
@@ -89,11 +89,11 @@ class _Guard(threading.local):
 
 _guard = _Guard()
 _installed = threading.Event()
-_since = 0.0  # when the guard was installed: files that are older were not written while submissions were graded
+_since = 0.0  # when the guard was installed: older files were not written while submissions were graded
 
 
 def on_guard(texts: Texts | None = None) -> AbstractContextManager[None]:
-    """While inside, this thread, and each that it starts, runs a test cell; `texts` are those that it may execute."""
+    """While inside, this thread and the threads it starts run a test cell, which may execute `texts`."""
     if not _installed.is_set():
         _install()
     return _while(on=True, texts=texts or Texts(), roots=tuple(sys.path))
@@ -106,14 +106,14 @@ def _install() -> None:
     sys.addaudithook(_hook)
     tame_archives()
     threading.Thread.start = _handing_on(threading.Thread.start)  # type: ignore[method-assign]
-    for name in ("start_new_thread", "start_new", "start_joinable_thread"):  # `threading` has kept its own
+    for name in ("start_new_thread", "start_new", "start_joinable_thread"):  # `threading` keeps its own references
         if hasattr(_thread, name):
             setattr(_thread, name, _refused_in_tests(getattr(_thread, name), NOT_THREAD))
     multiprocessing.process.BaseProcess.start = _forked(multiprocessing.process.BaseProcess.start)  # type: ignore[method-assign]
 
 
 def _handing_on(start: Callable[..., None]) -> Callable[..., None]:
-    """What a guarded thread starts is guarded to its end, which may come after that of the test."""
+    """A thread that a guarded thread starts is guarded until it ends, even if the test ends earlier."""
 
     @functools.wraps(start)
     def guarded(thread: threading.Thread) -> None:
@@ -130,7 +130,7 @@ def _run_guarded(run: Callable[[], None], guard: dict[str, Any]) -> None:
 
 
 def _forked(start: Callable[..., None]) -> Callable[..., None]:
-    """A fork has the guard of what it was forked from; a process that was started afresh would have none."""
+    """A fork inherits the guard of its parent; a freshly started process would have none."""
 
     @functools.wraps(start)
     def checked(process: Any) -> None:
@@ -143,8 +143,8 @@ def _forked(start: Callable[..., None]) -> Callable[..., None]:
 
 
 def tame_archives() -> None:
-    """Let an archive that is unpacked write nothing outside of the folder it is told. Before Python 3.11.4 there is no
-    way to say so: there a test cell cannot unpack any.
+    """Keep archives from being unpacked outside of the target folder. Before Python 3.11.4 there is no option for this,
+    so there a test cell cannot unpack archives.
     """
     if hasattr(tarfile, "data_filter"):
         tarfile.TarFile.extraction_filter = staticmethod(tarfile.data_filter)
@@ -164,7 +164,7 @@ def _refused_in_tests(function: Callable[..., Any], reason: str) -> Callable[...
 
 
 def off_guard() -> AbstractContextManager[None]:
-    """While inside, this thread does work of ours."""
+    """While inside, this thread runs our own code."""
     return _while(on=False)
 
 
@@ -175,7 +175,7 @@ def within_reach(folder: Path) -> AbstractContextManager[None]:
 
 @contextlib.contextmanager
 def _while(**now: Any) -> Iterator[None]:
-    """Change what the guard knows of this thread, and change it back."""
+    """Change the guard's state in this thread while inside."""
     before = {name: getattr(_guard, name) for name in now}
     vars(_guard).update(now)
     try:
@@ -196,7 +196,7 @@ def _hook(event: str, arguments: tuple[Any, ...]) -> None:
 
 def _unpickled(module: Any, name: Any) -> None:
     if name not in PLAIN.get(module, ()):
-        raise Forbidden(f"a test cell may unpickle plain data only, when it is graded, and not {module}.{name}")
+        raise Forbidden(f"during grading, a test cell may unpickle only plain data, not {module}.{name}")
 
 
 def _started(*arguments: Any) -> None:
@@ -215,19 +215,19 @@ def _loaded(name: Any) -> None:
 
 
 def _imported(module: Any, filename: Any, *more: Any) -> None:
-    """Python tells of an import by name, without a file, and again where it loads a library in machine code."""
+    """Python reports an import by name, without a file, and again with the file if it loads a compiled library."""
     if filename is not None:
         _loaded(filename)
 
 
 def _opened(path: Any, *more: Any) -> None:
-    """What is imported is first opened: source, byte code, archive."""
+    """An imported file is opened first: source, byte code or archive."""
     if isinstance(path, (str, bytes)) and _module(_caller()) in IMPORTERS and not _is_library(path):
         raise Forbidden(NOT_FILE)
 
 
 def _unmarshalled(*data: Any) -> None:
-    if _module(_caller()) not in IMPORTERS:  # the file was looked at when it was opened
+    if _module(_caller()) not in IMPORTERS:  # the file was checked when it was opened
         raise Forbidden(NOT_CODE)
 
 
@@ -265,24 +265,24 @@ def _is_written_in(frame: types.FrameType | None, source: str | bytes) -> bool:
 
 
 def _has_good_fields(caller: types.FrameType | None) -> bool:
-    """Whether the class that methods are written for has names for fields that are no more than names."""
+    """Whether the class for which methods are generated has only plain identifiers as field names."""
     for known in _locals_in(caller):
         fields = getattr(known.get("cls"), "__dataclass_fields__", None) or getattr(
             known.get("self"), "_attr_names", ()
         )
         if fields:
             return all(str(name).isidentifier() and not keyword.iskeyword(name) for name in fields)
-    return _module(caller) == "dataclasses"  # there are none
+    return _module(caller) == "dataclasses"  # it has no fields
 
 
 def _is_of_allowed_texts(caller: types.FrameType | None, names: tuple[str, ...]) -> bool:
-    """Whether all that a library puts into a text of its own, or makes such a text of, is allowed."""
+    """Whether everything from which a library assembles its text is allowed."""
     parts = [known[name] for known in _locals_in(caller) for name in names if isinstance(known.get(name), str)]
     return bool(parts) and all(part in CALLS_OF_TIMEIT or _guard.texts.allow(part) for part in parts)
 
 
 def _locals_in(caller: types.FrameType | None) -> Iterator[dict[str, Any]]:
-    """The variables of a caller and of what called it, as long as these are of one module."""
+    """The variables of a caller and of its own callers, as far as they are in the same module."""
     frame = caller
     while frame is not None and _module(frame) == _module(caller):
         yield frame.f_locals
@@ -290,7 +290,7 @@ def _locals_in(caller: types.FrameType | None) -> Iterator[dict[str, Any]]:
 
 
 def _is_importing(frame: types.FrameType | None) -> bool:
-    """Whether a library is being imported, which may do as it likes: no text of a submission is known to it."""
+    """Whether a library is being imported. It may do anything: no text of a submission reaches it."""
     while frame is not None and not frame.f_code.co_filename.startswith(CELLS):
         if frame.f_code.co_filename.startswith("<frozen importlib") and frame.f_code.co_name == "exec_module":
             return True
@@ -299,7 +299,7 @@ def _is_importing(frame: types.FrameType | None) -> bool:
 
 
 def _caller() -> types.FrameType | None:
-    """Who does what the hook was told of."""
+    """The frame that caused the audit event."""
     frame: types.FrameType | None = sys._getframe()
     while frame is not None and _module(frame) == __name__:
         frame = frame.f_back
@@ -312,7 +312,7 @@ def _module(frame: types.FrameType | None) -> str:
 
 def _is_library(path: Any) -> bool:
     """Whether a file belongs to Python or a library: it lies where these do, or it is older than all submissions that
-    are graded here and not in the working directory; and it is in no case among a submission's files.
+    are graded here and not in the working directory. A submission's own files never count.
     """
     try:
         real = Path(os.fsdecode(path)).resolve()
@@ -328,8 +328,8 @@ def _is_library(path: Any) -> bool:
 
 
 def _packages() -> Iterator[str]:
-    """The folders of packages that are loaded, and of those that the environment has installed where they are written.
-    One can be the working directory's own, as where this project is graded with from its own folder.
+    """The folders of loaded packages, and of packages in editable installs. One can be in the working directory, as
+    when this project grades from its own folder.
     """
     for name, module in list(sys.modules.items()):
         file = getattr(module, "__file__", None)

@@ -1,4 +1,4 @@
-"""What a test and a student's code share in one notebook though they run apart here: random seeds and files."""
+"""Mirrors what a test and student code share in one notebook, although they run apart here: random seeds and files."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from autograder.sandbox import Sandbox, SandboxError
 from autograder.sandbox.files import ChangedFiles, KnownFiles
 
 SIMPLE = (int, float, str, bytes, type(None))
-# Names of what reads and writes files, but for PyTorch's words for something else.
+# Names of functions and modules for files, except PyTorch's that mean something else.
 FILE_NAMES = re.compile(
     r"open|Path|os|pathlib|exists|isfile|csv|glob|shutil|genfromtxt|fromfile|\w+_file|read_\w+|write\w*"
     r"|load(?!er|_state_dict)\w*|save(?!d|_for_backward)\w*"
@@ -34,8 +34,8 @@ MOST_BYTES, MOST_FILES = 32 << 20, 2_000
 
 @contextlib.contextmanager
 def seeds(sandbox: Sandbox) -> Iterator[None]:
-    """While inside, `random.seed` and `numpy.random.seed` on this side also seed the generators of the sandbox, and
-    what a test has drawn after that is drawn there too before the next question: a notebook has one generator.
+    """While inside, `random.seed` and `numpy.random.seed` on this side also seed the generators in the sandbox. Before
+    each question, these catch up with what a test has drawn since: a notebook has one generator.
     """
     before = random.seed, np.random.seed
     known: dict[str, Any] = {}
@@ -76,10 +76,10 @@ def _numpy_state() -> tuple[Any, ...]:
 
 
 class Files:
-    """A folder that mirrors the notebook's working directory while a test runs that reads or writes files, itself or by
-    a module in the folder `helpers`.
+    """A folder that mirrors the notebook's working directory while a test runs that reads or writes files, itself or
+    through a module in the folder `helpers`.
 
-    Changes there come with each answer of the student's code, changes here are sent before each question.
+    Changes in the sandbox arrive with each answer of the student's code; changes here are sent before each question.
     Close it when the notebook is done.
     """
 
@@ -112,18 +112,18 @@ class Files:
             os.chdir(before)
 
     def fetch(self) -> None:
-        """Bring what changed in the sandbox."""
+        """Fetch the files that have changed in the sandbox."""
         with contextlib.suppress(SandboxError):
             self.take(self.sandbox.changed_files(self.known()))
 
     def known(self) -> KnownFiles:
-        """What is here of the sandbox's files, and how many bytes of others there is room for."""
+        """Which of the sandbox's files are here, and how many bytes of others there is room for."""
         if self.generation != self.sandbox.generation:
             self.generation, self.there = self.sandbox.generation, {}
         return {"known": self.there, "room": MOST_BYTES}
 
     def take(self, changed: ChangedFiles) -> None:
-        """Take over what has changed in the sandbox."""
+        """Apply the changes from the sandbox."""
         with contextlib.suppress(OSError):
             for name, (state, content) in changed.found.items():
                 path = self.folder / name
@@ -139,7 +139,7 @@ class Files:
                 (self.folder / name).unlink(missing_ok=True)
 
     def _has_room(self, name: str, size: int) -> bool:
-        """Whether the mirror may take this file, too: what comes from inside need not keep to any bound."""
+        """Whether the mirror may take this file too: the sandbox may ignore the bounds."""
         others = sum(there for other, (there, _) in self.here.items() if other != name)
         return others + size <= MOST_BYTES and (name in self.here or len(self.here) < MOST_FILES)
 
@@ -170,8 +170,8 @@ def _files_below(folder: str, prefix: str = "") -> Iterator[tuple[str, tuple[int
 
 @functools.lru_cache(maxsize=512)
 def touches_files(source: str) -> bool:
-    """Whether a test names something that reads or writes files, or has a text that may be the name of one. What it
-    says in sentences does not count: looking for changed files takes a fifth of the time of every question.
+    """Whether a test names something that reads or writes files, or has a string that may be the name of one. Sentences
+    do not count: looking for changed files takes a fifth of the time of every question.
     """
     try:
         nodes = ast.walk(ast.parse(plain_python(source)[0]))

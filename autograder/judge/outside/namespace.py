@@ -1,5 +1,5 @@
-"""The globals of test cells: what test cells define, the instructor's names, Python's builtins, and last the
-submission.
+"""The globals of test cells: what test cells define, the instructor's names, Python's builtins, and finally the
+submission's names.
 
 A dict subclass, because Python asks `__missing__` for every global that is not in it, in nested functions and
 comprehensions too.
@@ -26,7 +26,7 @@ from autograder.sandbox.handles import mark_constructor, reference
 
 CACHED_CLASSES = frozenset({"function", "type", "module", "builtin_function_or_method"})
 FILENAME = "<instructor's cells>"
-EXECUTION = "NBGRADER_EXECUTION"  # nbgrader's name for what a notebook is run for
+EXECUTION = "NBGRADER_EXECUTION"  # nbgrader's environment variable for why a notebook is run
 
 
 class TypeOf:
@@ -93,7 +93,7 @@ class TestNamespace(dict[str, Any]):
         )  # where the instructor's own statements find files
         self.looked_up: dict[str, Any] = {}
         self.unavailable: set[str] = set()
-        self.imported: dict[str, frozenset[str]] = {}  # imports that were made in the submission too: what they bind
+        self.imported: dict[str, frozenset[str]] = {}  # imports repeated in the submission: what they bind
         self.texts = Texts(trusted.statements.values())  # that test cells may execute
         self.secrets: set[str] = set()  # names that hidden tests have bound
         self.taken: set[str] = set()  # names that a test has deleted in the submission
@@ -123,17 +123,17 @@ class TestNamespace(dict[str, Any]):
         return value
 
     def __delitem__(self, name: str) -> None:
-        """`del name` takes a student's name away from the submission, as in one notebook, to see what fails then."""
+        """`del name` removes a student's name from the submission, as in one notebook, to see what fails without it."""
         if name in self:
             super().__delitem__(name)
             return
-        self.from_submission(name)  # a KeyError where there is no such name
+        self.from_submission(name)  # a KeyError if there is no such name
         self.sandbox.bind(name)
         self.looked_up.pop(name, None)
         self.taken.add(name)
 
     def __setitem__(self, name: str, value: Any) -> None:
-        """A test that puts back what it took away puts it back in the submission."""
+        """If a test restores a name that it has deleted, it is restored in the submission."""
         if name in self.taken and is_handle(value):
             self.sandbox.bind(name, value)
             self.taken.discard(name)
@@ -145,7 +145,7 @@ class TestNamespace(dict[str, Any]):
         self.looked_up.clear()
 
     def forget(self, cell: list[ast.stmt]) -> None:
-        """Names that a student's cell binds belong to the student from now on, also where a test has bound them."""
+        """Names that a student's cell binds belong to the student from now on, even if a test has bound them."""
         bound = bound_names(cell)
         for name in bound & self.trusted.students:
             self.pop(name, None)
@@ -178,14 +178,14 @@ class TestNamespace(dict[str, Any]):
 
 
 def modules_in(folder: Path | None) -> list[Path]:
-    """The Python files of a folder and of those directly in it."""
+    """The Python files in a folder and in its direct subfolders."""
     return [] if folder is None else [*folder.glob("*.py"), *folder.glob("*/*.py")]
 
 
 class TrustedPath:
     """While tests run, no import may find a file in the working directory: it may be a student's. Modules in `helpers`,
-    a folder of the instructor's, are found first, as beside the notebook. And tests can see, as nbgrader has it, that a
-    notebook is graded.
+    a folder of the instructor's, are found first, as if beside the notebook. As under nbgrader, tests can see that a
+    notebook is being graded.
     """
 
     def __init__(self, helpers: Path | None = None) -> None:
@@ -210,7 +210,7 @@ class TrustedPath:
             os.environ[EXECUTION] = execution
 
     def _take_helpers(self) -> dict[str, ModuleType]:
-        """Forget the modules that have the names of helpers, and give them."""
+        """Remove loaded modules with the names of helpers, and return them."""
         if not self.names:
             return {}
         return {name: sys.modules.pop(name) for name in list(sys.modules) if name.partition(".")[0] in self.names}

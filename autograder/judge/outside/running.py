@@ -31,17 +31,17 @@ from autograder.sandbox.process.allowance import Allowance
 
 MAX_TEXT = 50_000
 MORE_MEMORY = 8 << 30
-PATIENCE, SPARE = 4.0, 30.0  # how many times its limit a test may use of the processors, and seconds for our own work
+PATIENCE, SPARE = 4.0, 30.0  # a test may use this many times its limit of processor time; plus seconds for us
 
 
 class TestTimeout(BaseException):
-    """The time for a test cell is over. No Exception, so that `except Exception` in a test does not swallow it."""
+    """The time for a test cell is over. Not an Exception, so that `except Exception` in a test does not swallow it."""
 
     __test__ = False
 
 
 class FailedInside(Exception):  # noqa: N818
-    """A test failed in the submission's process. `kind` is the name of what it says was raised."""
+    """A test failed in the submission's process. `kind` is the name of the exception that the process reports."""
 
     def __init__(self, text: str, kind: str = "TestFailed"):
         super().__init__(text)
@@ -50,9 +50,9 @@ class FailedInside(Exception):  # noqa: N818
 
 @dataclass
 class CellOutcome:
-    """How a test cell went. `failed_hidden`: what went wrong did so in the hidden part, so that its details are
-    secret. `said`: the text of the error, if it was asked for while the objects in it could still answer. `bare`: the
-    only visible assertion has failed, and that is all there is to say.
+    """How a test cell went. `failed_hidden`: it failed in the hidden part, so the details are secret. `said`: the text
+    of the error, if it was read while the objects in it could still answer. `bare`: the only visible assertion has
+    failed, and there is nothing more to say.
     """
 
     value: Any = None
@@ -74,8 +74,8 @@ class CellOutcome:
 
     @property
     def tells_only_points(self) -> bool:
-        """Whether nothing but the points follows from how this test went: it showed nothing, and failed, if at all, in
-        a hidden test or in the one place where it can fail without a word.
+        """Whether this outcome reveals nothing but the points: the test showed nothing, and it passed, failed in its
+        hidden part, or failed in its only visible assertion without a message.
         """
         shows = self.printed.strip() or any(not getattr(report, "hidden", False) for report in self.reports)
         return not shows and (self.error is None or self.failed_hidden or self.bare)
@@ -102,8 +102,8 @@ class BoundedText(io.StringIO):
 def run_test(
     cell: CodeCell, namespace: TestNamespace, seed: int | None, seconds: float, visible_only: bool
 ) -> CellOutcome:
-    """Run the statements of a test cell in order, or only those that are not hidden. Whatever goes wrong is in the
-    outcome; nothing is raised but KeyboardInterrupt.
+    """Run the statements of a test cell in order, or only those that are not hidden. Errors go into the outcome; only
+    KeyboardInterrupt is raised.
     """
     outcome = CellOutcome()
     namespace.new_cell()
@@ -112,14 +112,14 @@ def run_test(
     sandbox = namespace.sandbox
     began = time.monotonic()
     sandbox.allowance = allowance = Allowance(seconds, sandbox.usage, sandbox.quick_usage)
-    longer = allowance.longer(1.0)  # a question may tell first that it is over
+    longer = allowance.longer(1.0)  # so that a question can report first that it is over
     try:
         with (
             on_guard(namespace.texts),
             _processor_limit(seconds),
             _memory_limit(),
             warnings.catch_warnings(),
-            _time_limit(longer),  # the last, so that its alarm keeps none of the others from putting things back
+            _time_limit(longer),  # last, so that its alarm cannot keep the others from restoring things
         ):
             warnings.simplefilter("ignore")
             _run_statements(cell, namespace, seed, outcome, visible_only)
@@ -166,7 +166,7 @@ def _run_statements(
 
 
 def _text_of(error: BaseException) -> str:
-    """The text of an error. An object of the submission's in it is asked for its own, which may go wrong."""
+    """The text of an error; empty if reading it fails, because it may contain objects of the submission."""
     try:
         return str(error).strip()
     except Exception:
@@ -175,7 +175,8 @@ def _text_of(error: BaseException) -> str:
 
 def _is_hidden(step: TestStatement, hidden: frozenset[int], secrets: set[str]) -> bool:
     """Whether a statement lies in the hidden part, or uses a name that the hidden part of this cell or an earlier one
-    has bound. What it binds itself is then secret too; what a visible statement binds anew is secret no more.
+    has bound. If so, the names that it binds are secret too. A name that a visible statement rebinds is no longer
+    secret.
     """
     if hidden.isdisjoint(step.lines) and secrets.isdisjoint(step.uses):
         secrets -= step.rebinds
@@ -201,15 +202,15 @@ def _run_step(step: TestStatement, namespace: TestNamespace, is_hidden: bool) ->
 
 
 def _completed(coroutine: Coroutine[Any, Any, Any]) -> Any:
-    """What a test cell with `await` gives."""
+    """The value of a test cell that uses `await`."""
     with no_event_loop():
         return asyncio.run(coroutine)
 
 
 @contextlib.contextmanager
 def no_event_loop() -> Iterator[None]:
-    """While inside, no event loop seems to run: asyncio starts no second one inside another. Formgrader grades from
-    within one of its own.
+    """While inside, hide the running event loop: asyncio does not start a second one inside another. Formgrader grades
+    from within its own.
     """
     around = asyncio._get_running_loop()
     asyncio._set_running_loop(None)
@@ -220,7 +221,7 @@ def no_event_loop() -> Iterator[None]:
 
 
 def _import_there_too(step: TestStatement, namespace: TestNamespace) -> None:
-    """In a notebook, what a test cell imports is there for the student's later cells."""
+    """Repeat an import in the submission: in a notebook, the student's later cells can use what a test cell imports."""
     text = ast.unparse(step.statement)
     if text not in namespace.imported or "*" in step.binds:
         namespace.imported[text] = step.binds
@@ -229,8 +230,8 @@ def _import_there_too(step: TestStatement, namespace: TestNamespace) -> None:
 
 @contextlib.contextmanager
 def _captured(outcome: CellOutcome, keep: bool) -> Iterator[None]:
-    """What the test prints goes into the outcome, or nowhere if it is hidden. Warnings and stderr cost nothing and go
-    nowhere.
+    """Put what the test prints into the outcome, or drop it if it is hidden. Warnings and stderr cost no points and are
+    dropped.
     """
     out = BoundedText()
     try:
@@ -251,7 +252,7 @@ def _passes_through(error: BaseException, filename: str, hidden: frozenset[int])
 
 
 def _is_bare(error: BaseException, filename: str) -> bool:
-    """Whether an assertion of the test's own has failed that says nothing of values."""
+    """Whether the error is a failed assertion of the test's own that has no message."""
     frame = error.__traceback__
     while frame is not None and frame.tb_next is not None:
         frame = frame.tb_next
@@ -260,7 +261,7 @@ def _is_bare(error: BaseException, filename: str) -> bool:
 
 
 def _segment(test: TestCode, step: TestStatement, error: BaseException) -> str:
-    """The text of the statement that failed; within a loop or function, the line."""
+    """The text of the assertion that failed; for a long one or any other statement, the line."""
     lines = test.source.splitlines()
     statement = step.statement
     last = statement.lineno
@@ -295,8 +296,8 @@ def _time_limit(allowance: Allowance) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _processor_limit(seconds: float) -> Iterator[None]:
-    """What a submission's number can make endless in C, such as `sum(range(n))`, hears no alarm. Then the kernel ends
-    this process, which costs the submission its marks and nobody else anything; otherwise the run would never end.
+    """Have the kernel end this process if a test never ends. The alarm cannot interrupt C code that a submission's
+    number makes endless, such as `sum(range(n))`. The submission loses its marks; others lose nothing.
     """
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -313,7 +314,7 @@ def _processor_limit(seconds: float) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _memory_limit() -> Iterator[None]:
-    """A test that a submission's numbers lead to allocate without end gets a MemoryError, not the machine."""
+    """Give a test a MemoryError if a submission's numbers make it allocate without end, to protect the machine."""
     if sys.platform != "linux":
         yield
         return

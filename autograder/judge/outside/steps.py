@@ -19,8 +19,8 @@ CELLS_KEPT = 512
 
 
 class TestStatement:
-    """One statement of a test cell. `lines` are its own; `binds` are names of the notebook that it may give a value,
-    `rebinds` those that it surely does; `value` says whether it is an expression whose value is the cell's.
+    """One statement of a test cell. `lines` are its line numbers; `binds` are the names of the notebook that it may
+    bind, `rebinds` those that it certainly binds; `value` says whether the cell's value is its value.
     """
 
     def __init__(self, statement: ast.stmt, filename: str, value: bool):
@@ -32,8 +32,8 @@ class TestStatement:
 
     @functools.cached_property
     def uses(self) -> frozenset[str]:
-        """The names of the notebook that it reads; not the variables of its own functions. (A class or a comprehension
-        may count some of its own.)
+        """The names of the notebook that it reads, without the variables of its own functions. (For a class or a
+        comprehension, some of its own may be included.)
         """
         try:
             return frozenset(names_read(self.code))
@@ -42,7 +42,7 @@ class TestStatement:
 
     @functools.cached_property
     def code(self) -> types.CodeType:
-        """The compiled statement. Raises SyntaxError for one that parses and means nothing, such as a bare return."""
+        """The compiled statement. Raises SyntaxError for one that parses but does not compile, like a bare return."""
         statement = ast.fix_missing_locations(_Classes().visit(self.statement))
         flags = ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         if self.value and isinstance(statement, ast.Expr):
@@ -51,7 +51,7 @@ class TestStatement:
 
 
 def names_read(code: types.CodeType) -> Iterator[str]:
-    """What compiled code, with the functions defined in it, reads of the namespace that it runs in."""
+    """The names that compiled code and the functions defined in it read from the namespace that it runs in."""
     for instruction in dis.get_instructions(code):
         if instruction.opname.startswith("LOAD_") and instruction.opname.endswith(("_NAME", "_GLOBAL", "_GLOBALS")):
             yield instruction.argval
@@ -61,7 +61,7 @@ def names_read(code: types.CodeType) -> Iterator[str]:
 
 
 def surely_bound(statement: ast.stmt) -> Iterator[str]:
-    """The names that a plain assignment or a definition binds: that it runs through is enough."""
+    """The names that a plain assignment or a definition always binds if it completes."""
     if isinstance(statement, (ast.FunctionDef, ast.AsyncFunctionDef, ast.ClassDef)):
         yield statement.name
     elif isinstance(statement, ast.Assign):
@@ -89,7 +89,7 @@ class TestCode:
 
     @functools.cached_property
     def only_assertion(self) -> TestStatement | None:
-        """The one visible statement that asserts something, where that is all it does and no other does."""
+        """The only visible statement that asserts something, if it is a plain `assert`; otherwise None."""
         visible = [step for step in self.steps if self.hidden.isdisjoint(step.lines)]
         asserting = [step for step in visible if any(isinstance(node, ast.Assert) for node in ast.walk(step.statement))]
         alone = len(asserting) == 1 and isinstance(asserting[0].statement, ast.Assert)
@@ -98,7 +98,7 @@ class TestCode:
 
 @functools.lru_cache(maxsize=CELLS_KEPT)
 def test_code(source: str, filename: str) -> TestCode:
-    """A test cell taken apart. Raises what `ast.parse` raises for a cell that is no Python."""
+    """A test cell taken apart. Raises what `ast.parse` raises for a cell that is not Python."""
     return TestCode(source, filename)
 
 
@@ -106,8 +106,8 @@ test_code.__test__ = False  # type: ignore[attr-defined]  # nothing for pytest t
 
 
 class _Classes(ast.NodeTransformer):
-    """`type(x)` and `x.__class__` of a handle have to be the submission's class; `dir()`, `globals()` and, outside of
-    functions, `locals()` have to show the submission's names too.
+    """Make `type(x)` and `x.__class__` of a handle the submission's class. Make `globals()` and, outside of functions
+    and classes, `dir()`, `locals()` and `vars()` show the submission's names too.
     """
 
     def __init__(self) -> None:

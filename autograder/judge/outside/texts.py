@@ -1,7 +1,7 @@
-"""The texts that a test may execute: those that the instructor wrote, word for word, and what is no more than data.
+"""The texts that a test may execute: those that the instructor wrote, word for word, and plain data.
 
-A test says `eval("f(3)")`, or `exec(f"q{number}()")`. Such a text stands in the instructor's cells, with numbers or
-other texts of theirs in the places that are filled in. Anything else may be a student's.
+A test may say `eval("f(3)")`, or `exec(f"q{number}()")`. Such a text stands in the instructor's cells, with numbers or
+other texts from these cells filled in. Anything else may come from a student.
 """
 
 from __future__ import annotations
@@ -20,19 +20,19 @@ LONGEST_WORD = 80  # of a text that is filled into another
 
 
 class Texts:
-    """The texts in some of the instructor's statements, looked for when one is needed."""
+    """The texts in some of the instructor's statements, collected when they are first needed."""
 
     def __init__(self, statements: Iterable[ast.AST] = ()):
         self.statements = list(statements)
 
     def add(self, statements: Iterable[ast.AST]) -> None:
-        """Further statements of the instructor's."""
+        """Add further statements of the instructor's."""
         self.statements.extend(statements)
         for name in ("_nodes", "_literals", "_whole", "_patterns"):
             vars(self).pop(name, None)
 
     def allow(self, text: str | bytes) -> bool:
-        """Whether this text may be executed. An ill-formed one may not: what it means depends on who reads it."""
+        """Whether this text may be executed. Bytes that are not UTF-8 may not: their meaning depends on the reader."""
         try:
             decoded = text if isinstance(text, str) else text.decode()
         except UnicodeDecodeError:
@@ -104,12 +104,12 @@ def _normal(parts: list[str]) -> list[str]:
 
 
 def _without_indents(text: str) -> str:
-    """A text that is indented otherwise, or has blank lines around it, is still the same one."""
+    """Strip indents and surrounding blank lines: texts that differ only in these are the same."""
     return "\n".join(line.strip(" \t") for line in text.strip().split("\n"))
 
 
 def _is_data(text: str) -> bool:
-    """Whether a text is a literal, such as the list that a file holds, and would be in any encoding it may name."""
+    """Whether a text is a literal, such as a list from a file, and names no encoding that could change its meaning."""
     if "coding" in text:
         return False
     try:

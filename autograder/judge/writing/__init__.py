@@ -1,4 +1,4 @@
 """What a test cell's run means and what is written into the notebook: messages, outputs, points.
 
-In comes what a test did; out come the texts and numbers that students and gradebooks see.
+What a test did comes in, and the texts and numbers that students and gradebooks see go out.
 """

@@ -1,7 +1,7 @@
 """What was wrong with an answer before its test began: its cell is gone, or stopped with an error.
 
-The test then says only what that led to (an operation that is not there, a name that is not defined). Who reads the
-mark wants to know where it began.
+The test then says only what that led to (a missing operation, an undefined name). The reader of the mark wants to know
+the cause.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ from autograder.judge.writing.messages import cut
 from autograder.notebooks.cells import code_cells
 
 LONGEST = 120
-UNWRITTEN = "NotImplementedError"  # the test says of it that nothing has been written yet
+UNWRITTEN = "NotImplementedError"  # the test itself says that nothing has been written yet
 STOPPED = "CellStopped"
 """The name of the error that the judge puts below a cell that it has stopped."""
 
 
 def troubles(notebook: Any, source: Any | None) -> dict[str, str]:
-    """grade_id of a test cell -> what is wrong with the answers before it, as sentences; only where something is.
+    """grade_id of a test cell -> what is wrong with the answers before it, as sentences, if something is.
 
     Read from a notebook that has run. `source` is the instructor's, which knows which cells there should be.
     """
@@ -33,7 +33,7 @@ def troubles(notebook: Any, source: Any | None) -> dict[str, str]:
 
 
 def _answers_before_tests(notebook: Any) -> Iterator[tuple[str, list[str]]]:
-    """Each test cell with the answers that it is about: those since the tests before."""
+    """Each test cell with the answers that it is about: those after the previous tests."""
     answers: list[str] = []
     tested = False
     for _, cell in code_cells(notebook):
@@ -52,7 +52,7 @@ def _trouble(answer: str, errors: Mapping[str, str]) -> str:
 
 
 def _error_in(outputs: Any) -> str:
-    """How a cell ended whose outputs show an error; empty where they show none, or only that nothing was written."""
+    """How a cell ended, if its outputs show an error; empty if they show none, or only that nothing was written."""
     for output in outputs if isinstance(outputs, Sequence) else ():
         if output.get("output_type") != "error" or output.get("ename") == UNWRITTEN:
             continue

@@ -1,4 +1,4 @@
-"""What a failed test says to the student: short, in plain language, and nothing of what is hidden."""
+"""What a failed test says to the student: short, in plain language, and without anything hidden."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ def _hidden(outcome: CellOutcome) -> str:
     if isinstance(error, SandboxDied):
         return "A hidden test failed: your code stopped the notebook's process."
     if isinstance(error, RemoteError):
-        return "A hidden test failed: your code raised an error."  # a kind of error could tell what was asked
+        return "A hidden test failed: your code raised an error."  # the kind of error could reveal what was asked
     return "A hidden test failed."
 
 
@@ -89,7 +89,7 @@ def said_by(reports: list[Any]) -> str:
 
 
 def _with_reason(reports: list[Any]) -> set[int]:
-    """Which reports tell their reason: of those that name the same mistake the surest, else the first."""
+    """Which reports give their reason: of those that name the same mistake, the first certain one, else the first."""
     numbers = [number for number, report in enumerate(reports) if isinstance(report, Report)]
     told: set[int] = set()
     known: set[str] = set()
@@ -102,7 +102,7 @@ def _with_reason(reports: list[Any]) -> set[int]:
 
 
 def cut(text: str, longest: int = LONGEST) -> str:
-    """Printable, without colors, and not too long; a word is cut in two only where it is a long one."""
+    """The text in printable form, without colors, and not too long; only long words are cut in two."""
     text = CONTROL.sub("", ANSI.sub("", text)).encode("utf-8", "replace").decode()
     text = re.sub(r"\n\s*\n+", "\n", text).strip()
     return text if len(text) <= longest else re.sub(r"\s+\S{0,20}$", "", text[: longest - 4]) + " ..."

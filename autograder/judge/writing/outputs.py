@@ -34,7 +34,7 @@ STYLE = words("""
 
 
 def new_output(kind: str, **fields: Any) -> NotebookNode:
-    """An output as nbformat has it. nbformat's own function validates each one against a schema; the notebook is
+    """An output in nbformat's form. nbformat's own function validates each one against a schema; here the notebook is
     validated as a whole when it is written.
     """
     if kind in ("display_data", "execute_result"):
@@ -43,7 +43,7 @@ def new_output(kind: str, **fields: Any) -> NotebookNode:
 
 
 def clean_student_outputs(outputs: list[dict[str, Any]]) -> list[Any]:
-    """A student cell's outputs as nbformat nodes: only known kinds, markup sanitised, everything bounded."""
+    """A student cell's outputs as nbformat nodes: only known kinds, markup sanitized, everything bounded."""
     cleaned, room = [], MAX_CELL_TEXT
     for output in outputs[:MAX_OUTPUTS]:
         node, size = _clean_output(output, room)
@@ -81,7 +81,7 @@ def _clean_output(output: dict[str, Any], room: int) -> tuple[Any, int]:
 
 
 def clean_data(data: Mapping[Any, Any], room: int) -> dict[str, str]:
-    """The kinds of a MIME bundle that cannot act in a browser. Scripts and everything unknown are left out."""
+    """The parts of a MIME bundle that cannot act in a browser. Scripts and everything unknown are left out."""
     found: dict[str, str] = {}
     for kind, value in data.items():
         if not isinstance(kind, str) or not isinstance(value, str):
@@ -118,7 +118,7 @@ def clean_html(text: str) -> str:
 
 
 def _no_fetching(tag: str, name: str, value: str) -> str | None:
-    """No picture from elsewhere: fetching it would tell who looks at a submission, and when."""
+    """Drop pictures from elsewhere: fetching one would reveal who looks at a submission, and when."""
     return None if name == "src" and not value.lstrip().lower().startswith("data:image/") else value
 
 

@@ -1,4 +1,4 @@
-"""From the value of a test cell's last expression to points, by the rules of nbgrader's `determine_grade`."""
+"""Turns the value of a test cell's last expression into points, by the rules of nbgrader's `determine_grade`."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ TOLERANCE = 1e-9
 
 
 def points_for_value(value: Any, max_points: float) -> tuple[float, str]:
-    """Points and, where the value is no possible score, the reason for zero.
+    """Points and, if the value is not a possible score, the reason for zero.
 
-    A number is that many points; None, booleans and everything else that is no number are full marks, as in nbgrader.
-    Where nbgrader would give full marks (NaN, a negative number) or drop the submission (more than the maximum), this
-    is 0.
+    A number is that many points; None, booleans and everything else that is not a number are full marks, as in
+    nbgrader. Where nbgrader would give full marks (NaN, a negative number) or drop the submission (more than the
+    maximum), the points are 0.
     """
     if is_handle(value) and reference(value).tainted:
-        return 0.0, "The test gave an object of the submission's where a number of points was expected."
+        return 0.0, "The test returned an object from the submission instead of a number of points."
     if (
         is_handle(value)
         or isinstance(value, (bool, np.bool_))
@@ -33,7 +33,7 @@ def points_for_value(value: Any, max_points: float) -> tuple[float, str]:
     except (OverflowError, ValueError):
         score = math.inf
     if math.isnan(score) or math.isinf(score):
-        return 0.0, "The test gave no number of points but NaN or infinity."
+        return 0.0, "The test returned NaN or infinity instead of a number of points."
     if score < 0 or score > max_points * (1 + TOLERANCE) + TOLERANCE:
         return 0.0, f"The test gave {score:g} points, which is not between 0 and {max_points:g}."
     return min(score, max_points), ""

@@ -1,9 +1,8 @@
-"""Kernels without their start: forks of a process that has made the imports (see `kernel_forkserver.py`).
+"""Kernels without the start-up time: forks of a process that has made the imports (see `kernel_forkserver.py`).
 
-A run of all gates starts two kernels per lesson, and each would import PyTorch and Matplotlib anew: that takes 6.2
-seconds of processor time, a fork 0.3. Over 17 lessons this is about three minutes that an author does not wait for on
-one processor. Linux only: nowhere else can one wait for a process that is not one's child; elsewhere kernels start as
-they always do.
+A run of all gates starts two kernels per lesson, and each would import PyTorch and Matplotlib again. That takes 6.2
+seconds of processor time; a fork takes 0.3. Over 17 lessons this saves an author about three minutes on one processor.
+Linux only: no other system lets a process wait for one that is not its child. There, kernels start as usual.
 """
 
 from __future__ import annotations
@@ -27,7 +26,7 @@ _lock = threading.Lock()
 
 
 class ForkedKernel:
-    """A kernel's process, with what jupyter_client asks a `subprocess.Popen`."""
+    """A kernel's process, with the part of `subprocess.Popen` that jupyter_client uses."""
 
     stdin = stdout = stderr = None
 
@@ -61,7 +60,7 @@ class ForkedKernel:
 
 
 class ForkServer:
-    """The process that forks kernels. It ends with this one."""
+    """The process that forks kernels. It ends when this process ends."""
 
     def __init__(self) -> None:
         self.owner = os.getpid()
@@ -74,12 +73,12 @@ class ForkServer:
         )
 
     def close(self) -> None:
-        """End it. Kernels that still run end with it."""
+        """End the process, and with it the kernels that still run."""
         if self.owner == os.getpid():
             self.popen.communicate()
 
     def fork(self, arguments: list[str], folder: str, environment: dict[str, str]) -> ForkedKernel:
-        """A new kernel. Raises RuntimeError when the process has ended."""
+        """Fork a new kernel. Raises RuntimeError if the process has ended."""
         assert self.popen.stdin is not None
         assert self.popen.stdout is not None
         request = {"arguments": arguments, "folder": folder, "environment": environment}
@@ -93,7 +92,7 @@ class ForkServer:
 
 
 class WarmProvisioner(LocalProvisioner):
-    """Has a kernel forked where its command is the usual one for this Python."""
+    """Forks a kernel if its command is the usual one for this Python."""
 
     async def launch_kernel(self, cmd: list[str], **kwargs: Any) -> KernelConnectionInfo:
         """Start the kernel, and say how to connect to it."""
@@ -122,13 +121,13 @@ def kernel_manager() -> type[AsyncKernelManager]:
 
 
 def prepare() -> None:
-    """Let the imports begin, if kernels will be forked here."""
+    """Start the imports if kernels will be forked on this system."""
     if sys.platform == "linux":
         fork_server()
 
 
 def usual_arguments(command: list[str]) -> list[str] | None:
-    """The arguments of a kernel of this Python; None where the command starts something else."""
+    """The arguments of a kernel of this Python; None if the command starts something else."""
     options = [part for part in command if not part.startswith("-X")]
     return options[3:] if options[:3] == [sys.executable, *USUAL] else None
 
@@ -137,10 +136,10 @@ _fork_server: ForkServer | None = None
 
 
 def fork_server() -> ForkServer:
-    """The process of this one that forks kernels."""
+    """The process that forks kernels for this one."""
     global _fork_server
     with _lock:
         if _fork_server is None or _fork_server.owner != os.getpid() or _fork_server.popen.poll() is not None:
             _fork_server = ForkServer()
-            Finalize(None, _fork_server.close, exitpriority=0)  # at exit, also of a worker of multiprocessing
+            Finalize(None, _fork_server.close, exitpriority=0)  # at exit, also in a multiprocessing worker
         return _fork_server

@@ -1,7 +1,7 @@
 """The gates: what a lesson must pass before a student sees it. Each gate judges one variant of the lesson's notebook.
 
-A gate gives a `Finding`. Grading is done by the judge itself, in a sandbox where there is one: a gate that graded in
-another way would not say what students will get.
+A gate gives a `Finding`. The judge itself does the grading, in a sandbox if the machine has one: a gate that graded in
+another way would not show what marks students will get.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ from autograder.runs.context import CheckContext, listening
 
 Judge = Callable[..., Any]
 """`judge(notebook, source, folder, secret)`: the verdict on a notebook; the secret decides the random inputs. With
-`points_only=True` the outputs are of no interest."""
+`points_only=True` nobody looks at the outputs."""
 
 SECRETS = (b"audit 0", b"audit 1")
-DRAWS = 10  # of random inputs, with which right solutions must have the same marks
+DRAWS = 10  # of random inputs; right solutions must get the same marks on each
 
 
 @dataclass
@@ -46,13 +46,13 @@ class Lesson:
     judge: Judge
     folder: Path
     source: NotebookNode = field(default_factory=NotebookNode)
-    checks: list[Check] = field(default_factory=list)  # those of the solved notebook, once it was judged
+    checks: list[Check] = field(default_factory=list)  # of the solved notebook, once it has been judged
     passed: PassedGates | None = None
     fingerprint: str = ""
 
     @cached_property
     def solved_run(self) -> NotebookNode:
-        """What a student has who has solved everything, with the outputs of a real kernel."""
+        """The notebook of a student who has solved everything, with the outputs of a real kernel."""
         return run_in_kernel(variants.solved_release(self.source), self.folder)
 
     @property
@@ -69,8 +69,8 @@ class Lesson:
 def audit_lesson(
     text: Path, course: Path, judge: Judge, parts: Sequence[Part] | None = None, passed: PassedGates | None = None
 ) -> Iterator[Finding]:
-    """Run every gate on a lesson, or those of some parts; the rest is skipped when the lesson cannot be built. Of gates
-    that `RESTS` names, those that have `passed` before with the same fingerprint do not run again.
+    """Run every gate on a lesson, or the gates of some parts. If the lesson cannot be built, skip the rest. A gate in
+    `RESTS` does not run again if it has `passed` before with the same fingerprint.
     """
     with tempfile.TemporaryDirectory(prefix="audit-") as name:
         lesson = Lesson(text, course, judge, Path(name), passed=passed)
@@ -113,7 +113,7 @@ EVERY_CELL_RUNS = "solved: every cell runs"
 VALIDATE_PASSES = "solved: Validate passes"
 NOTHING_CRASHES = "unsolved: nothing crashes"
 RESTS = {TEN_SEEDS, EVERY_CELL_RUNS, VALIDATE_PASSES, NOTHING_CRASHES}
-"""The gates that take longest, and need not run again for a lesson that passed them and is the same."""
+"""The gates that take longest. They need not run again for an unchanged lesson that passed them."""
 
 
 def judged(lesson: Lesson) -> Iterator[tuple[str, Gate]]:
@@ -137,7 +137,7 @@ def run(lesson: Lesson) -> Iterator[tuple[str, Gate]]:
 
 
 PARTS: tuple[Part, ...] = (run, judged)
-"""The gates of a lesson in parts that do not need each other."""
+"""The gates of a lesson, in parts that do not depend on each other."""
 
 
 def builds(lesson: Lesson) -> Result:
@@ -196,7 +196,7 @@ def full_marks(lesson: Lesson, notebook: NotebookNode, points_only: bool = True)
 
 
 def solved_gets_full_marks(lesson: Lesson) -> Result:
-    """The judge gives the instructor's solutions all points. What the checks asked is kept for later gates."""
+    """The judge gives the instructor's solutions all points. Keeps what the checks asked, for later gates."""
     cells = {seed_of(SECRETS[0], name): name for name in lesson.tests}
 
     def keep(context: CheckContext, asked: Any) -> None:
@@ -208,11 +208,11 @@ def solved_gets_full_marks(lesson: Lesson) -> Result:
 
 
 def same_marks_for_all_draws(lesson: Lesson) -> Result:
-    """Luck decides nothing: with other random inputs, right solutions have the same marks.
+    """Luck decides nothing: right solutions get the same marks with other random inputs.
 
-    Every test cell runs again and again where it stands, each time with another seed.
+    Every test cell runs several times in its place, each time with another seed.
     """
-    notebook, copies = variants.drawn_again(lesson.source, DRAWS - 1)  # one has earned full marks
+    notebook, copies = variants.drawn_again(lesson.source, DRAWS - 1)  # one draw has earned full marks already
     given = _judged(lesson, notebook, SECRETS[1])
     points = {**lesson.tests, **{copied: lesson.tests[name] for copied, name in copies.items()}}
     wrong = [name for name in points if name not in given or given[name].points != points[name]]
@@ -231,12 +231,12 @@ def _writes_backward(cell: NotebookNode) -> bool:
 
 
 def style_gets_full_marks(lesson: Lesson, solutions: Mapping[str, str]) -> Result:
-    """The judge gives another way to write these exercises its points too."""
+    """The judge also gives full marks to these exercises in another style."""
     return full_marks(lesson, variants.styled(lesson.source, solutions))
 
 
 def stubs_earn_nothing(lesson: Lesson) -> Result:
-    """An untouched notebook gets no point from the judge, and fails only because a solution is missing."""
+    """An untouched notebook gets no points from the judge, and fails only because a solution is missing."""
     notebook = variants.stubbed(lesson.source)
     given = _judged(lesson, notebook)
     return "", (*_with_points(given, list(lesson.tests)), *crashes(notebook, tests=False))

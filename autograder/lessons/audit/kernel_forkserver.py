@@ -3,8 +3,8 @@
     python -m autograder.lessons.audit.kernel_forkserver
 
 A request is a line of JSON on standard input: the kernel's arguments, its working directory and its environment. The
-answer is a line with the number of the new process. A fork becomes the kernel of `python -m ipykernel_launcher`, and
-only the seconds of imports are over. No name is bound in it, so a lesson that forgets an import still fails.
+answer is a line with the id of the new process. A fork becomes the kernel that `python -m ipykernel_launcher` would
+start, without the seconds of imports. No name is bound in it, so a lesson that forgets an import still fails.
 """
 
 from __future__ import annotations
@@ -23,23 +23,23 @@ from typing import Any
 import numpy
 from ipykernel import kernelapp
 
-# Not `autograder.student`: at its import in a kernel it starts a thread that has PyTorch ready for the first check.
+# Not `autograder.student`: imported in a kernel, it starts a thread that gets PyTorch ready for the first check.
 MODULES = (
     *("ipywidgets", "matplotlib.pyplot", "torch", "autograder.checks.gradients"),
     "torch.fx.experimental.symbolic_shapes",  # PyTorch imports it at the first `backward` that is given a gradient
     "torch._dynamo",  # and this one at the first step of an optimizer
 )
-INLINE = "module://matplotlib_inline.backend_inline"  # what a kernel makes Matplotlib draw with, read at its import
+INLINE = "module://matplotlib_inline.backend_inline"  # a kernel's backend for Matplotlib, read when that is imported
 
 
 def main() -> None:
-    atexit.register(end_fork, os.getpid())  # before all that is imported below, and so after it at the end
+    atexit.register(end_fork, os.getpid())  # registered before all imports below, so it runs last
     if sys.path[0] in ("", os.getcwd()):
         del sys.path[0]  # as ipykernel_launcher does; the kernel puts its own working directory there
     os.environ.setdefault("MPLBACKEND", INLINE)
-    gc.disable()  # what is imported stays
+    gc.disable()  # everything imported stays
     for name in MODULES:
-        with contextlib.suppress(ImportError):  # another PyTorch has something elsewhere
+        with contextlib.suppress(ImportError):  # another version of PyTorch may have it elsewhere
             importlib.import_module(name)
     gc.freeze()  # a collection in a fork would touch, and so copy, every page
     gc.enable()
@@ -49,7 +49,7 @@ def main() -> None:
 
 
 def next_birth() -> dict[str, Any] | None:
-    """Fork for each request. Returns it in the fork, and None here when no more can come."""
+    """Fork for each request. Returns the request in the fork, and None in this process after the last one."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
     signal.signal(signal.SIGCHLD, signal.SIG_IGN)  # nobody waits for a kernel, so none may stay as a zombie
     for line in sys.stdin:
@@ -57,7 +57,7 @@ def next_birth() -> dict[str, Any] | None:
         server = os.getpid()
         process = os.fork()
         if process == 0:
-            request["environment"]["JPY_PARENT_PID"] = str(server)  # with it the kernel ends
+            request["environment"]["JPY_PARENT_PID"] = str(server)  # the kernel ends when this process ends
             return request
         print(process, flush=True)
     return None
@@ -70,7 +70,7 @@ def end_fork(server: int) -> None:
 
 
 def become_kernel(arguments: list[str], folder: str, environment: dict[str, str]) -> None:
-    """Be what the kernel's command would have started: a process group, a folder and an environment of its own."""
+    """Become what the kernel's command would have started, with its own process group, folder and environment."""
     os.setsid()
     os.chdir(folder)
     os.environ.clear()
@@ -80,7 +80,7 @@ def become_kernel(arguments: list[str], folder: str, environment: dict[str, str]
     silence = os.open(os.devnull, os.O_RDWR)
     for descriptor in range(3):
         os.dup2(silence, descriptor)
-    numpy.random.seed()  # forks would draw the same numbers
+    numpy.random.seed()  # else all forks would draw the same numbers
     launcher = find_spec("ipykernel_launcher")
     sys.argv = [str(launcher and launcher.origin), *arguments]
     kernelapp.launch_new_instance()

@@ -28,7 +28,7 @@ NAME_IN_MESSAGE = re.compile(r"name '(\w+)' is not defined")
 def run_in_kernel(notebook: NotebookNode, folder: Path, forked: bool = True) -> NotebookNode:
     """A copy of the notebook with the outputs of every cell, run in `folder`. A failing cell does not stop the rest.
 
-    `forked`: the kernel may be one that has its imports behind it (see `forked_kernel.py`).
+    `forked`: the kernel may be a fork that already has its imports (see `forked_kernel.py`).
     """
     notebook = copy.deepcopy(notebook)
     os.environ.setdefault("JUPYTER_PREFER_ENV_PATH", "1")
@@ -43,7 +43,7 @@ def run_in_kernel(notebook: NotebookNode, folder: Path, forked: bool = True) -> 
         resources={"metadata": {"path": str(folder)}},
     )
     try:
-        # The kernel's own messages, such as one about its transport, are nothing that an author could act on.
+        # The kernel's own messages, such as one about its transport, are not something an author could act on.
         client.execute(stderr=subprocess.DEVNULL)
     except DeadKernelError:
         raise RuntimeError("the kernel died while the notebook ran") from None
@@ -60,7 +60,7 @@ def failures(notebook: NotebookNode, among: Callable[[NotebookNode], bool] = boo
 
 
 def crashes(notebook: NotebookNode, tests: bool = True) -> list[str]:
-    """Every cell that failed for another reason than a missing solution, or than names which that one leaves out."""
+    """Every cell that failed for a reason other than a missing solution or the names that it leaves undefined."""
     found = []
     missing: set[str] = set()
     for number, cell in enumerate(notebook.cells, 1):

@@ -1,9 +1,9 @@
-"""Mutants: small mistakes made by machine in an instructor's own solutions, to see which of them the tests notice.
+"""Mutants: small machine-made mistakes in an instructor's own solutions, to see which of them the tests notice.
 
-One change per mutant, found on the syntax tree: an operator exchanged, a term dropped, operands or results swapped, a
-minus sign lost, a constant moved, `+=` made `=`, a comparison made strict or turned round. The judge then gives marks
-to the solved notebook with the mutant in it. A mutant that keeps full marks survives: a test is missing, or the change
-changes nothing. No tool can tell which, so an author lists the second kind with the reason, in
+Each mutant has one change, made in the syntax tree: an operator exchanged, a term dropped, operands or results swapped,
+a minus sign lost, a constant changed, `+=` turned into `=`, a comparison made strict, loosened or negated. The judge
+then gives marks to the solved notebook with the mutant in it. A mutant that keeps full marks survives: a test is
+missing, or the change has no effect. No tool can tell which, so an author lists the second kind with the reason, in
 `lessons/survivors/NN_name.txt`:
 
     # %% topological_order
@@ -42,15 +42,15 @@ class Mutant:
     source: str
 
     def diff(self) -> str:
-        """The changed lines, in the form of a unified diff without its head."""
+        """The changed lines, as a unified diff without its header."""
         lines = difflib.unified_diff(self.original.splitlines(), self.source.splitlines(), lineterm="", n=0)
         return "\n".join(line for line in lines if not line.startswith(("---", "+++", "@@")))
 
 
 @dataclass(frozen=True)
 class Tried:
-    """What became of the mutants of a lesson. `unlisted` survived without a reason; `listed` are the reasons of those
-    that survived with one; `outdated` are listed, though they cost points or can no longer be made.
+    """The results for the mutants of a lesson. `unlisted` survived without a reason; `listed` maps the others that
+    survived to their reasons; `outdated` are listed, though they cost points or can no longer be made.
     """
 
     lesson: str
@@ -84,7 +84,7 @@ def tried(text: Path, every: Sequence[Mutant], results: Sequence[tuple[Mutant, b
 
 
 def listed_survivors(text: Path) -> dict[tuple[str, str], str]:
-    """The survivors that are listed beside a lesson: cell and changed lines -> reason. Empty where there is no list."""
+    """The survivors that are listed beside a lesson: cell and changed lines -> reason. Empty if there is no list."""
     path = text.parent / "survivors" / f"{text.stem}.txt"
     found = {}
     for block in path.read_text("utf-8").split("# %% ")[1:] if path.is_file() else ():
@@ -92,7 +92,7 @@ def listed_survivors(text: Path) -> dict[tuple[str, str], str]:
         diff = [line for line in lines if line.startswith(("-", "+"))]
         reason = " ".join(line.strip() for line in lines[len(diff) :])
         if not diff or not reason:
-            raise LessonTextError(f"{path.name}: {cell}: changed lines (- and +) and then the reason are wanted")
+            raise LessonTextError(f"{path.name}: {cell}: expected the changed lines (- and +), then the reason")
         found[cell.strip(), "\n".join(diff)] = reason
     return found
 
@@ -127,7 +127,7 @@ COMPARISONS: dict[type[ast.cmpop], type[ast.cmpop]] = {
 }
 
 Change = tuple[str, Callable[[Any], ast.AST]]
-"""What is changed, and the node that takes the place of a copy of the old one."""
+"""What is changed, and a function that takes a copy of the old node and returns the node that replaces it."""
 
 
 def changes(node: ast.AST) -> Iterator[Change]:
@@ -156,7 +156,7 @@ def changes(node: ast.AST) -> Iterator[Change]:
 
 
 class _ChangeOne(ast.NodeTransformer):
-    """Makes one change: the `wanted`-th that can be made."""
+    """Makes one change: the `wanted`-th of all possible ones, counted from 0."""
 
     def __init__(self, wanted: int) -> None:
         self.wanted, self.seen = wanted, 0
@@ -172,7 +172,7 @@ class _ChangeOne(ast.NodeTransformer):
 
 
 def mutants_of(cell: str, source: str, stub: str = "") -> Iterator[Mutant]:
-    """All mutants of a solution cell. Only lines that the stub does not have are changed: what students write."""
+    """All mutants of a solution cell. Only lines that the stub lacks are changed: the lines that students write."""
     tree = ast.parse(source)
     given = {line.strip() for line in stub.splitlines()}
     lines = source.splitlines()
@@ -202,7 +202,7 @@ def mutants_in(notebook: NotebookNode) -> list[Mutant]:
 
 
 def chosen_among(mutants: Sequence[Mutant], most: int) -> list[Mutant]:
-    """All of them, or a seeded choice where there are more than `most`."""
+    """All mutants, or a seeded random choice of `most` if there are more."""
     if len(mutants) <= most:
         return list(mutants)
     chosen = set(random.Random(0).sample(range(len(mutants)), most))
@@ -210,7 +210,7 @@ def chosen_among(mutants: Sequence[Mutant], most: int) -> list[Mutant]:
 
 
 def _only_answers(source: str) -> bool:
-    """Whether a cell holds letters of a quiz and no code."""
+    """Whether a cell holds only the letters of a quiz, and no code."""
     return not any(isinstance(node, ast.FunctionDef | ast.BinOp | ast.Call) for node in ast.walk(ast.parse(source)))
 
 

@@ -1,8 +1,8 @@
-"""What gates have passed, kept in a folder: a gate need not run again while nothing that decides it has changed.
+"""A record of passed gates, kept in a folder: a gate need not run again while nothing that decides it has changed.
 
-Only gates that passed are kept, each with a fingerprint of the lesson as it was built, of the code that gates run, and
-of the packages. Where `CI` is set in the environment, and with `autograder audit --all`, nothing rests on it. Solved
-notebooks are kept with what they put out, for the website.
+Only passed gates are kept, each with a fingerprint of the lesson as it was built, of the code that gates run, and of
+the packages. If `CI` is set in the environment, or with `autograder audit --all`, every gate runs again. Solved
+notebooks are kept with their outputs, for the website.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ NOT_RUN = {"grading", "__pycache__"}
 
 @dataclass(frozen=True)
 class PassedGates:
-    """The gates that passed, one file for each lesson in a folder. If not `trusted`, all run again, and are kept."""
+    """The gates that passed, one file per lesson in a folder. If not `trusted`, all gates run again and are kept."""
 
     folder: Path
     trusted: bool = True
@@ -49,7 +49,7 @@ class PassedGates:
         return self._read(text.stem)["text"] == text_hash(text, course) != ""
 
     def keep(self, text: Path, course: Path, findings: Sequence[Finding]) -> None:
-        """Keep which gates of a lesson passed, and no others."""
+        """Keep the gates of a lesson that passed, and no others."""
         gates = {f.gate: {"fingerprint": f.fingerprint, "note": f.note} for f in findings if f.passed and f.fingerprint}
         whole = all(finding.passed for finding in findings)
         record = {"text": text_hash(text, course) if whole else "", "gates": gates}
@@ -80,13 +80,13 @@ class PassedGates:
 
 
 def fingerprint_of(text: Path, course: Path, source: NotebookNode) -> str:
-    """Of everything that decides a lesson's gates: its text, its files, its notebook with the engine of the lessons
-    before it, the code, and what is installed."""
+    """The fingerprint of everything that decides a lesson's gates: its text, its files, its notebook with the engine of
+    the lessons before it, the code, and the installed packages."""
     return _hash([text_hash(text, course).encode(), json.dumps(source, sort_keys=True).encode(), _surroundings()])
 
 
 def text_hash(text: Path, course: Path) -> str:
-    """Of a lesson's own text and the files that it needs; empty where one is missing."""
+    """The hash of a lesson's own text and of the files that it needs; empty if a file is missing."""
     try:
         return _hash(file.read_bytes() for file in (text, *files_beside(text, course).values()))
     except LessonTextError:

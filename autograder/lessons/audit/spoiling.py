@@ -1,8 +1,8 @@
 """Makes solutions return zeros, or random numbers of the right shape. Runs inside the notebook that is audited.
 
 A check that gives marks for such a solution is too weak. The source of this file is put into the notebook's own
-process, so it imports NumPy and the standard library only and knows nothing of the course: functions get their results
-spoiled, engines (classes with `backward`) keep their values right and get every gradient spoiled.
+process, so it imports only NumPy and the standard library and knows nothing of the course. It spoils the results of
+functions. Engines (classes with `backward`) keep right values, and every gradient is spoiled.
 """
 
 import functools
@@ -31,7 +31,7 @@ def spoil(namespace: dict[str, Any], names: list[str], kind: str) -> None:
 
 
 def spoiled(value: Any, kind: str) -> Any:
-    """Zeros or random numbers in place of every number, the shape kept. Other objects are returned as they are."""
+    """The value with every number replaced by zero or a random number. Other objects are returned as they are."""
     if isinstance(value, (bool, np.bool_, str, bytes)):
         return value
     if isinstance(value, (int, float, np.number)):

@@ -4,11 +4,11 @@ A solved notebook is judged, and every gradient check that runs on the way is ke
 is planted into the reference, which stands in for a student with that bug, and the same checks look at its numbers.
 
 A bug in a rule applies to an exercise if an operation with that rule runs in one of its expressions, on values where
-the bug changes the vector-Jacobian product of that operation for a random cotangent. What happens to the gradient on
-its way to that operation, and from there on, is the exercise's business: a check whose cotangent is always 1 cannot see
-what the bug does, and that is what is found out here. An operation that an expression only uses, and that another
-exercise of the lesson asks for, has to be checked there. A bug of the backward pass applies to a lesson whose students
-write `backward`, and has to cost points in one of its exercises.
+the bug changes the vector-Jacobian product of that operation for a random cotangent. How the gradient gets to that
+operation, and where it goes from there, is up to the exercise: a check whose cotangent is always 1 cannot see what the
+bug does, and this module finds such checks. If an expression only uses an operation, and another exercise of the lesson
+asks for it, that exercise has to check it. A bug of the backward pass applies to a lesson whose students write
+`backward`, and has to cost points in one of its exercises.
 """
 
 from __future__ import annotations
@@ -69,7 +69,7 @@ class Strength:
 
     @property
     def survivors(self) -> list[Survivor]:
-        """What costs points in no exercise."""
+        """The bugs that cost points in no exercise."""
         return [one for one in self.survived if (one.bug.name, one.operation) not in self.caught]
 
     @property
@@ -78,7 +78,7 @@ class Strength:
 
     @property
     def score(self) -> float:
-        """The mutation score: the share of what applies that costs points."""
+        """The mutation score: of the pairs that apply, the share that costs points."""
         return 1.0 if not self.applied else 1.0 - len(self.survivors) / self.applied
 
 
@@ -134,7 +134,7 @@ PROBES: tuple[Any, ...] = (
     lambda a, b: a * b + a * a + b,
     lambda a, b: (a + b) * (a + b) + (a + b) + a,
 )
-"""Small graphs with fan-out and a diamond: what is wrong in a backward pass shows in one of them."""
+"""Small graphs with fan-out and a diamond: a bug in a backward pass shows in one of them."""
 
 
 def _shows_itself(variant: Variant) -> bool:
@@ -154,7 +154,7 @@ def _gradients_of_probe(probe: Any, plant: Plant | None) -> Any:
 
 
 def _noticed(checks: Sequence[Check], variant: Variant) -> bool:
-    """Whether one of the checks is wrong on a reference with the bug, whatever order it takes."""
+    """Whether the checks notice the bug in the reference, whichever of the variant's plants is used."""
     return all(any(_wrong(check, plant) for check in checks) for plant in variant.plants)
 
 
@@ -181,7 +181,7 @@ def calls_in(check: Check) -> dict[str, list[Call]]:
 
 @contextmanager
 def _recorded(calls: dict[str, list[Call]]) -> Iterator[None]:
-    """Inside, every operation of the reference notes what it was called with."""
+    """Inside the block, every operation of the reference records its calls."""
 
     def noting(name: str, right: Any) -> Any:
         def forward(ctx: Any, *inputs: Any, **options: Any) -> Any:
@@ -204,7 +204,7 @@ def _recorded(calls: dict[str, list[Call]]) -> Iterator[None]:
 
 
 def _changes(operation: str, call: Call, variant: Variant) -> bool:
-    """Whether the bug changes the vector-Jacobian product of this very call, for a random cotangent."""
+    """Whether the bug changes the vector-Jacobian product of this call, for a random cotangent."""
     right = _products(operation, call, None)
     if right is None:
         return False
@@ -216,7 +216,7 @@ def _changes(operation: str, call: Call, variant: Variant) -> bool:
 
 
 def _products(operation: str, call: Call, plant: Plant | None) -> list[Any] | None:
-    """The gradients of a call's inputs for a random cotangent; None where something raises."""
+    """The gradients of a call's inputs for a random cotangent; None if something raises."""
     leaves = [_leaf(x) for x in call.inputs]
     tracked = [leaf for leaf in leaves if isinstance(leaf, ma.Tensor) and leaf.requires_grad]
     try:

@@ -15,12 +15,12 @@ from autograder.notebooks.cells import grade_id, is_code_solution, is_test
 
 
 def solved(source: NotebookNode) -> NotebookNode:
-    """With the instructor's solutions."""
+    """The notebook with the instructor's solutions."""
     return copy.deepcopy(source)
 
 
 def solved_release(source: NotebookNode) -> NotebookNode:
-    """The student's version with the instructor's solutions: what a student has who got everything right."""
+    """The student's version with the instructor's solutions: the notebook of a student who got everything right."""
     notebook = release_notebook(source)
     solutions = {grade_id(cell): cell.source for cell in source.cells if is_code_solution(cell)}
     for cell in notebook.cells:
@@ -30,17 +30,17 @@ def solved_release(source: NotebookNode) -> NotebookNode:
 
 
 def stubbed(source: NotebookNode) -> NotebookNode:
-    """With nothing done: the stubs that students start from."""
+    """The notebook with nothing done: the stubs that students start from."""
     return without_solutions(source)
 
 
 def styled(source: NotebookNode, solutions: Mapping[str, str]) -> NotebookNode:
-    """With other solutions in the cells of these grade_ids, the instructor's in the rest."""
+    """The notebook with these solutions, by grade_id, and the instructor's in the other cells."""
     return _with_solutions(source, lambda cell: solutions.get(grade_id(cell), cell.source))
 
 
 def drawn_again(source: NotebookNode, times: int) -> tuple[NotebookNode, dict[str, str]]:
-    """The solved notebook in which every test cell stands `times` times, and the names of the copies with those of
+    """The solved notebook with every test cell repeated `times` times, and the names of the copies -> the names of
     their originals. The seed of a cell follows from its grade_id, so each copy draws other inputs.
     """
     notebook = copy.deepcopy(source)
@@ -58,12 +58,12 @@ def drawn_again(source: NotebookNode, times: int) -> tuple[NotebookNode, dict[st
 
 
 def zeroed(source: NotebookNode) -> NotebookNode:
-    """With solutions whose functions return zeros and whose engines give zero gradients."""
+    """The notebook with solutions whose functions return zeros and whose engines give zero gradients."""
     return _with_solutions(source, lambda cell: _spoiled(cell.source, "zeros"))
 
 
 def randomized(source: NotebookNode) -> NotebookNode:
-    """With solutions whose functions return random numbers and whose engines give random gradients."""
+    """The notebook with solutions whose functions return random numbers and whose engines give random gradients."""
     return _with_solutions(source, lambda cell: _spoiled(cell.source, "random"))
 
 
@@ -76,7 +76,7 @@ def _with_solutions(source: NotebookNode, rewrite: Callable[[NotebookNode], str]
 
 
 def _spoiled(source: str, kind: str) -> str:
-    """The cell's source, and behind it the spoiling of what it has defined."""
+    """The cell's source, followed by code that spoils what the cell has defined."""
     names = [name for statement in ast.parse(source).body for name in _defined(statement)]
     if not names:
         return source

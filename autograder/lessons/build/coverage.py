@@ -1,7 +1,7 @@
-"""Which cell of which lesson teaches each topic of the course's checklist, and what is taught by none.
+"""Which cell of which lesson teaches each topic of the course's checklist, and which topics no cell teaches.
 
-A topic belongs to one lesson or several (checklist.toml). It is covered when a cell of one of them claims it, or a cell
-of a lesson next to one of them: where two lessons share a subject, their authors decide which of them tells it.
+A topic belongs to one lesson or several (checklist.toml). It is covered if a cell of one of these lessons claims it, or
+a cell of a lesson next to one: if two lessons share a subject, their authors decide which of the two teaches it.
 """
 
 from __future__ import annotations
@@ -46,7 +46,7 @@ class Claim:
 
 @dataclass(frozen=True)
 class Coverage:
-    """The checklist and the claims of all lessons that there are."""
+    """The checklist and the claims of all lessons that exist."""
 
     topics: dict[str, Topic]
     claims: tuple[Claim, ...]
@@ -93,7 +93,7 @@ def claims_in(cells: Sequence[TextCell], lesson: str) -> list[Claim]:
 
 
 def _first_words(cell: TextCell) -> str:
-    """What an author recognizes a cell by: its grade_id, else the start of its text."""
+    """A name by which an author recognizes a cell: its grade_id, else the start of its text."""
     if cell.grade_id:
         return cell.grade_id
     words = next((line.strip("# ") for line in cell.source.splitlines() if line.strip("# ")), "")

@@ -51,7 +51,7 @@ def _notebook_cells(cells: Sequence[TextCell]) -> list[TextCell]:
 
 
 def only_imports(source: str) -> bool:
-    """Whether a cell does nothing but import, and set how plots look."""
+    """Whether a cell does nothing but import modules and change settings, such as how plots look."""
     try:
         statements = ast.parse(source).body
     except SyntaxError:  # a magic

@@ -1,4 +1,4 @@
-"""Which cells of a lesson need not be read: those below a heading that says *further*, which are optional, or *just run
+"""Which cells of a lesson need not be read: cells below a heading that says *further*, which are optional, or *just run
 it*, which later cells need."""
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ FURTHER = re.compile(r"^further$|\((further|just run it)\)", re.IGNORECASE)
 
 
 def with_parts(cells: Sequence[TextCell]) -> Iterator[tuple[TextCell, bool]]:
-    """Each cell, and whether it need not be read: it is below such a heading, up to the next heading of that level or
-    above.
+    """Each cell, and whether it need not be read: whether it stands below such a heading and before the next heading
+    of the same level or a higher one.
     """
     level = 0  # of the heading that began such a part, or 0 outside
     for cell in cells:

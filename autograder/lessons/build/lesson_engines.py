@@ -1,8 +1,8 @@
-"""The engine as it is after a lesson, made from the texts of the lessons, and its place in the next lesson's notebook.
+"""The engine after a lesson, made from the texts of the lessons, and its place in the next lesson's notebook.
 
 The cells tagged `engine`, with their solutions, make up a lesson's part of the engine. A lesson that calls
-`start_lesson()` goes on with the engine of the lessons before it; one that does not begins anew. What is made is run
-before it is used, so that a lesson whose engine cannot stand by itself is not built.
+`start_lesson()` continues the engine of the lessons before it; any other lesson starts a new engine. Every engine is
+run before it is used, so that a lesson whose engine does not run by itself is not built.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from autograder.lessons.build.rules import Owner, syntax_tree
 from autograder.lessons.build.text import NBGRADER_DEFAULTS, TextCell, read_lesson
 from autograder.sandbox.inside.engine_file import EngineCell, SealedEngine, seal_engine
 
-FIRST_LINE = "# Run this cell: it fetches the engine that this lesson goes on with."  # all that a folded cell shows
+FIRST_LINE = "# Run this cell: it loads the engine that this lesson continues with."  # all that a folded cell shows
 CALL = re.compile(r"^start_lesson\(\)[ \t]*$", re.MULTILINE)
 REGION_MARK = re.compile(r"^[ \t]*### (BEGIN|END) SOLUTION[ \t]*\n?", re.MULTILINE)
 
@@ -71,7 +71,7 @@ def with_engine(cell: TextCell, text: Path) -> TextCell:
     sealed = json.dumps(seal_engine(engine_before(text)))
     source = CALL.sub(lambda match: f"start_lesson({sealed})", cell.source)
     source = f"{FIRST_LINE}\n{source}" if CALL.match(cell.source) else source
-    # Locked, so that grading has the instructor's cell, whatever a release or a submission made of it.
+    # Locked, so that grading uses the instructor's cell, whatever a release or a submission made of it.
     marks = NBGRADER_DEFAULTS | {"grade_id": f"engine_{text.stem[:2]}", "locked": True}
     return replace(cell, source=source, metadata={**cell.metadata, "nbgrader": dict(sorted(marks.items()))})
 
@@ -115,7 +115,7 @@ def _checks(cells: Sequence[TextCell]) -> dict[str, tuple[str, ...]]:
 
 
 def _script(cell: TextCell) -> str:
-    """An engine cell's source with the solution, without its marks and without the course's own helpers."""
+    """An engine cell's source with the solution, without BEGIN and END lines and without the course's own helpers."""
     lines = REGION_MARK.sub("", cell.source).splitlines()
     for statement in reversed(ast.parse("\n".join(lines)).body if syntax_tree(cell) else []):
         if is_of_course(statement) or _is_start(statement):

@@ -1,4 +1,4 @@
-"""The files of lessons: their texts, and what these need beside their notebooks, data and modules of helpers.
+"""The files of lessons: their texts, and the data and helper modules that they need beside their notebooks.
 
 Standard library only, so that `autograder lab` need not wait for Jupyter's libraries when nothing has changed.
 """
@@ -38,7 +38,7 @@ def lesson_texts(course_dir: Path, names: Sequence[str] = ()) -> list[Path]:
 
 
 def texts_asked_for(course_dir: Path, names: Sequence[str]) -> list[Path]:
-    """The same for a command, which has nothing to do without any. Raises LessonTextError."""
+    """The lesson texts that a command works on. Raises LessonTextError for an unknown name, or if there are none."""
     texts = lesson_texts(course_dir, names)
     if not texts:
         raise LessonTextError(f"There are no lessons in {course_dir / 'lessons'}.")
@@ -46,8 +46,8 @@ def texts_asked_for(course_dir: Path, names: Sequence[str]) -> list[Path]:
 
 
 def files_beside(path: Path, course_dir: Path) -> dict[str, Path]:
-    """The files that a lesson needs beside its notebook, by their names there: those of course/data that it names as
-    "data/NAME", and the modules of course/helpers that it imports. Raises LessonTextError for a missing one.
+    """The files that a lesson needs beside its notebook, by their names there: the files of course/data that it names
+    as "data/NAME", and the modules of course/helpers that it imports. Raises LessonTextError for a missing one.
     """
     found = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):

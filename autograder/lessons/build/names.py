@@ -21,7 +21,7 @@ BUILTIN = {*dir(builtins), "__name__", "__file__", "__module__", "__qualname__",
 
 
 def missing_names(source: str, defined: Iterable[str] = ()) -> list[str]:
-    """Global names that a script reads, at the top or in its functions, and that nobody defines. Raises SyntaxError."""
+    """Global names that a script reads, at the top or in a function, and that nothing defines. Raises SyntaxError."""
     read, written = _read_and_written(source)
     present = {*written, *defined, *BUILTIN}
     return [name for name in read if name not in present]
@@ -44,10 +44,10 @@ def _read_and_written(source: str) -> tuple[Sequence[str], Set[str]]:
 
 
 def completed(source: str, others: Sequence[str], defined: Iterable[str] = ()) -> str:
-    """The script with the statements of other cells before it that define the names it needs, as far as they do.
+    """The script, preceded by the statements of other cells that define the names it needs, as far as they do.
 
-    Imports, functions, classes and assignments are taken, the last definition of a name, each with what it needs
-    itself; nothing else of the other cells is run.
+    Only imports, functions, classes and assignments are taken: the last definition of each name, and what that
+    definition needs. Nothing else of the other cells is run.
     """
     defined = set(defined)
     todo = missing_names(source, defined)
@@ -65,7 +65,7 @@ def completed(source: str, others: Sequence[str], defined: Iterable[str] = ()) -
 
 @lru_cache(maxsize=4096)
 def statements(source: str) -> Sequence[ast.stmt]:
-    """The statements of a cell, without IPython's commands; none if it is no Python."""
+    """The statements of a cell, without IPython's commands; none if it is not valid Python."""
     lines = ["pass" if line.lstrip()[:1] in ("%", "!", "?") else line for line in source.splitlines()]
     try:
         return ast.parse("\n".join(lines)).body
@@ -74,7 +74,7 @@ def statements(source: str) -> Sequence[ast.stmt]:
 
 
 def is_of_course(statement: ast.stmt) -> bool:
-    """Whether a statement imports the course's own helpers: checks, or what lies beside one lesson."""
+    """Whether a statement imports the course's own helpers: checks, or the module beside one lesson."""
     if isinstance(statement, ast.ImportFrom):
         return _is_ours(statement.module or "")
     return isinstance(statement, ast.Import) and any(_is_ours(alias.name) for alias in statement.names)
@@ -86,7 +86,7 @@ def _is_ours(module: str) -> bool:
 
 
 def _definitions(sources: Sequence[str]) -> dict[str, ast.stmt]:
-    """Name -> the last statement that defines it at the top of a cell, in the order of the cells."""
+    """Name -> the last statement that defines it at the top level of a cell, in the order of the cells."""
     found: dict[str, ast.stmt] = {}
     for source in sources:
         for statement in statements(source):

@@ -20,7 +20,7 @@ from autograder.lessons.build.lesson_files import place_files
 from autograder.lessons.build.rules import check_lesson, engine_names_are_kept
 from autograder.lessons.build.text import TextCell, read_lesson
 
-# Only the first line of a cell with a sealed text is shown: the rest tells nobody anything.
+# Only the first line of a cell with a sealed text is shown: the rest means nothing to a reader.
 FOLDED = tuple(comment.partition("{")[0] for comment in (CHECK_COMMENT, IMPORT_COMMENT))
 SEALED_CALL = re.compile(r"^(hints|quiz|start_lesson)\(.{100}", re.MULTILINE)
 KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": "python3"}
@@ -32,7 +32,7 @@ def assemble(path: Path) -> NotebookNode:
     cells = read_lesson(path)
     check_lesson(cells)
     if any("engine" in cell.tags or calls_start(cell) for cell in cells):
-        engine = engine_after(path)  # refused here, and not only by the lesson that would start with it
+        engine = engine_after(path)  # a bad one is refused here, not only by the lesson that starts with it
         engine_names_are_kept(cells, owners_of_names(engine) if engine else {})
     notebook = new_notebook(metadata={"kernelspec": dict(KERNEL), "language_info": {"name": "python"}})
     notebook.nbformat_minor = 5

@@ -1,6 +1,6 @@
 """Turns a quiz, written as `question(...)` calls, into the cells of a notebook: questions, answers, locked check.
 
-An author writes text only, so the calls are read, never run: literals and these three names are all that may appear.
+An author only writes text, so the calls are parsed and never run: only literals and these three names may appear.
 
     question("sum_rule", "Two paths lead from `a` to the output. Its gradient is ...",
         right("the sum over both paths", "Each path contributes."),
@@ -24,7 +24,7 @@ from autograder.lessons.build.text import TextCell
 from autograder.quizzes.sealing import Answer, seal_quiz
 
 FIRST_LINE = "# Run this cell to answer the quiz with clicks."
-"""Of a check, which is folded: JupyterLab then shows the first line alone, however long that is."""
+"""The first line of a check. The cell is folded, so JupyterLab shows only this line, however long it is."""
 
 # The first line is all that JupyterLab shows once the click widget has folded the cell, so it must fit the page.
 INSTRUCTION = (

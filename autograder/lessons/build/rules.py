@@ -93,7 +93,7 @@ def points_in_a_test_add_up(cells: Sequence[TextCell]) -> None:
 
 
 def points_in_a_test_are_its_value(cells: Sequence[TextCell]) -> None:
-    """What the checks of a test cell give must be the value of its last line, for the judge and for students."""
+    """The points that the checks of a test cell give must be the value of its last line, for the judge and students."""
     for cell in cells:
         if cell.is_test and cell.kind == "code" and "quiz" not in cell.tags:
             if lost := unclaimed_points(cell.source):
@@ -156,13 +156,14 @@ def exercises_have_a_lead_in(cells: Sequence[TextCell]) -> None:
 
 
 def exercises_are_numbered_in_order(cells: Sequence[TextCell]) -> None:
-    """Headings such as `### Exercise 2: power` count from 1, through optional parts too; sentences name the numbers."""
+    """Headings such as `### Exercise 2: power` count from 1, through optional parts too; other text refers to them."""
     expected = 1
     for cell in cells:
         for _, title in headings(cell):
             if numbered := NUMBERED.match(title):
                 if int(numbered[1]) != expected:
-                    raise cell.error(f"{numbered[0]!r} is the lesson's exercise {expected}: number its heading so")
+                    said = f"{numbered[0]!r} is exercise {expected} of the lesson: change the number in its heading"
+                    raise cell.error(said)
                 expected += 1
 
 
@@ -189,7 +190,7 @@ def engine_cells_are_code(cells: Sequence[TextCell]) -> None:
 
 
 def start_lesson_stands_alone(cells: Sequence[TextCell]) -> None:
-    """The builder puts the engine into the call, so it has to find it: once, without arguments, on its own line."""
+    """The builder puts the engine into this call and has to find it: once, without arguments, on its own line."""
     calls = 0
     for cell in cells:
         if cell.kind != "code" or "quiz" in cell.tags or "start_lesson" not in cell.source:
@@ -204,8 +205,8 @@ def start_lesson_stands_alone(cells: Sequence[TextCell]) -> None:
 
 
 def engine_names_are_kept(cells: Sequence[TextCell], owners: Mapping[str, Owner]) -> None:
-    """A cell that is not of the engine binds no name of the engine (`owners`) at its top level: the engine looks its
-    functions up when they are called, and would find whatever a demo has left there.
+    """A cell outside the engine binds no name of the engine (`owners`) at its top level: the engine looks its functions
+    up when it calls them, and would find whatever a demo has left under that name.
     """
     for cell in cells:
         if cell.kind != "code" or "engine" in cell.tags or "quiz" in cell.tags or cell.style:

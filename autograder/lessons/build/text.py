@@ -1,7 +1,7 @@
 """Reads a lesson's text (jupytext's percent format) into cells that remember their line.
 
-Everything that is wrong with a lesson is reported as a `LessonTextError` that says file, line and cell, because an
-author has to find the place in a file of a thousand lines.
+Every mistake in a lesson is reported as a `LessonTextError` that names file, line and cell, because an author has to
+find the place in a file of a thousand lines.
 """
 
 from __future__ import annotations
@@ -87,9 +87,9 @@ def read_lesson(path: Path) -> list[TextCell]:
     return [replace(cell, metadata=copy.deepcopy(cell.metadata)) for cell in cells]
 
 
-@lru_cache(maxsize=64)  # every lesson is read again for the engine of those after it, and jupytext takes its time
+@lru_cache(maxsize=64)  # every lesson is read again for the engine of later lessons, and jupytext is slow
 def _cells_of_text(name: str, text: str) -> tuple[TextCell, ...]:
-    """The cells of the text of a file with this name."""
+    """The cells of a text; `name` is the name of its file."""
     try:
         notebook = jupytext.reads(text, fmt={"extension": ".py", "format_name": "percent"})
     except Exception as error:  # jupytext raises whatever its parsers raise

@@ -35,12 +35,16 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="the course's folder")
     parser.add_argument("--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes at a time")
     parser.add_argument(
-        "--mutants", action="store_true", help="change the solutions in small ways, and list what stays unnoticed"
+        "--mutants",
+        action="store_true",
+        help="change the solutions in small ways, and list the changes that no test notices",
     )
     parser.add_argument(
         "--most", type=int, default=60, metavar="N", help="mutants per lesson, chosen at random (default: 60)"
     )
-    parser.add_argument("--all", action="store_true", help="run every gate, also those that unchanged lessons passed")
+    parser.add_argument(
+        "--all", action="store_true", help="run every gate, including those that unchanged lessons have passed"
+    )
     parser.add_argument(
         "--changed", action="store_true", help="only lessons whose own text has changed since they passed all gates"
     )
@@ -89,8 +93,8 @@ def run(arguments: argparse.Namespace) -> int:
 def audits(
     texts: Sequence[Path], course: Path, workers: int, passed: PassedGates | None = None
 ) -> Iterator[list[Finding]]:
-    """The findings of each lesson, in order. What runs in a kernel comes first, for the website waits for these runs;
-    of each part the longest lessons, so that no worker is left alone with one of them at the end.
+    """The findings of each lesson, in order. Kernel runs start first, because the website waits for them. In each part
+    the longest lessons start first, so that no worker is left alone with one of them at the end.
     """
     if workers < 2:
         yield from (audit(text, course, passed=passed) for text in texts)
@@ -105,8 +109,8 @@ def audits(
 
 
 def run_mutants(texts: Sequence[Path], most: int, workers: int, report: Path | None) -> int:
-    """Make mutants of the solutions of each lesson. The exit status is 1 when one keeps full marks that is not listed
-    with a reason, or when the list is wrong."""
+    """Make mutants of the solutions of each lesson. The exit status is 1 if a mutant keeps full marks and is not listed
+    with a reason, or if the list is wrong."""
     from autograder.lessons.audit.mutants import as_listed
 
     if workers < 2:
@@ -130,7 +134,7 @@ def run_mutants(texts: Sequence[Path], most: int, workers: int, report: Path | N
 
 
 def try_mutants(text: Path, most: int) -> Tried:
-    """What becomes of the mutants of one lesson."""
+    """Try the mutants of one lesson."""
     from autograder.lessons.audit.gates import SECRETS, points_of_tests
     from autograder.lessons.audit.mutants import chosen_among, mutants_in, survivors_among, tried
     from autograder.lessons.build.lesson_files import place_files
@@ -152,7 +156,7 @@ def try_mutants(text: Path, most: int) -> Tried:
 
 
 def audit(text: Path, course: Path, part: str = "", passed: PassedGates | None = None) -> list[Finding]:
-    """The findings of one lesson, or of the gates of one part: those that are "judged", or those that "run"."""
+    """The findings of one lesson, or of the gates of one part: "judged" or "run"."""
     from autograder.lessons.audit import forked_kernel
 
     if part != "judged" and not (passed and passed.trusted and passed.unchanged(text, course)):
@@ -164,7 +168,7 @@ def audit(text: Path, course: Path, part: str = "", passed: PassedGates | None =
 
 
 def isolated_judge(limits: Limits | None = None) -> Judge:
-    """The judge, in a sandbox where the machine has one. Lessons are our own, so they may be judged without as well."""
+    """The judge, in a sandbox if the machine has one. Lessons are our own, so they may be judged without one, too."""
     from autograder.judge import judge_notebook
     from autograder.sandbox import isolation_available
 

@@ -1,4 +1,4 @@
-"""`autograder course DIR`: a copy of the course for a class, where submissions and marks will lie."""
+"""`autograder course DIR`: copies the course for a class, to a folder where submissions and marks will be kept."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from pathlib import Path
 from autograder.files import BUILT_IN
 
 OURS = ("*.py", "*.toml", "lessons/*.py", "helpers/*.py", "data/*", "pictures/*")
-"""What the course consists of before anything is made."""
+"""The files of a course before anything is built."""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -18,7 +18,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Copy the course. Returns 2 where the folder has something in it, or cannot be written."""
+    """Copy the course. Returns 2 if the folder has something in it or cannot be written."""
     folder = arguments.folder.resolve()
     try:
         if folder.exists() and any(folder.iterdir()):

@@ -27,7 +27,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def gallery(course_dir: Path) -> dict[str, object]:
-    """The gallery as a notebook, in the JSON of its file, made of course/gallery.py."""
+    """The gallery as a notebook, in the JSON of its file, made from course/gallery.py."""
     import jupytext
     import nbformat
 
@@ -40,7 +40,7 @@ def gallery(course_dir: Path) -> dict[str, object]:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Make the notebook anew, then become the server. The exit status is 1 where it cannot be written."""
+    """Make the notebook again, then become the server. The exit status is 1 if the notebook cannot be written."""
     from autograder.files import write_if_changed
     from autograder.lessons.student import lab
 
@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     except OSError as error:
         print(f"The gallery cannot be made in {folder}: {error}", file=sys.stderr)
         return 1
-    print(f"The gallery is {notebook}. It is made anew each time. Stop JupyterLab with Ctrl-C.")
+    print(f"The gallery is {notebook}. It is rebuilt each time. Stop JupyterLab with Ctrl-C.")
     if arguments.prepare_only:
         return 0
     browser = lab.has_screen() and not arguments.no_browser

@@ -1,4 +1,4 @@
-"""`autograder new`: writes the text of a small lesson that passes every gate, to start a lesson of one's own from."""
+"""`autograder new`: writes the text of a small lesson that passes every gate, as the start of your own lesson."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from pathlib import Path
 from autograder.files import COURSE, write_file
 
 NAME = re.compile(r"(?:(\d\d)_)?([a-z][a-z0-9_]*)")
-BAD_NAME = "{!r} is no name for a lesson. Use small letters, digits and underscores, such as my_lesson or 17_my_lesson."
+BAD_NAME = "{!r} is not a valid name. Use small letters, digits and underscores, such as my_lesson or 17_my_lesson."
 HEADER = """# ---
 # jupyter:
 #   jupytext:
@@ -82,7 +82,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the text and say how to go on. Returns 2 for a name that cannot be used."""
+    """Write the text and say what to do next. Returns 2 for a name that cannot be used."""
     name = NAME.fullmatch(arguments.lesson)
     course, folder = arguments.course, arguments.course / "lessons"
     if not course.is_dir():

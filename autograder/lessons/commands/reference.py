@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the engine beside the released notebook. Returns 2 where there is no release or no engine."""
+    """Write the engine beside the released notebook. Returns 2 if there is no release or no engine."""
     name, course = arguments.lesson, arguments.course
     source, released = course / "source" / name / f"{name}.ipynb", course / "release" / name
     try:

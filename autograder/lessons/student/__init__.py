@@ -1,4 +1,4 @@
-"""What a student has of a course: lessons delivered, the engine carried from lesson to lesson, progress.
+"""The student's side of a course: delivered lessons, the engine carried from lesson to lesson, and progress.
 
-Built lessons and a student's folder come in; notebooks, and an engine to go on with, go out.
+Built lessons and a student's folder come in; notebooks, and an engine to continue with, go out.
 """

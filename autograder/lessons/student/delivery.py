@@ -1,9 +1,9 @@
-"""Puts the students' notebooks into a student's folder, and never over a file that the student has touched.
+"""Puts the lessons into a student's folder, and never overwrites a file that the student has touched.
 
 A hidden state file remembers the hash of every file as it was delivered. A file that still has that hash is ours and is
 replaced by a newer version; any other file is the student's: a newer version then goes beside it under a name with the
-date. Without the state file (lost, damaged) every file counts as touched, so losing it never loses work. Of a notebook
-the cells count, with their outputs, and not the file: JupyterLab rewrites a file that was only looked at.
+date. Without the state file (lost, damaged) every file counts as touched, so losing it never loses work. For a notebook
+the cells and their outputs count, not the bytes of the file: JupyterLab rewrites a file that was only opened.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ BUILDER = (
     *("notebooks/cells.py", "notebooks/regions.py", "notebooks/unclaimed.py", "quizzes/sealing.py"),
     "sandbox/inside/engine_file.py",
 )
-"""The code that decides what a lesson is made into, below PACKAGE."""
+"""The code below PACKAGE that decides what a built lesson looks like."""
 
 MESSAGES = {
     "new": "{name}: delivered",
@@ -55,7 +55,7 @@ class Delivered:
 
 @dataclass
 class DeliveredLesson:
-    """What the state file knows of a lesson: what it was made from, and the hash of each file as delivered."""
+    """What the state file records about a lesson: what it was made from, and the hash of each file as delivered."""
 
     fingerprint: str = ""
     newest: dict[str, str] = field(default_factory=dict)
@@ -145,7 +145,7 @@ def _files(text: Path, course_dir: Path) -> Iterator[tuple[str, bytes]]:
 
 
 def _fingerprint(text: Path, course_dir: Path) -> str:
-    """Changes with everything on which a delivered lesson depends."""
+    """A hash that changes with everything on which a delivered lesson depends."""
     parts = [file.read_bytes() for pattern in BUILDER for file in sorted(PACKAGE.glob(pattern))]
     if b"start_lesson()" in text.read_bytes():  # then it carries the engine of the lessons before it
         parts += [earlier.read_bytes() for earlier in lesson_texts(course_dir) if earlier.name < text.name]
@@ -155,7 +155,7 @@ def _fingerprint(text: Path, course_dir: Path) -> str:
 
 
 def _read_state(file: Path) -> dict[str, DeliveredLesson]:
-    """The state file's content; nothing when it is missing or makes no sense."""
+    """The state file's content; empty if it is missing or makes no sense."""
     try:
         state = json.loads(file.read_text(encoding="utf-8"))
         return {name: _lesson(entry) for name, entry in state.items()}
@@ -180,7 +180,7 @@ def _updates(path: Path) -> list[Path]:
 
 
 def _write_beside(path: Path, data: bytes, today: datetime.date) -> Path:
-    """Write to `NAME (update DATE)`, or with a number behind the date where that name is taken."""
+    """Write to `NAME (update DATE)`, or with a number after the date if that name is taken."""
     number = 1
     while True:
         suffix = f" (update {today.isoformat()}{f', {number}' if number > 1 else ''})"
@@ -201,12 +201,12 @@ def _content_hash(path: Path, data: bytes | None = None) -> str:
         try:
             data = json.dumps([_cell_content(cell) for cell in json.loads(data)["cells"]], sort_keys=True).encode()
         except (ValueError, TypeError, KeyError, AttributeError, RecursionError):
-            return _hash(data)  # no notebook any more, hence not as delivered
+            return _hash(data)  # no longer a notebook, so not as delivered
     return _hash(data)
 
 
 def _cell_content(cell: dict[str, Any]) -> dict[str, Any]:
-    """A cell without what differs between two ways of writing the same one."""
+    """A cell without the details that differ between two ways of writing the same cell."""
     content = {**cell, "source": "".join(cell["source"])}
     content["metadata"] = {name: value for name, value in cell["metadata"].items() if name != "trusted"}
     return content

@@ -1,7 +1,7 @@
-"""Starts JupyterLab on a student's folder, with nbgrader's extensions configured and nothing asked.
+"""Starts JupyterLab on a student's folder, with nbgrader's extensions configured, without asking anything.
 
-Everything that is configured lives in the hidden part of that folder and is found through environment variables and the
-command line, so neither the machine nor the user's own Jupyter settings are changed.
+All configuration lives in the hidden part of that folder and is found through environment variables and the command
+line, so neither the machine nor the user's own Jupyter settings are changed.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from autograder.files import write_if_changed
 COURSE_ID = "mini-autograd"  # as in course/nbgrader_config.py
 NO_NEWS = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
 INSTRUCTORS = ("create-assignment", "formgrader", "course-list", "assignment-list", "menu")
-"""Parts of nbgrader's extension that a student's page goes without; *Validate* stays."""
+"""Parts of nbgrader's extension that are disabled on a student's page; *Validate* stays."""
 NBGRADER_CONFIG = """\
 # Written by `autograder lab`: lets nbgrader's parts of JupyterLab work in this folder.
 c = get_config()
@@ -62,8 +62,8 @@ def server_environment(hidden: Path, environment: Mapping[str, str] = os.environ
 
 
 def refuse_busy(port: int) -> None:
-    """End with what to do where another program listens on this port, or there is none of this number. Jupyter's own
-    message names no way out.
+    """Exit and say what to do if another program listens on this port, or if the number is no port. Jupyter's own
+    message does not say what to do.
     """
     if not 0 < port < 65536:
         raise SystemExit(f"--port {port}: a port is a number from 1 to 65535, such as 8888.")
@@ -78,7 +78,7 @@ def refuse_busy(port: int) -> None:
 def server_command(
     workspace: Path, hidden: Path, first: Path | None, port: int | None, browser: bool, page: str = "/lab"
 ) -> list[str]:
-    """The command that starts JupyterLab on a notebook of the workspace; with the page "/doc", on that alone."""
+    """The command that starts JupyterLab on a notebook of the workspace; the page "/doc" shows only the notebook."""
     opened = f"{page}/tree/{quote(first.relative_to(workspace).as_posix())}" if first else page
     options = [
         "--ServerApp.ip=127.0.0.1",
@@ -88,9 +88,9 @@ def server_command(
         f"--LabApp.default_url={opened}",
         f"--LabApp.workspaces_dir={hidden / 'workspaces'}",
         "--LabApp.news_url=None",
-        "--LabApp.extension_manager=readonly",  # the other one asks the internet
+        "--LabApp.extension_manager=readonly",  # the other extension manager asks the internet
         "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
-        # Jupyter shows the address of a server with a token of the user's own in its ordinary messages only.
+        # With a token set by the user, Jupyter shows the server's address only in messages of level INFO.
         f"--Application.log_level={'INFO' if os.environ.get('JUPYTER_TOKEN') else 'WARN'}",
     ]
     if port is not None:
@@ -102,7 +102,7 @@ def server_command(
 
 
 def start(command: list[str], environment: dict[str, str], folder: Path) -> int:
-    """Run the server in `folder` until it is stopped. Where the system allows it, this process becomes the server."""
+    """Run the server in `folder` until it is stopped. If the system allows it, this process becomes the server."""
     sys.stdout.flush()
     if os.name == "posix":
         os.chdir(folder)
@@ -112,4 +112,4 @@ def start(command: list[str], environment: dict[str, str], folder: Path) -> int:
         try:
             return server.wait()
         except KeyboardInterrupt:
-            continue  # the server has had the same Ctrl-C and is stopping
+            continue  # the server got the same Ctrl-C and is stopping

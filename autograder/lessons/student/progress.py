@@ -1,8 +1,8 @@
 """How far a student has come: read from the saved notebooks of all lessons, and shown as a table.
 
-Nothing is run. What a cell gave when it was last run stands in its outputs: the points of a check, or its error. The
-points of a quiz come from the letters in the cell of its answers, whether they were clicked or typed, run or not. Only
-the standard library and the looks of a card are needed, so that the table appears at once.
+Nothing is run. A cell's outputs hold the result of its last run: the points of a check, or its error. The points of a
+quiz come from the letters in its answer cell, whether they were clicked or typed, run or not. The module needs only the
+standard library and the style of a card, so the table appears at once.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ NOTE = "From the notebooks as last saved, visible checks only. Hidden checks add
 
 @dataclass(frozen=True)
 class ExerciseProgress:
-    """One exercise or quiz. `points` are those of its checks when last run; None where the checks give none. It is
-    `optional` below the heading *Further*."""
+    """One exercise or quiz. `points` are the points of its checks when last run; None if the checks give none. It is
+    `optional` if it is below the heading *Further*."""
 
     title: str
     state: str
@@ -47,7 +47,7 @@ class ExerciseProgress:
 
 @dataclass(frozen=True)
 class LessonProgress:
-    """One notebook of the student's."""
+    """One of the student's notebooks."""
 
     number: str
     title: str
@@ -77,7 +77,7 @@ class Progress:
 
     @property
     def next_step(self) -> str:
-        """The first thing that is not done, in this lesson or in one after it. What is optional is left out."""
+        """The first thing that is not done, in this lesson or in a later one. Optional exercises are left out."""
         here = next((place for place, lesson in enumerate(self.lessons) if lesson.is_open), 0)
         for lesson in self.lessons[here:]:
             for exercise in lesson.exercises:
@@ -88,7 +88,7 @@ class Progress:
 
     @property
     def so_far(self) -> str:
-        """A line on this lesson, for its start; empty where nothing has been done in it."""
+        """A line about this lesson to show at its start; empty if nothing has been done in it."""
         here = next((lesson for lesson in self.lessons if lesson.is_open), None)
         if here is None or here.state == NOT_STARTED or not here.exercises:
             return ""
@@ -144,7 +144,7 @@ def _is_lesson(path: Path) -> bool:
 
 
 class _Cell:
-    """What counts of a cell of a notebook's file."""
+    """The parts of a notebook's cell that progress depends on."""
 
     def __init__(self, cell: dict[str, Any]) -> None:
         self.kind = str(cell["cell_type"])
@@ -157,7 +157,7 @@ class _Cell:
         self.was_run = cell.get("execution_count") is not None or bool(self.outputs)
 
     def earned(self) -> tuple[bool, tuple[float, float] | None]:
-        """Whether the test has passed when it was last run, and the points that it showed."""
+        """Whether the test passed when it was last run, and the points that it showed."""
         for output in self.outputs:
             if output.get("output_type") == "error":
                 return False, (0.0, self.points)
@@ -202,8 +202,8 @@ def _exercise(title: str, optional: bool, solution: _Cell, tests: Sequence[_Cell
 
 
 def _earned_by_letters(answers: _Cell, check: _Cell) -> tuple[bool, tuple[float, float] | None] | None:
-    """Whether all letters of a quiz are right, and the points for them; None where the check holds no sealed quiz.
-    Where its answers are held back: whether all questions have a letter."""
+    """Whether all letters of a quiz are right, and the points for them; None if the check holds no sealed quiz. If
+    its answers are held back: whether all questions have a letter."""
     found = SEALED_TEXT.search(check.source)
     try:
         keys = question_keys(found[1]) if found else []
@@ -223,7 +223,7 @@ def _is_right(sealed: str, key: str, source: str) -> bool:
 
 
 def _letter(key: str, source: str) -> str:
-    """What a cell gives as the answer to a question; empty where it gives none."""
+    """The answer that a cell gives to a question; empty if it gives none."""
     found = re.findall(rf"""["']{re.escape(key)}["']\]?\s*[:=]\s*["']([^"'\n]*)["']""", source)
     return found[-1].strip() if found else ""
 

@@ -1,7 +1,8 @@
-"""What a student's notebook says of its own accord: that all assertions of a cell hold, that an exercise is not written
-yet, that a cell needs PyTorch, that there is no engine to go on with, and where a function calls itself too often.
+"""Messages that a student's notebook shows by itself: all assertions of a cell hold, an exercise is not written yet, a
+cell needs PyTorch, there is no engine to continue with, or a function calls itself too often.
 
-IPython needs half a minute to print the thousands of lines of such an error. Of assertions that hold it says nothing.
+IPython needs half a minute to print the thousands of lines of a RecursionError, and says nothing about assertions that
+hold.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from autograder.runs.engines import has_torch
 from autograder.sandbox.inside.engine_file import EngineError
 
 FIRST_CALLS = 4
-LONGEST_LINE = 500  # with the codes of its colors; what is sealed in a cell is one line of many thousand letters
+LONGEST_LINE = 500  # including color codes; a sealed text in a cell is one line of many thousand letters
 HOLDS = "right: every assertion of this cell holds"
 ENDLESS = (
     "A function calls itself too often, each call inside the one before; most calls are left out. Either it never "
@@ -36,7 +37,7 @@ NO_TORCH = (
 
 
 def prepare(shell: Any) -> None:
-    """Let a notebook's shell say so, once."""
+    """Make a notebook's shell show these messages. A second call changes nothing."""
     if getattr(shell, "_autograder_prepared", False):
         return
     shell._autograder_prepared = True
@@ -46,7 +47,7 @@ def prepare(shell: Any) -> None:
 
 
 def say_that_assertions_hold(result: Any) -> None:
-    """Show a word below a cell that asserted something, ran to its end, and shows nothing else."""
+    """Show a short message below a cell that asserted something, ran to its end, and shows nothing else."""
     if result.info is None or not result.success or result.result is not None or not asserts(result.info.raw_cell):
         return
     from IPython.display import display
@@ -66,7 +67,7 @@ def asserts(source: str) -> bool:
 
 
 def _with_own_functions(tree: ast.Module) -> list[ast.AST]:
-    """What a cell executes, and what the functions execute that it defines and calls."""
+    """The nodes that a cell executes, and the nodes of the functions that it defines and calls."""
     own = {node.name: node for node in tree.body if isinstance(node, ast.FunctionDef)}
     nodes: list[ast.AST] = []
     waiting: list[ast.AST] = [tree]
@@ -84,7 +85,7 @@ def _called(nodes: list[ast.AST]) -> set[str]:
 
 
 def _executed(tree: ast.AST) -> Iterator[ast.AST]:
-    """The nodes of a syntax tree without those of functions and classes that it defines."""
+    """The nodes of a syntax tree, without the functions and classes that it defines."""
     for node in ast.iter_child_nodes(tree):
         if not isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef | ast.Lambda):
             yield node
@@ -94,7 +95,7 @@ def _executed(tree: ast.AST) -> Iterator[ast.AST]:
 def shown_shortly(
     shell: Any, kind: type[BaseException], error: BaseException, trace: TracebackType, tb_offset: int | None = None
 ) -> None:
-    """Show these errors in few lines. The cell has failed all the same."""
+    """Show these errors in a few lines. The cell has still failed."""
     last = trace
     while last.tb_next is not None:
         last = last.tb_next
@@ -117,12 +118,12 @@ def shown_shortly(
 
 
 def _shortened(line: str) -> str:
-    """A line of a traceback that is not too long to read, with no code of a color cut in two."""
+    """A line of a traceback, cut to a readable length but never inside a color code."""
     return line if len(line) <= LONGEST_LINE else re.sub(r"\x1b[^m]*$", "", line[:LONGEST_LINE]) + "\x1b[0m ..."
 
 
 def _cut(trace: TracebackType, calls: int) -> None:
-    """Leave out what comes after so many calls."""
+    """Cut a traceback after this many calls."""
     entry: TracebackType | None = trace
     for _ in range(calls):
         if entry is None or entry.tb_next is None:

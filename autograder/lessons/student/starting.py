@@ -1,9 +1,9 @@
-"""`start_lesson` on a laptop: the student's own engine from the notebook of the lesson before, if it passes that
+"""`start_lesson` on a laptop: the student's own engine from the notebook of the previous lesson, if it passes that
 notebook's visible checks, else the reference engine.
 
-The own engine is tried in a namespace of its own and under a time limit, so that nothing that is wrong with it can stop
-the next lesson. What was chosen is written to engine.py beside the lesson (or taken away from there), because the
-folder is handed in and the same engine has to run when it is graded.
+The student's engine is tried in a namespace of its own and under a time limit, so that no mistake in it can stop the
+next lesson. If it is chosen, it is written to engine.py beside the lesson; otherwise a file written earlier is removed.
+The folder is handed in, and the same engine has to run when it is graded.
 """
 
 from __future__ import annotations
@@ -30,8 +30,8 @@ from autograder.runs.context import check_context
 from autograder.sandbox.inside import engine_file
 from autograder.sandbox.inside.engine_file import EngineError, SealedEngine
 
-SECONDS = 20.0  # for all checks of the own engine; they take about one
-INSIST = "Run start_lesson(own=True) to use yours all the same."
+SECONDS = 20.0  # for all checks of the student's engine; they take about one second
+INSIST = "To use yours anyway, run start_lesson(own=True)."
 HELD_BACK = (
     "This class gives out the reference engine of lesson {number} later, as {file}. Finish lesson {number}, or put "
     "that file into the folder {folder} once you have it. Then run this cell again."
@@ -39,7 +39,7 @@ HELD_BACK = (
 
 
 class OwnTimeout(BaseException):
-    """The time for the own engine is over. No Exception, so that `except Exception` does not swallow it."""
+    """The time for the student's engine is over. Not an Exception, so that `except Exception` does not catch it."""
 
 
 @dataclass(frozen=True)
@@ -52,10 +52,9 @@ class Chosen:
 
 
 def choose(engine: SealedEngine, own: bool | None, prepare: Callable[[], object] = lambda: None) -> Chosen:
-    """Choose the engine, and write or remove engine.py. `own`: insist on it, or (False) on the reference.
+    """Choose the engine, and write or remove engine.py. `own`: insist on the student's, or (False) on the reference.
 
-    `prepare` is called before the time for checks begins. Raises EngineError where the reference is needed, and is held
-    back.
+    `prepare` is called before the time for checks begins. Raises EngineError if the reference is needed but held back.
     """
     folder = lesson_folder(engine)
     file = folder / engine_file.FILE
@@ -74,7 +73,7 @@ def choose(engine: SealedEngine, own: bool | None, prepare: Callable[[], object]
         hint = f" {INSIST}" if isinstance(error, NotYetError) and not own else ""
         if missing:
             later = HELD_BACK.format(number=engine.number, file=engine_file.REFERENCE_FILE, folder=folder.name)
-            raise EngineError(f"There is no engine to go on with: {error}, and {missing}.{hint} {later}") from None
+            raise EngineError(f"There is no engine to continue with: {error}, and {missing}.{hint} {later}") from None
         message = f"Using the reference engine of lesson {engine.number}: {error}.{hint}"
         return Chosen(engine.source, engine_file.reference_name(engine), message)
     text = engine_file.file_text(source, engine.after)
@@ -87,7 +86,7 @@ def choose(engine: SealedEngine, own: bool | None, prepare: Callable[[], object]
 
 
 class NotYetError(EngineError):
-    """There is an own engine, but it is not finished."""
+    """The student has an engine, but it is not finished."""
 
 
 def lesson_folder(engine: SealedEngine) -> Path:
@@ -104,8 +103,8 @@ def own_source(
     unfinished: Sequence[str] = (),
     reference: bool = True,
 ) -> str:
-    """The student's engine: that of the lesson before, and on top the solutions in its notebook, without `unfinished`
-    ones, for which those of the reference stand, or nothing. Raises EngineError.
+    """The student's engine: the engine that the previous lesson began with, plus the solutions in that lesson's
+    notebook. The reference's solutions (or nothing, if not `reference`) replace `unfinished` ones. Raises EngineError.
     """
     written = {grade_id(cell): _source(cell) for cell in cells if grade_id(cell)}
     parts = [_base(engine, folder)]
@@ -123,7 +122,7 @@ def own_source(
 
 
 def _valid(source: str, cell: str) -> str:
-    """The source of a cell that the student has written. Raises EngineError with the place where it is no Python."""
+    """The source of a cell that the student wrote. Raises EngineError with the place if it is not valid Python."""
     try:
         compile(source, cell, "exec", dont_inherit=True)
     except SyntaxError as error:
@@ -141,7 +140,7 @@ def _is_python(source: str) -> bool:
 
 
 def _own_engine(engine: SealedEngine, folder: Path, own: bool | None, prepare: Callable[[], object]) -> tuple[str, str]:
-    """The student's engine, and which checks it fails although the student insists on it."""
+    """The student's engine, and the checks that it fails if the student insists on it."""
     if own is False:
         raise EngineError("as you asked")
     notebook = folder.parent / engine.after / f"{engine.after}.ipynb"
@@ -160,7 +159,7 @@ def _own_engine(engine: SealedEngine, folder: Path, own: bool | None, prepare: C
                 namespace = _core(engine, core) or whole
             failed = _failing_in_time(engine, cells, namespace, bool(own))
     except OwnTimeout:
-        raise NotYetError(f"the checks of yours did not end within {SECONDS:g} seconds") from None
+        raise NotYetError(f"the checks of your engine did not finish within {SECONDS:g} seconds") from None
     except (Exception, SystemExit) as error:
         raise NotYetError(f"yours does not run ({type(error).__name__}: {error})") from error
     if failed and not own:
@@ -171,7 +170,7 @@ def _own_engine(engine: SealedEngine, folder: Path, own: bool | None, prepare: C
 def _failing_in_time(
     engine: SealedEngine, cells: list[dict[str, Any]], namespace: dict[str, Any], own: bool
 ) -> list[str]:
-    """The checks that an engine fails. Those of an engine that somebody insists on may take too long: then all fail."""
+    """The checks that an engine fails: all, if they take too long and the student insists on it (`own`)."""
     try:
         return failing_checks(engine.checks, cells, namespace)
     except OwnTimeout:
@@ -181,15 +180,15 @@ def _failing_in_time(
 
 
 def _defined(engine: SealedEngine, source: str) -> dict[str, Any]:
-    """A namespace in which an engine of the student's has run."""
+    """A namespace in which a student's engine has run."""
     namespace = engine_file.scratch()
     engine_file.define(source, f"<your engine of lesson {engine.number}>", namespace)
     return namespace
 
 
 def _core(engine: SealedEngine, source: str) -> dict[str, Any] | None:
-    """The namespace of an engine without optional exercises, which may write something of the core anew; the checks of
-    the core are about what the student wrote. None where given code needs these exercises.
+    """The namespace of an engine without unfinished optional exercises. Their reference solutions may redefine parts
+    of the core, but the core's checks are about what the student wrote. None if given code needs these exercises.
     """
     try:
         return _defined(engine, source)
@@ -204,13 +203,13 @@ def _unfinished(engine: SealedEngine, cells: list[dict[str, Any]], namespace: di
 
 
 def _named(checks: list[str], notebook: Path) -> str:
-    """Checks by the headings above them in the notebook; several below one heading are named once."""
+    """The headings above these checks in the notebook. Each heading is named once."""
     found = titles(json.loads(notebook.read_text(encoding="utf-8"))["cells"])
     return "; ".join(dict.fromkeys(found.get(check, f"`{check}`") for check in checks))
 
 
 def failing_checks(checks: Sequence[str], cells: list[dict[str, Any]], namespace: dict[str, Any]) -> list[str]:
-    """Those of some visible checks, by grade_id, that an engine in a namespace does not pass."""
+    """The visible checks, by grade_id, that the engine in a namespace does not pass."""
     tests = {grade_id(cell): _source(cell) for cell in cells}
     others = _others(cells, tests=True)
     return [name for name in checks if not _passes(tests.get(name, "raise"), others, namespace)]
@@ -228,7 +227,7 @@ def _passes(test: str, others: list[str], namespace: dict[str, Any]) -> bool:
 
 
 def _base(engine: SealedEngine, folder: Path) -> str:
-    """The engine with which the lesson before began: engine.py of its folder, else the reference."""
+    """The engine that the previous lesson began with: engine.py in its folder, else the reference."""
     earlier = [part for part in engine.cells if part.lesson != engine.after]
     if not earlier:
         return ""
@@ -241,7 +240,7 @@ def _base(engine: SealedEngine, folder: Path) -> str:
 
 
 def _notebook_cells(notebook: Path, engine: SealedEngine) -> list[dict[str, Any]]:
-    """The code cells of the lesson before. Raises EngineError where it is not a student's notebook."""
+    """The code cells of the previous lesson. Raises EngineError if it is not a student's notebook."""
     try:
         cells = [
             cell for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"
@@ -285,7 +284,7 @@ def _written(file: Path, text: str) -> bool:
 
 @contextlib.contextmanager
 def _silently() -> Iterator[None]:
-    """What the checks print or display is for nobody."""
+    """Discard what the checks print or display."""
     if "IPython" in sys.modules:
         from IPython.utils.capture import capture_output
 
@@ -298,8 +297,8 @@ def _silently() -> Iterator[None]:
 
 @contextlib.contextmanager
 def _importable(folder: Path) -> Iterator[None]:
-    """While inside, the helpers of the lesson before can be imported: its checks may use them."""
-    sys.path.insert(0, str(folder))  # before all else of that name
+    """Inside the block, the helpers of the previous lesson can be imported: its checks may use them."""
+    sys.path.insert(0, str(folder))  # before any other module of that name
     try:
         yield
     finally:
@@ -308,7 +307,7 @@ def _importable(folder: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def time_limit(seconds: float) -> Iterator[None]:
-    """Raise OwnTimeout when the time is over. Without a main thread to interrupt, nothing is run: EngineError."""
+    """Raise OwnTimeout when the time is over. Outside the main thread, run nothing and raise EngineError."""
     if threading.current_thread() is not threading.main_thread():
         raise EngineError("your own engine can be checked in the main thread only")
     if hasattr(signal, "setitimer"):

@@ -1,5 +1,5 @@
-"""Stand-ins for packages that are withheld while grading: importing them works, so that one import line does not cost
-a whole cell; using them fails, or does nothing where a lesson's checks and demos are meant.
+"""Stand-ins for packages that are withheld while grading: importing them works, so that one import line does not cost a
+whole cell; using them fails, except that a lesson's checks and demos do nothing.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ QUIET = ("autograder", "mini_autograd.widgets", "mini_autograd.drawing")
 
 
 class Absent:
-    """Something from a withheld package. Attributes can be fetched and classes derived from it, nothing can be
+    """Something from a withheld package. Attributes can be fetched and classes derived from it, but nothing can be
     computed.
     """
 
@@ -35,7 +35,7 @@ class Absent:
 
 
 def do_nothing(*args: Any, **kwargs: Any) -> None:
-    """What checks, quizzes and demos are inside the sandbox: the judge runs the real ones outside."""
+    """Stands in for checks, quizzes and demos inside the sandbox: the judge runs the real ones outside."""
 
 
 class AbsentModule(types.ModuleType):
@@ -73,5 +73,5 @@ class Finder:
 
 
 def withhold() -> None:
-    """From now on the withheld packages are stand-ins in this process."""
+    """Replace the withheld packages in this process with stand-ins."""
     sys.meta_path.insert(0, Finder())  # type: ignore[arg-type]  # importlib.abc would cost 15 ms to import

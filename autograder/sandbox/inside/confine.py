@@ -1,9 +1,8 @@
-"""What makes a fork of the warm process a sandbox of its own: namespaces, private mounts, no rights, a filter of system
-calls.
+"""Makes a fork of the warm process a sandbox of its own: namespaces, private mounts, no rights, a system call filter.
 
 Everything here runs before the first line of the student's code. It asks the kernel directly, because a second
-bubblewrap could not wrap a process that has already loaded its libraries. What bubblewrap has made read-only or has
-covered up stays so: the kernel locks those mounts against a namespace made within.
+bubblewrap could not wrap a process that has already loaded its libraries. Mounts that bubblewrap has made read-only or
+covered up stay so: the kernel locks them against a namespace made inside.
 """
 
 from __future__ import annotations
@@ -35,7 +34,7 @@ def _succeeds(result: int, what: str) -> None:
 
 
 def become(uid: int) -> None:
-    """Become another user for good. The process may still be read by itself, which the kernel forbids by default."""
+    """Become another user for good. The process may still read itself, which the kernel forbids by default."""
     os.setgroups([])
     os.setresgid(uid, uid, uid)
     os.setresuid(uid, uid, uid)
@@ -57,7 +56,7 @@ def limit(rlimits: dict[str, int]) -> None:
 
 
 def enter_namespaces() -> None:
-    """Namespaces of this process's own, in which it is user 1000. Its next child is process 1 of a new process tree."""
+    """Enter new namespaces, in which this process is user 1000. Its next child is process 1 of a new process tree."""
     user, group = os.getuid(), os.getgid()
     flags = NEW_USER | NEW_MOUNTS | NEW_IPC | NEW_PIDS | NEW_NETWORK
     _succeeds(LIBC.unshare(flags), "unshare")
@@ -71,9 +70,10 @@ def enter_namespaces() -> None:
 
 
 def mount_private(folders: list[str], size: int) -> None:
-    """Empty, writable folders of this sandbox's own; its own view of processes and terminals; a loopback interface.
+    """Mount private folders, empty and writable, and a private view of processes and terminals; start a loopback
+    interface.
 
-    What bubblewrap has made visible inside such a folder stays visible: Python may itself live below /tmp.
+    Files that bubblewrap has made visible inside such a folder stay visible: Python itself may live below /tmp.
     """
     kept = [(point, os.open(point, os.O_PATH)) for point in mounts_below(folders)]
     for folder in folders:
@@ -87,7 +87,7 @@ def mount_private(folders: list[str], size: int) -> None:
 
 
 def mounts_below(folders: list[str]) -> list[str]:
-    """Where something is mounted inside these folders; not what is mounted inside of that, which comes with it."""
+    """The mount points inside these folders, without those inside another one, which come with it."""
     with open("/proc/self/mountinfo") as file:
         points = [line.split()[4].encode().decode("unicode_escape") for line in file]
     inside = sorted({point for point in points if any(point.startswith(f"{folder}/") for folder in folders)})
@@ -95,7 +95,7 @@ def mounts_below(folders: list[str]) -> list[str]:
 
 
 def put_back(point: str, descriptor: int) -> None:
-    """Show again, in the same place and as read-only as it was, what was opened before its folder was covered."""
+    """Mount again, in its place and as read-only as it was, a file or folder that was opened before it was covered."""
     if os.path.isdir(f"/proc/self/fd/{descriptor}"):
         os.makedirs(point, exist_ok=True)
     else:
@@ -114,7 +114,7 @@ def mount(kind: str, target: str, flags: int, options: str = "") -> None:
 
 
 def drop_rights(rules: bytes) -> None:
-    """No capability, none to be gained by running a program, and from now on the filter of system calls."""
+    """Drop all capabilities, prevent programs from gaining any, and install the system call filter."""
     for number in range(CAPABILITIES):
         LIBC.prctl(CAPBSET_DROP, number, 0, 0, 0)  # fails beyond the last capability that this kernel knows
     LIBC.prctl(AMBIENT, AMBIENT_CLEAR_ALL, 0, 0, 0)
@@ -135,7 +135,7 @@ class _Program(ctypes.Structure):
 
 
 def sacrifice() -> None:
-    """When memory runs out on this machine, the kernel ends this process before any of ours."""
+    """Have the kernel end this process before any of ours when memory runs out on this machine."""
     with contextlib.suppress(OSError), open("/proc/self/oom_score_adj", "w") as file:
         file.write("1000")
 

@@ -1,8 +1,8 @@
 """The engine that a lesson starts from: sealed in its call of `start_lesson`, or the student's own in engine.py.
 
 `start_lesson` on a laptop and its stand-in inside the sandbox both use this file, so that both run the same engine.
-Standard library only. Sealed means compressed: nobody reads a solution by accident, and nothing more is meant. An
-engine that a class holds back has no solutions in it; they come later, in a file of their own.
+Standard library only. Sealed only means compressed, so that nobody reads a solution by accident. An engine that a class
+holds back has no solutions in it; they come later, in a file of their own.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ class EngineError(ValueError):
 @dataclass(frozen=True)
 class EngineCell:
     """One cell of an engine. `solution`: students write it themselves; `cell` is then its grade_id, else its id.
-    `checks`: of an optional exercise, the test cells that decide whether the student's solution is taken.
+    `checks`: for an optional exercise, the test cells that decide whether the student's solution is used.
     """
 
     lesson: str
@@ -48,7 +48,7 @@ class EngineCell:
 
 @dataclass(frozen=True)
 class SealedEngine:
-    """The reference engine after a lesson, cell by cell, and the test cells which check that lesson's part, without
+    """The reference engine after a lesson, cell by cell, and the test cells that check that lesson's part, without
     those of optional exercises.
     """
 
@@ -63,7 +63,7 @@ class SealedEngine:
 
     @property
     def is_held_back(self) -> bool:
-        """Whether the solutions are not in it."""
+        """Whether its solutions are left out."""
         return any(cell.solution and not cell.source for cell in self.cells)
 
     @property
@@ -123,7 +123,7 @@ def file_text(source: str, lesson: str) -> str:
 
 
 def read_file(path: Path, lesson: str) -> str:
-    """The whole content of engine.py. Raises FileNotFoundError, or EngineError if start_lesson did not write it so."""
+    """The whole content of engine.py. Raises FileNotFoundError, or EngineError if start_lesson did not write this."""
     try:
         text = path.read_text(encoding="utf-8")
     except FileNotFoundError:
@@ -144,7 +144,7 @@ def digest(source: str) -> str:
 
 
 def define(source: str, filename: str, namespace: dict[str, Any]) -> None:
-    """Run an engine's source in a namespace, its lines known to tracebacks. Raises whatever it raises."""
+    """Run an engine's source in a namespace, with its lines available to tracebacks. Raises whatever it raises."""
     lines = [line + "\n" for line in source.split("\n")]
     linecache.cache[filename] = (len(source), None, lines, filename)
     exec(compile(source, filename, "exec", dont_inherit=True), namespace)

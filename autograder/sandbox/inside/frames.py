@@ -1,7 +1,8 @@
 """Frames, series, indexes, times and missing values of pandas, and exact numbers of SymPy, as plain data, and back: a
-test that compares them gets real ones, made anew on its side.
+test that compares them gets real ones, rebuilt on its side.
 
-Only what comes back exactly as it was is plain. Anything else (categories, time zones, subclasses) stays a handle.
+Only values that come back exactly as they were are plain. Anything else (categories, time zones, subclasses) stays a
+handle.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ NUMBERS = frozenset("biufcmM")  # kinds of NumPy's types
 
 
 def frame_as_plain(value: Any) -> tuple[Any, ...] | None:
-    """A tuple of lists, arrays and texts, or None for what has no such form."""
+    """A value of pandas as a tuple of lists, arrays and texts, or None if it has no such form."""
     pandas = sys.modules.get("pandas")
     if pandas is None:
         return None
@@ -35,7 +36,7 @@ def frame_as_plain(value: Any) -> tuple[Any, ...] | None:
 
 
 def frame_from_plain(parts: tuple[Any, ...]) -> Any:
-    """What `frame_as_plain` took apart. Raises whatever pandas raises for parts that make no frame."""
+    """Rebuild what `frame_as_plain` took apart. Raises whatever pandas raises for parts that make no frame."""
     kind, *rest = parts
     return MAKERS[kind](importlib.import_module("pandas"), *rest)
 
@@ -52,7 +53,7 @@ def exact_as_plain(value: Any) -> tuple[int, int] | None:
 
 
 def exact_from_plain(numerator: int, denominator: int) -> Any:
-    """What `exact_as_plain` took apart."""
+    """Rebuild what `exact_as_plain` took apart."""
     sympy = importlib.import_module("sympy")
     if denominator == 0:
         return sympy.true if numerator else sympy.false
@@ -90,7 +91,7 @@ def _taken_apart(value: Any, pandas: Any) -> tuple[Any, ...] | None:
 
 
 def _values(column: Any) -> tuple[str, Any] | None:
-    """The type of a column and what is in it: an array where NumPy has the type, else a list of texts and the like."""
+    """The type of a column and what is in it: an array if NumPy has the type, else a list of texts and the like."""
     dtype = column.dtype
     if isinstance(dtype, np.dtype) and dtype.kind in NUMBERS:
         return dtype.str, column.to_numpy()
@@ -124,7 +125,7 @@ def _series(pandas: Any, index: Any, values: tuple[str, Any], name: Any) -> Any:
 
 
 def _is_same(made: Any, value: Any, pandas: Any) -> bool:
-    """Whether nothing was lost. Raises AssertionError where something was."""
+    """Whether nothing was lost. Raises AssertionError if something was."""
     kinds = {pandas.DataFrame: "frame", pandas.Series: "series"}
     compare = getattr(pandas.testing, f"assert_{kinds.get(type(value), 'index')}_equal")
     compare(made, value, check_exact=True)

@@ -19,7 +19,7 @@ def main() -> None:
     from . import absent, confine
 
     if settings["uid"] is not None:
-        if settings.get("warm"):  # one view of /proc without covers; the kernel allows forks another only then
+        if settings.get("warm"):  # an uncovered /proc: otherwise the kernel lets forks mount none
             confine.mount("proc", "/proc", confine.NO_SUID | confine.NO_DEVICES | confine.NO_PROGRAMS)
         confine.become(settings["uid"])
     sys.argv[:] = ["ipykernel_launcher.py"]
@@ -29,7 +29,7 @@ def main() -> None:
     connection.set_inheritable(False)
     absent.withhold()
     if settings.get("warm"):
-        gc.disable()  # what is imported now stays, and looking through it again and again takes a tenth of the time
+        gc.disable()  # imports stay in memory, and looking through them again and again takes a tenth of the time
         from .warm import serve_forks
 
         serve_forks(connection, bytes.fromhex(settings["filter"]), settings["preload"])

@@ -22,7 +22,7 @@ MAX_MESSAGE = 2_000
 
 
 class RebuildError(Exception):
-    """What the judge sent cannot be made again in here, for the reason that is its cause."""
+    """Something that the judge sent cannot be rebuilt in here. `__cause__` says why."""
 
 
 class Objects:
@@ -53,8 +53,8 @@ class Objects:
     # Towards the judge
 
     def encode(self, value: Any, encoder: Encoder, arguments: list[Any] | tuple[Any, ...] = ()) -> Any:
-        """A value for the judge: plain where it is plain, else a handle; one of the call's own arguments by its
-        position.
+        """Encode a value for the judge: one of the call's own arguments by its position, plain data if it is plain,
+        else a handle.
         """
         if value is not None and type(value) not in (bool, int, float, str):
             for position, argument in enumerate(arguments):
@@ -94,7 +94,7 @@ class Objects:
         return code
 
     def redescribed(self) -> list[list[Any]]:
-        """Classes that have gained or lost special methods since the judge was told of them, with those they have now.
+        """Classes that have gained or lost special methods since the judge was told of them, with their current ones.
         An operator may be attached at any time: in a later cell, by a decorator, by the test itself.
         """
         found = []
@@ -106,7 +106,7 @@ class Objects:
         return found
 
     def forget_descriptions(self) -> None:
-        """The judge has not been told after all: describe every class anew when one of its objects is sent."""
+        """The judge has not been told after all: describe every class again when one of its objects is sent."""
         self.described.clear()
         self.changeable.clear()
 
@@ -155,7 +155,7 @@ class Objects:
         )
 
     def unpickle(self, data: Any, what: str) -> Any:
-        """An object that the judge has pickled. Raises RebuildError, which says what it was and what it misses here."""
+        """An object that the judge has pickled. Raises RebuildError, which says what it was and what it lacks here."""
         unpickler = _Unpickler(io.BytesIO(data))
         unpickler.objects = self
         try:

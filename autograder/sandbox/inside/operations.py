@@ -33,7 +33,7 @@ def _await(awaitable: Any) -> Any:
 
 
 def _derive(name: str, bases: tuple[Any, ...], body: types.SimpleNamespace, keywords: dict[str, Any]) -> Any:
-    """A class statement of a test. Its methods lost the cell behind `super()` on the way and get it back."""
+    """Run a class statement of a test. Its methods lost the cell behind `super()` in transit, and get it back."""
     members = vars(body)
     made = types.new_class(name, bases, keywords, lambda namespace: namespace.update(members))
     for member in members.values():

@@ -2,7 +2,7 @@
 size.
 
 One collector exists per process; `start()` begins a new list. Text past the bound is dropped and a note says so,
-because a loop that prints forever must not fill anybody's memory.
+because a loop that prints forever must not fill the memory.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ TRUNCATED = "\n[the rest of the output was dropped: it is too long]\n"
 
 
 class Collector:
-    """The outputs of the cell or question that runs at present."""
+    """The outputs of the cell or question that is running."""
 
     def __init__(self, max_bytes: int = 1 << 20, max_outputs: int = 200):
         self.max_bytes, self.max_outputs = max_bytes, max_outputs
@@ -39,7 +39,7 @@ class Collector:
         return outputs
 
     def text(self, name: str, text: str) -> None:
-        """Add text to a stream, joined with the output before when that is the same stream."""
+        """Add text to a stream, joined with the previous output if that is the same stream."""
         self.from_descriptors()
         if not self._take(len(text)):
             return

@@ -53,8 +53,8 @@ class Server:
         }
 
     def serve(self, connection: Any, settings: dict[str, Any]) -> None:
-        """Answer until the judge hangs up. What belongs to one process alone is made only here: the warm process makes
-        servers and forks.
+        """Answer until the judge hangs up. Anything that belongs to one process alone is made only here: the warm
+        process makes its server before it forks.
         """
         self.process = os.getpid()
         self.wire = Wire(connection, settings["max_bytes"], settings["max_header"])
@@ -103,7 +103,7 @@ class Server:
             if outputs:
                 header["outputs"] = outputs
         if "mirror" in request:
-            with contextlib.suppress(Exception):  # such as that of a file that has just been removed
+            with contextlib.suppress(Exception):  # such as for a file that has just been removed
                 header["files"], contents = self.changed_files(request["mirror"], reply)
                 reply = [*reply, *contents]
         return header, reply
@@ -118,7 +118,7 @@ class Server:
         return {}, []
 
     def changed_files(self, mirror: dict[str, Any], reply: list[Any]) -> Reply:
-        """Regular files below the working directory that are not as the mirror's `known` says: name -> [size, time of
+        """Regular files below the working directory that differ from the mirror's `known`, name -> [size, time of
         change]. Their contents follow the buffers of the reply.
         """
         known = mirror["known"]
@@ -169,7 +169,7 @@ class Server:
         return self._value([name for name in self.shell.user_ns if name not in self.shell.user_ns_hidden])
 
     def bind(self, request: dict[str, Any], buffers: list[memoryview]) -> Reply:
-        """Give a name of the notebook a value, or, without one, take the name away."""
+        """Bind a name of the notebook to a value, or delete the name if there is no value."""
         decoder = self.objects.decoder(buffers)
         self.shell.user_ns.pop(request["name"], None)
         for code in request["args"]:
@@ -177,8 +177,8 @@ class Server:
         return self._value(None)
 
     def apply(self, request: dict[str, Any], buffers: list[memoryview]) -> Reply:
-        """An operation on decoded arguments. Arguments that it changed are sent back, so that the judge's own copies
-        follow.
+        """Apply an operation to decoded arguments. Arguments that it changed are sent back, so that the judge can
+        update its own copies.
         """
         decoder = self.objects.decoder(buffers)
         args = [decoder.decode(code) for code in request["args"]]
@@ -206,7 +206,7 @@ class Server:
         return self._value(base_value(self.objects.by_number[request["number"]]))
 
     def run(self, request: dict[str, Any], buffers: list[memoryview]) -> Reply:
-        """Call a function that the judge sent, now or once before, with an object of ours as its first argument."""
+        """Call a function that the judge sent, now or earlier, with an object of ours as its first argument."""
         decoder = self.objects.decoder(buffers)
         args = [decoder.decode(code) for code in request["args"]]
         if "code" in request:

@@ -75,7 +75,7 @@ class CollectingHook(DisplayHook):
 
 
 class CollectingShell(InteractiveShell):
-    """InteractiveShell with a kernel's manners: no prompt, no history file, tracebacks as outputs, no way to leave."""
+    """InteractiveShell that behaves like a kernel: no prompt, no history file, tracebacks as outputs, no exit."""
 
     collector: Collector
 
@@ -112,7 +112,7 @@ class CollectingShell(InteractiveShell):
 
 
 class QuickTransformer(TransformerManager):
-    """IPython's own, without taking a cell apart into tokens where no character in it could be IPython syntax."""
+    """IPython's transformer, but it does not split a cell into tokens if nothing in it could be IPython syntax."""
 
     usual: ClassVar[list[Any]] = TransformerManager().token_transformers
 
@@ -122,7 +122,7 @@ class QuickTransformer(TransformerManager):
 
 
 def make_shell(collector: Collector) -> CollectingShell:
-    """The one shell of this process, with `get_ipython`, `display` and a refusing `input` in place."""
+    """The one shell of this process, with `get_ipython` and `display` in place, and an `input` that refuses."""
     config = Config()
     config.HistoryManager.enabled = False
     config.HistoryManager.hist_file = ":memory:"
@@ -145,7 +145,7 @@ def _no_input(prompt: object = "") -> str:
 
 
 def warm_up(shell: CollectingShell) -> None:
-    """Run a few cells of ours, so that what IPython loads at its first cell, result and error is loaded."""
+    """Run a few cells of ours, so that IPython loads now what it needs for a first cell, result and error."""
     spaces = (shell.user_ns, dict(shell.user_ns)), (shell.user_ns_hidden, dict(shell.user_ns_hidden))
     for source in WARMING_CELLS:
         shell.run_cell(source, store_history=False)

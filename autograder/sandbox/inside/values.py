@@ -91,18 +91,18 @@ class Encoder:
         plain = frame_as_plain(value)
         try:
             return self.other(value) if plain is None else ["P", self._key(plain, 0)]
-        except NotPlain:  # of what is in it
+        except NotPlain:  # raised for something in it
             return self.other(value)
 
     def _objects(self, value: np.ndarray) -> Any:
         """An array of plain values of several kinds, such as a row of a table."""
         try:
             return ["o", list(value.shape), self._key(value.ravel().tolist(), 0)]
-        except NotPlain:  # of what is in it
+        except NotPlain:  # raised for something in it
             return self.other(value)
 
     def exact(self, value: Any) -> Any:
-        """A number of SymPy's that is a fraction, or a truth value of it."""
+        """A whole number, fraction or truth value of SymPy."""
         plain = exact_as_plain(value)
         return self.other(value) if plain is None else ["E", [self.encode(part) for part in plain]]
 
@@ -113,7 +113,7 @@ class Encoder:
         return ["F", [self.encode(part) for part in parts]]
 
     def _key(self, value: Any, depth: int) -> Any:
-        """Members of sets and keys: a handle's hash would be a question to its owner, so these must be plain."""
+        """Encode a member of a set or a key. It must be plain: a handle's hash would be a question to its owner."""
         other, self.other = self.other, _refuse
         try:
             return self.encode(value, depth + 1)
@@ -228,7 +228,7 @@ class Decoder:
 
 
 def _hashable(items: list[Any]) -> list[Any]:
-    """Members of a set, or keys. Raises Malformed for many with the same hash, which somebody has chosen."""
+    """Members of a set, or keys. Raises Malformed if many have the same hash, which happens only on purpose."""
     if len(items) > MAX_SAME_HASH and max(Counter(map(hash, items)).values()) > MAX_SAME_HASH:
         raise Malformed("many parts of a set or dict have the same hash")
     return items

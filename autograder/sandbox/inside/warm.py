@@ -1,9 +1,9 @@
 """The warm process: it has loaded what notebooks need, and forks one process for each submission.
 
-It never runs a student's code, holds nothing secret, and takes nothing from the processes it forks: they get a socket
-that leads to the judge, and all it hears of them is that they have ended. Requests come from judges alone, each with
-one end of a socket pair, and one end of a pipe whose other end closes when that judge ends, however it does. A keeper
-that is forked as well waits for that, and ends the submission with its judge; several judges can so share this process.
+It never runs student code, holds nothing secret, and takes nothing from the processes it forks: they get a socket to
+the judge, and it only learns that they have ended. Requests come only from judges. Each comes with one end of a socket
+pair, and one end of a pipe whose other end closes when that judge ends, for whatever reason. A keeper process, also
+forked, waits for that and ends the submission with its judge, so several judges can share this process.
 """
 
 from __future__ import annotations
@@ -34,8 +34,8 @@ READY, FAILED = b"+", b"-"
 
 
 def serve_forks(control: socket.socket, rules: bytes, preload: list[str] | None) -> None:
-    """Fork a process for every request until the judge hangs up. `preload` names further libraries to load; None where
-    it is not known what notebooks will use. Then they may draw.
+    """Fork a process for every request until the judge hangs up. `preload` names further libraries to load; None if it
+    is not known what notebooks will use; then those for plots are loaded too.
     """
     server = Server()
     draws = preload is None or any(name.partition(".")[0] == "matplotlib" for name in preload)
@@ -57,7 +57,7 @@ def serve_forks(control: socket.socket, rules: bytes, preload: list[str] | None)
 
 
 def _clear_away() -> None:
-    """Take note of forks that have ended, so that the time they used counts as used by this process's children."""
+    """Reap forks that have ended, so that their time counts as used by this process's children."""
     with contextlib.suppress(ChildProcessError):
         while os.waitpid(-1, os.WNOHANG)[0]:
             pass
@@ -91,11 +91,11 @@ def _become_sandbox(server: Server, descriptor: int, judge: int, settings: dict[
 
 
 def _keep(child: int, judge: int) -> None:
-    """Wait until the child ends, or until the judge does and the child with it. Never returns."""
+    """Wait until the child or the judge ends, and end the child. Never returns."""
     confine.close_all_but(judge)
     ended = os.pidfd_open(child)
     select.select([ended, judge], [], [])
-    os.kill(child, signal.SIGKILL)  # it is ours to wait for, so its number is still its own
+    os.kill(child, signal.SIGKILL)  # not reaped yet, so its process id is still its own
     os.waitpid(child, 0)
     os._exit(0)
 

@@ -1,5 +1,5 @@
 """Messages between the judge and a sandbox: a JSON header and raw buffers, every length declared and checked before
-memory is taken.
+memory is allocated.
 
 Both sides use this file. A receiver has one deadline for the whole message, so that a slow sender cannot stretch it
 byte by byte.
@@ -22,7 +22,7 @@ LENGTH = struct.Struct("<Q")
 
 
 class WireError(Exception):
-    """The other side broke the protocol; the connection is of no further use."""
+    """The other side broke the protocol; the connection can no longer be used."""
 
 
 class WireClosed(WireError):  # noqa: N818

@@ -1,10 +1,10 @@
-"""How much longer something of a submission's may run: seconds of processor time, not of the clock.
+"""How much longer code of a submission may run, in seconds of processor time, not of the clock.
 
-On an overloaded machine a process waits for a processor most of the time, and no mark may depend on that. So what ends
-a cell or a question is the processor time that it and everything it started have used. Code that only sleeps uses none,
-so the clock counts too: in full while every thread is seen to sleep, which is not what waiting for a processor or a
-disk looks like; otherwise generously, and without the time for which the kernel says that the process was ready to run
-and had to wait.
+On an overloaded machine a process waits for a processor most of the time, and no mark may depend on that. So the limit
+of a cell or a question is on the processor time that it and everything it started have used. Code that only sleeps uses
+none, so the clock counts too: in full while every thread is seen to sleep, which looks different from waiting for a
+processor or a disk; otherwise generously, and without the time during which, according to the kernel, the process was
+ready to run and had to wait.
 """
 
 from __future__ import annotations
@@ -17,10 +17,10 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-ASLEEP = 3.0  # how many times the limit may pass by the clock, waiting for a processor not counted
-AT_MOST = 6.0  # and how many times with everything counted, whatever the kernel says
-SHORTEST, LONGEST = 0.01, 1.0  # until the next look
-STILL = 0.05  # share of the time between two looks in which what sleeps may be awake: the look itself takes some
+ASLEEP = 3.0  # how many times the limit may pass by the clock, without waiting for a processor
+AT_MOST = 6.0  # the same with everything counted, whatever the kernel says
+SHORTEST, LONGEST = 0.01, 1.0  # seconds until the next look
+STILL = 0.05  # share of the time between two looks that a sleeping process may be awake: the look takes some
 TICK = os.sysconf("SC_CLK_TCK")
 NANO = 1e-9
 
@@ -47,9 +47,9 @@ class Usage:
 
 @dataclass
 class Allowance:
-    """`seconds` of processor time for what `usage` measures, from now on. Where it measures nothing, by the clock.
+    """`seconds` of processor time for what `usage` measures, from now on. If it measures nothing, the clock counts.
 
-    `quickly`, where given, measures nearly the same for less work.
+    `quickly`, if given, measures nearly the same with less work.
     """
 
     seconds: float
@@ -65,14 +65,14 @@ class Allowance:
         self.last_look: tuple[float, Usage] | None = None
 
     def longer(self, seconds: float) -> Allowance:
-        """The same from the same moment on, but for so much longer."""
+        """A copy that began at the same moment and lasts this many seconds longer."""
         other = copy.copy(self)
         other.seconds += seconds
         return other
 
     def wait(self) -> float:
-        """Seconds by the clock after which to look again; 0 when it is used up, which it never is before its time by
-        the clock has passed.
+        """Seconds by the clock until the next look; 0 when the allowance is used up, which is never before as many
+        seconds have passed by the clock.
         """
         passed, often = self.clock() - self.began, min(LONGEST, self.seconds / 10)
         if self.first is None:
@@ -85,8 +85,8 @@ class Allowance:
         return max(SHORTEST, min(left, often)) if left > 0 else 0.0
 
     def _note_sleep(self, now: Usage | None, passed: float) -> None:
-        """Between two looks at which everything slept it has slept all the time, if it has hardly computed or waited
-        for a processor.
+        """Count the time between two looks as sleep if everything slept at both and has hardly computed or waited for a
+        processor in between.
         """
         if now and self.last_look:
             earlier, before = self.last_look
@@ -95,7 +95,7 @@ class Allowance:
         self.last_look = (passed, now) if now else None
 
     def left(self) -> float:
-        """About how many seconds of processor time are left. Quick, as it is asked often."""
+        """About how many seconds of processor time are left. Quick, because it is called often."""
         passed = self.clock() - self.began
         if passed < self.seconds / 2 or self.quickly is None:
             return self.seconds - passed
@@ -110,7 +110,7 @@ class Allowance:
 
 
 def usage_of_tree(root: int) -> Usage | None:
-    """What a process and its descendants have used; None where that cannot be known."""
+    """What a process and its descendants have used; None if that cannot be known."""
     try:
         stats = {root: _stat(root)}
         for process in (int(name) for name in os.listdir("/proc") if name.isdigit()):
@@ -126,7 +126,7 @@ def usage_of_tree(root: int) -> Usage | None:
 
 
 def usage_of_process(process: int) -> Usage | None:
-    """What one process and those of its children that have ended and been waited for have used: quick to find out."""
+    """What one process has used, including children that have ended and been waited for. Quick to find out."""
     try:
         return _sum({process: _stat(process)[1]})
     except OSError:
@@ -134,7 +134,7 @@ def usage_of_process(process: int) -> Usage | None:
 
 
 def usage_of_this_thread(asleep: bool = False) -> Usage:
-    """What this thread of ours has used. Whether it has been asleep until now the caller knows."""
+    """What this thread of ours has used. The caller knows whether it has been `asleep` until now."""
     return Usage(time.thread_time(), {0: _waited("/proc/thread-self/schedstat")}, asleep)
 
 
@@ -172,7 +172,7 @@ def _sleeps(process: int) -> bool:
 
 @functools.cache
 def _tells() -> bool:
-    """Whether the kernel says truly what a thread does: this one runs."""
+    """Whether the kernel reports truthfully what a thread does: this one runs."""
     return _state("/proc/thread-self/stat") == b"R"
 
 
@@ -181,7 +181,7 @@ def _state(path: str) -> bytes:
 
 
 def _waited(path: str) -> float:
-    """For how long a task was ready to run and had no processor; 0 where the kernel does not say."""
+    """For how long a task was ready to run and had no processor; 0 if the kernel does not say."""
     try:
         return int(Path(path).read_bytes().split()[1]) * NANO
     except (OSError, IndexError, ValueError):

@@ -1,7 +1,7 @@
-"""The warm process of this one: started once, in bubblewrap, and asked to fork a process for each submission.
+"""The warm process that belongs to this one: started once, in bubblewrap, and asked to fork a process per submission.
 
-What it has loaded (IPython, NumPy, Matplotlib) would cost every submission 200 milliseconds. It knows no secret and
-runs no student's code; each fork goes into namespaces of its own before it does (see `inside/warm.py`).
+It has loaded IPython, NumPy and Matplotlib, which saves every submission 200 milliseconds. It knows no secret and runs
+no student code; each fork enters namespaces of its own before it runs any (see `inside/warm.py`).
 """
 
 from __future__ import annotations
@@ -53,8 +53,8 @@ class WarmProcess:
         self.memory = MemoryGroup.make()
 
     def fork(self, theirs: socket.socket, limits: Limits) -> int:
-        """Have a process forked that serves this end of a socket pair. Returns a descriptor: when it is closed, as it
-        is when this process ends, the fork ends too. Raises OSError when the warm process has gone.
+        """Have a process forked that serves `theirs`, one end of a socket pair. Returns a file descriptor: the fork
+        ends when it is closed, which also happens when this process ends. Raises OSError if the warm process has gone.
         """
         reading, writing = os.pipe()
         try:
@@ -67,7 +67,7 @@ class WarmProcess:
         return writing
 
     def close(self) -> None:
-        """End it and every fork of it; where it is shared, it ends when all have closed it."""
+        """End it and all its forks. A process that shares it, and does not own it, only closes its own connection."""
         self.control.close()
         if self.popen is not None and self.owner == os.getpid():
             try:
@@ -93,7 +93,7 @@ class ForkedProcess:
         self.connection = ours
 
     def wait_until_ready(self, connection: socket.socket, deadline: float) -> None:
-        """Take its first byte, to which the kernel adds the number of its process as seen from here."""
+        """Receive its first byte, to which the kernel adds its process id as seen from here."""
         if self.ready:
             return
         if not select.select([connection], [], [], max(0.0, deadline - time.monotonic()))[0]:
@@ -118,13 +118,13 @@ class ForkedProcess:
         return self.descriptor is not None and bool(select.select([self.descriptor], [], [], 0)[0])
 
     def end(self) -> None:
-        if not self.ready:  # nothing of the student's has run in it
+        if not self.ready:  # no student code has run in it
             with contextlib.suppress(WireTimeout, WireClosed, SandboxDied, OSError):
                 self.wait_until_ready(self.connection, time.monotonic() + TRIAL_SECONDS)
         self._signal(signal.SIGKILL)  # process 1 of a tree takes all the others with it, and ends after them
         if self.descriptor is not None:
             select.select([self.descriptor], [], [])
-            # Forgotten first: cut short between the two, this would close the number of somebody else's file later.
+            # Forgotten first: if interrupted in between, a later call could close another file of this number.
             descriptor, self.descriptor = self.descriptor, None
             os.close(descriptor)
         if self.lifeline is not None:
@@ -143,7 +143,7 @@ _current: WarmProcess | None = None
 
 
 def fork_from_warm(theirs: socket.socket, limits: Limits) -> tuple[WarmProcess, int]:
-    """Have the warm process of this one fork; it is started first where there is none, or where it was killed."""
+    """Have this process's warm process fork. It is started first if there is none or if it was killed."""
     for _ in range(2):
         warm = warm_process()
         try:
@@ -154,31 +154,31 @@ def fork_from_warm(theirs: socket.socket, limits: Limits) -> tuple[WarmProcess, 
 
 
 def preload(libraries: list[str]) -> None:
-    """Have the warm process load these modules before it forks; it begins now. One that runs already stays as it is,
-    and one that the process has which this one was forked from is shared, if it has loaded them.
+    """Start the warm process now, and have it load these modules before it forks. One that already runs stays as it is.
+    If this process is a fork, it shares its parent's warm process, if that has loaded them.
     """
     global _preload
     _preload = libraries
     if _current is not None and _current.user != os.getpid() and _current.libraries.issuperset(libraries):
         share_warm_process()
-        _current.memory = MemoryGroup.make()  # a limit for each of those that share it
+        _current.memory = MemoryGroup.make()  # each process that shares it has its own limit
         Finalize(None, _forget, (_current,), exitpriority=0)
-    with contextlib.suppress(OSError, SandboxDied, SandboxUnavailable):  # said when a submission needs it
+    with contextlib.suppress(OSError, SandboxDied, SandboxUnavailable):  # reported when a submission needs it
         warm_process()
 
 
 def warm_process() -> WarmProcess:
-    """The warm process of this one."""
+    """This process's warm process, started if there is none."""
     global _current
     with _lock:
         if _current is None or _current.user != os.getpid():
             _current = WarmProcess()
-            Finalize(None, _forget, (_current,), exitpriority=0)  # at exit, also of a worker of multiprocessing
+            Finalize(None, _forget, (_current,), exitpriority=0)  # at exit, also in a worker of multiprocessing
         return _current
 
 
 def share_warm_process() -> None:
-    """In a fork of the process that has a warm one: go on with that one. It is still the other's to end."""
+    """In a fork of a process that has a warm process, keep using that one. Only its owner can end it."""
     global _lock
     _lock = threading.Lock()
     if _current is not None:
@@ -186,8 +186,8 @@ def share_warm_process() -> None:
 
 
 def end_warm_process() -> None:
-    """End the warm process, and with it whatever it has forked; the next submission starts another. Where it is shared,
-    this process leaves it to the others.
+    """End the warm process and all its forks; the next submission starts another. A process that only shares it leaves
+    it to the others.
     """
     if _current is not None:
         _forget(_current)
@@ -203,7 +203,7 @@ def _forget(warm: WarmProcess) -> None:
 
 @functools.cache
 def why_not_warm() -> str:
-    """An empty text where forks of a warm process can be isolated on this machine, or what stands in the way."""
+    """Why forks of a warm process cannot be isolated on this machine; an empty text if they can."""
     ours, theirs = socket.socketpair()
     with ours:
         try:
@@ -217,7 +217,7 @@ def why_not_warm() -> str:
 
 
 def find_out_before_forking() -> None:
-    """Have forks of this process know that submissions can be isolated. What fails now is tried again by each."""
+    """Find out if submissions can be isolated, so that forks of this process know. Each fork retries what fails now."""
     if not isolation.isolation_available():
         isolation.isolation_available.cache_clear()
     elif why_not_warm():

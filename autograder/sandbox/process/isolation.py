@@ -1,8 +1,8 @@
-"""How student code is shut in: the bubblewrap command line, what is visible behind it, and the system calls that are
+"""How student code is isolated: the bubblewrap command line, what is visible inside, and the system calls that are
 refused.
 
-Two ways exist. An ordinary user gets a user namespace. Root does not need one, and without one each sandbox can take a
-user number of its own, which matters because the kernel does not hold root to a limit on processes.
+There are two ways. An ordinary user gets a user namespace. Root does not need one, and without one each sandbox can
+take a user id of its own, which matters because the kernel does not hold root to a limit on processes.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ UNMASK = (
     "`--security-opt systempaths=unconfined`, Podman's with `--security-opt unmask=ALL`."
 )
 FIRST_UID, UIDS = 200_000, 100_000
-PACKAGES = ("lib*/python*/*-packages", "local/lib*/python*/*-packages")  # where a Python keeps them, below its root
+PACKAGES = ("lib*/python*/*-packages", "local/lib*/python*/*-packages")  # below the root of a Python
 SYSTEM_PATHS: tuple[str, ...] = ("/usr", "/etc/alternatives", "/etc/fonts", "/etc/localtime", "/nix/store")
 SYSTEM_PATHS += ("/etc/ld.so.cache", "/etc/ld.so.conf", "/etc/ld.so.conf.d")
 SYSTEM_LINKS = ("/bin", "/sbin", "/lib", "/lib32", "/lib64")
@@ -46,10 +46,10 @@ REFUSED_CALLS = words("""
     io_uring_register open_by_handle_at name_to_handle_at quotactl acct settimeofday clock_settime iopl ioperm
     syslog pidfd_getfd
 """)
-# By these, submissions that are graded at once could tell each other something about files that all of them see. They
-# are answered as by a kernel that does not have them, which libraries such as HDF5 can do without.
+# With these, submissions that are graded at once could signal to each other through files that all of them see. They
+# fail as on a kernel that does not have them, which libraries such as HDF5 can cope with.
 UNKNOWN_CALLS = words("flock inotify_init inotify_init1 fanotify_init")
-# Calls of kernels newer than Linux 6.7, which nobody has looked at; on an older one they are not there.
+# Calls of kernels newer than Linux 6.7, which have not been reviewed; older kernels do not have them.
 NEWER_CALLS = range(457, 512)
 # AF_UNIX, AF_INET, AF_INET6: the network namespace is empty, other families may reach past it.
 ALLOWED_SOCKETS = (1, 2, 10)
@@ -69,8 +69,8 @@ class Isolation:
 
 @functools.cache
 def isolation_available() -> Isolation:
-    """Try once to start Python behind the mounts, and as the user, that a submission gets. The answer is true or false
-    in a condition and says in `description` what is in force, or what is missing.
+    """Try once to start Python with the mounts and the user that a submission gets. The result is true or false in a
+    condition; its `description` says what is in force, or what is missing.
     """
     bwrap = shutil.which("bwrap")
     if bwrap is None:
@@ -108,8 +108,8 @@ def require_isolation() -> Isolation:
 def bubblewrap_command(
     isolation: Isolation, limits: Limits, info_fd: int | None, seccomp_fd: int | None, warm: bool = False
 ) -> list[str]:
-    """Everything before the program: namespaces, the visible files, an empty environment. For the warm process `warm`
-    is true: its forks make namespaces of their own, and for that it has to mount once.
+    """The command line before the program: namespaces, the visible files, a new environment. `warm` is true for the
+    warm process: its forks make namespaces of their own, for which it has to mount once.
     """
     size = str(limits.disk)
     command = [shutil.which("bwrap") or "bwrap", *_namespaces(isolation.user_namespace)]
@@ -121,7 +121,7 @@ def bubblewrap_command(
     if seccomp_fd is not None:
         command += ["--seccomp", str(seccomp_fd)]
     command += _open_folders(WRITABLE)
-    for path in WRITABLE:  # before what is visible: Python may itself live below /tmp
+    for path in WRITABLE:  # before the visible files: Python itself may live below /tmp
         command += ["--perms", "1777", "--size", size, "--tmpfs", path]
     command += _open_folders((*_python_paths(), *SYSTEM_PATHS, f"{CODE}/inside"))
     for path in SYSTEM_PATHS:
@@ -143,7 +143,7 @@ def bubblewrap_command(
 
 
 def environment(home: str) -> dict[str, str]:
-    """The environment of student code: nothing of the grader's own."""
+    """The environment variables of student code; none are the grader's own."""
     return {
         "HOME": home,
         "PATH": f"{Path(sys.executable).parent}:/usr/local/bin:/usr/bin:/bin",
@@ -163,7 +163,7 @@ def environment(home: str) -> dict[str, str]:
 
 @functools.cache
 def seccomp_filter() -> bytes:
-    """The compiled filter, or nothing where libseccomp or its Python binding is missing."""
+    """The compiled filter, or nothing if libseccomp or its Python binding is missing."""
     try:
         import pyseccomp
     except Exception:
@@ -204,7 +204,7 @@ def _namespaces(user_namespace: bool) -> list[str]:
 
 @functools.cache
 def _python_paths() -> tuple[str, ...]:
-    """Where the running Python and its packages live, without what lies within another of these or in /usr."""
+    """Where the running Python and its packages live, without paths within another one or in /usr."""
     roots = {sys.prefix, sys.exec_prefix, sys.base_prefix, sys.base_exec_prefix}
     roots |= {path for path in sysconfig.get_paths().values() if path}
     roots |= {
@@ -219,7 +219,7 @@ def _python_paths() -> tuple[str, ...]:
 
 
 def _open_folders(paths: tuple[str, ...]) -> list[str]:
-    """Options that make the folders above `paths`. Those that bubblewrap makes by itself are closed to all but root."""
+    """Options that make the folders above `paths`. Only root could enter the ones that bubblewrap makes by itself."""
     found = {str(folder) for path in paths for folder in Path(path).parents} - {"/", *WRITABLE}
     folders = sorted(folder for folder in found if not _within(folder, "/usr"))
     return [option for folder in folders for option in ("--perms", "0755", "--dir", folder)]
@@ -227,8 +227,8 @@ def _open_folders(paths: tuple[str, ...]) -> list[str]:
 
 @functools.cache
 def _withheld_paths() -> tuple[str, ...]:
-    """Folders and files that would show the course's own code or another engine: they are covered up. In the packages
-    of every Python that is visible, also of the one that this environment was made of.
+    """Folders and files that would show the course's own code or another engine, to be covered up: in the packages of
+    every visible Python, including the one that this environment was made from.
     """
     visible = (*_python_paths(), "/usr")
     folders = {*site.getsitepackages(), *sysconfig.get_paths().values(), *sys.path}

@@ -1,4 +1,4 @@
-"""How much a submission may use, and the errors by which a sandbox says that it could not do its work."""
+"""How much a submission may use, and the errors of a sandbox that could not do its work."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class SandboxDied(SandboxError):  # noqa: N818
 
 
 class StaleHandle(SandboxError):  # noqa: N818
-    """An object was lost when the submission's process was started afresh."""
+    """An object was lost when the submission's process was restarted."""
 
 
 class NotAnswered(SandboxError):  # noqa: N818
@@ -37,7 +37,9 @@ class Refused(TypeError):  # noqa: N818
 
 @dataclass(frozen=True)
 class Limits:
-    """Limits of one sandbox. Times are seconds of processor time (see `allowance.py`); starting goes by the clock."""
+    """Limits of one sandbox. Times are seconds of processor time (see `allowance.py`), but `start_seconds` by the
+    clock.
+    """
 
     cell_seconds: float = 30.0
     query_seconds: float = 10.0

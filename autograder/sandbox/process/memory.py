@@ -1,8 +1,8 @@
-"""A limit on the memory of everything that a submission runs together, where this process may make a control group.
+"""A limit on the total memory of everything that a submission runs, if this process may make a control group.
 
 A limit per process (an rlimit) exists everywhere, but sixty processes below it can still fill a machine. Control groups
-come in two versions; in both, a group is a folder, and a limit is a number written into a file. Where none can be made
-(no right to write there, no memory controller), the rlimits are what there is.
+come in two versions; in both, a group is a folder, and a limit is a number written into a file. If none can be made (no
+right to write there, no memory controller), only the rlimits apply.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ _numbers = itertools.count()
 
 @dataclass
 class MemoryGroup:
-    """A control group for the submissions of one process, which has one at a time; without a folder it does nothing.
-    The process that made it removes it; the forks that judge use it.
+    """A control group for the submissions of one process, which runs one at a time; without a folder it does nothing.
+    The process that made it removes it; its forks, which judge, only use it.
     """
 
     folder: Path | None = None
@@ -90,7 +90,7 @@ def _parents() -> list[tuple[str, Path]]:
 
 
 def _remove_abandoned(parent: Path) -> None:
-    """Remove empty groups of processes that were killed before they could."""
+    """Remove empty groups whose processes were killed before they could remove them."""
     for folder in parent.glob("autograder-*"):
         owner = NAME.fullmatch(folder.name)
         if owner and not Path("/proc", owner[1]).exists():

@@ -12,8 +12,8 @@ FAILED = 1
 
 
 def end_with(parent: int) -> None:
-    """Have the kernel kill this process when its parent has gone, however that ended. `parent`: its process id. Only
-    Linux can; elsewhere this does nothing.
+    """Have the kernel kill this process when its parent ends, for whatever reason. `parent`: the parent's process id.
+    Only Linux supports this; elsewhere it does nothing.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(PR_SET_PDEATHSIG, signal.SIGKILL)

@@ -1,5 +1,5 @@
-"""One sandboxed process: started, spoken to with an allowance of time for each exchange, interrupted, and killed with
-everything it started.
+"""One sandboxed process: start it, exchange messages with an allowance of time for each, interrupt it, and kill it with
+everything that it started.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from autograder.sandbox.process.isolation import require_isolation
 from autograder.sandbox.process.limits import Limits, SandboxDied, SandboxUnavailable
 from autograder.sandbox.process.starting import FreshProcess, Started
 
-QUICK = 0.25  # seconds in which most questions are answered; how much time a process has used is looked up after that
+QUICK = 0.25  # seconds in which most questions are answered; the time a process has used is looked up after that
 NOT_STARTED = "A sandbox could not be started: {}."
 
 
 def isolation_in_force() -> str:
-    """In words, how submissions are isolated here. Raises SandboxUnavailable, with the command that helps, when they
+    """How submissions are isolated here, in words. Raises SandboxUnavailable, with the command that helps, if they
     cannot be.
     """
     found = require_isolation()
@@ -63,9 +63,9 @@ class StudentProcess:
         """Send one request and wait for its answer: (header, buffers, interrupted).
 
         After `seconds` of processor time the process is interrupted; if it does not answer within the grace period
-        either, it is killed. Raises SandboxUnavailable when it does not start, and SandboxDied when there is no answer,
-        or none that follows the protocol. Whatever
-        cuts an exchange short ends the process, because the next answer could belong to the wrong question.
+        either, it is killed. Raises SandboxUnavailable if it does not start, and SandboxDied if there is no answer, or
+        none that follows the protocol. Anything that interrupts an exchange ends the process, because the next answer
+        could belong to the wrong question.
         """
         with self._ended_by_any_error():
             self._wait_until_ready()
@@ -87,7 +87,7 @@ class StudentProcess:
             if isinstance(error, WireClosed):
                 raise SandboxDied("its process ended") from None
             if isinstance(error, WireError):
-                raise SandboxDied(f"its process sent something that is no answer ({error})") from None
+                raise SandboxDied(f"its process sent an invalid answer ({error})") from None
             raise
 
     def _exchange(
@@ -127,7 +127,7 @@ class StudentProcess:
         return None if self.process.pid is None else usage_of_tree(self.process.pid)
 
     def quick_usage(self) -> Usage | None:
-        """The same, but for what it started and what still runs."""
+        """Like `usage`, without processes that it has started and that still run."""
         return None if self.process.pid is None else usage_of_process(self.process.pid)
 
     def _wait_until_ready(self) -> None:
@@ -138,14 +138,14 @@ class StudentProcess:
             try:
                 self.process.wait_until_ready(self.wire.connection, deadline)
                 header, _ = self.wire.receive(deadline)
-            except (SandboxDied, WireError, OSError) as error:  # no student's code has run in it
+            except (SandboxDied, WireError, OSError) as error:  # no student code has run in it
                 raise SandboxUnavailable(NOT_STARTED.format(_reason(error, self.limits))) from error
             if not isinstance(header, dict) or header.get("ready") is not True:
                 raise SandboxUnavailable(NOT_STARTED.format("it was not ready"))
             self.ready = True
 
     def has_ended(self) -> bool:
-        """Whether the process is gone. One that ended by itself is cleared away."""
+        """Whether the process is gone. One that ended by itself is cleaned up."""
         if self.alive and self.process.has_ended():
             self.kill()
         return not self.alive
@@ -157,8 +157,8 @@ class StudentProcess:
     def kill(self) -> None:
         """End the process and everything it started; nothing of it is left when this returns.
 
-        It can be cut short like anything else: a question that was asked at the recursion limit leaves no room for it,
-        and Ctrl-C may come. Called again, it does what is left to do.
+        It can be interrupted like anything else, by Ctrl-C or because a question was asked at the recursion limit.
+        Called again, it does what is left to do.
         """
         self.alive = False
         if not self.ended:

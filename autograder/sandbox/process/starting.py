@@ -1,7 +1,7 @@
-"""Three ways to start the process of one submission: forked from a warm process in namespaces of its own, started
-afresh in bubblewrap, or, where an instructor insists, without any isolation.
+"""Three ways to start the process of one submission: forked from a warm process in namespaces of its own, started fresh
+in bubblewrap, or, if an instructor insists, without any isolation.
 
-Each way gives a `Started`, by which the process is interrupted and ended from here.
+Each gives a `Started`, through which the process is interrupted and ended from here.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ class Started(Protocol):
 
     @property
     def pid(self) -> int | None:
-        """Its number as seen from here, once that is known."""
+        """Its process id as seen from here, once that is known."""
 
     def wait_until_ready(self, connection: socket.socket, deadline: float) -> None:
-        """Wait until it can be spoken to. Raises SandboxDied when it cannot."""
+        """Wait until it can be asked. Raises SandboxDied if it cannot."""
 
     def interrupt(self) -> None:
         """What Ctrl-C does."""
@@ -47,7 +47,7 @@ class Started(Protocol):
 
 
 class FreshProcess:
-    """A Python of its own, in bubblewrap; without, in a session and a folder of its own."""
+    """A fresh Python, in bubblewrap or, if `unsafe`, only in a session and a folder of its own."""
 
     def __init__(self, theirs: socket.socket, limits: Limits, unsafe: bool = False):
         self.folder = tempfile.mkdtemp(prefix="sandbox-") if unsafe else None
@@ -69,7 +69,7 @@ class FreshProcess:
         self.pid = self.popen.pid
 
     def wait_until_ready(self, connection: socket.socket, deadline: float) -> None:
-        """Its first message says so, to the reader of the connection."""
+        """Nothing to do: its first message tells the reader of the connection."""
 
     def interrupt(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):
@@ -90,7 +90,7 @@ class FreshProcess:
 
 
 def settings_of(limits: Limits) -> dict[str, Any]:
-    """What the process inside is told."""
+    """The settings that the process inside gets."""
     return {
         "uid": None,
         "rlimits": limits.rlimits(),
@@ -111,7 +111,7 @@ def program(theirs: socket.socket, settings: dict[str, Any], code: str) -> list[
 def start_in_bubblewrap(
     theirs: socket.socket, limits: Limits, settings: dict[str, Any], warm: bool = False
 ) -> tuple[subprocess.Popen[bytes], int]:
-    """Start Python in bubblewrap. Returns bubblewrap's process and the number of the one inside as seen from here."""
+    """Start Python in bubblewrap. Returns bubblewrap's process and the id of the one inside as seen from here."""
     found = isolation.require_isolation()
     compile_inside()
     if not found.user_namespace:
@@ -139,7 +139,7 @@ def start_in_bubblewrap(
 
 
 def _read_pid(descriptor: int, popen: subprocess.Popen[bytes]) -> int:
-    """The number, as seen from here, of the first process inside."""
+    """The process id, as seen from here, of the first process inside."""
     text = b""
     with open(descriptor, "rb", closefd=True) as file:
         while chunk := file.read1(4096):
@@ -162,7 +162,7 @@ def _memory_file(data: bytes) -> int | None:
 
 @functools.cache
 def compile_inside() -> None:
-    """Byte-compile the inner half once: the sandbox sees it read-only and would compile it anew at every start."""
+    """Byte-compile the inner half once: the sandbox sees it read-only and would compile it again at every start."""
     for path in isolation.INSIDE.glob("*.py"):
         cached = cache_from_source(str(path))
         with contextlib.suppress(OSError, py_compile.PyCompileError):

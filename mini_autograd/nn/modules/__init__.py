@@ -1,4 +1,4 @@
-"""Modules: the base class, containers, and the layers and losses that are made of them.
+"""Modules: the base class, containers, layers and losses.
 
-Numbers of features come in, and an object goes out that knows its parameters and maps tensors to tensors.
+Numbers of features come in, and an object comes out that knows its parameters and maps tensors to tensors.
 """

@@ -1,7 +1,7 @@
 """Multi-head attention.
 
-The one idea to know: queries, keys and values are projected, cut into heads along the features, and each head attends
-by itself.
+The one idea to know: queries, keys and values are projected and split into heads along the features, and each head
+attends on its own.
 """
 
 from __future__ import annotations
@@ -21,14 +21,14 @@ from mini_autograd.tensors.tensor import Tensor
 
 
 class NonDynamicallyQuantizableLinear(Linear):
-    """A Linear under the name that it has in PyTorch's text of the module."""
+    """A Linear with the name that PyTorch prints for it."""
 
 
 class MultiheadAttention(Module):
-    """Attention with `num_heads` heads over (L, N, E), or (N, L, E) with `batch_first`; without a batch (L, E).
+    """Attention with `num_heads` heads over (L, N, E), or (N, L, E) with `batch_first`; (L, E) without a batch.
 
-    `in_proj_weight` holds the projections of queries, keys and values one below the other. If keys or values have other
-    lengths than queries (`kdim`, `vdim`) there are three weights instead. `add_bias_kv` adds a learned key and value,
+    `in_proj_weight` stacks the projections of queries, keys and values. If the length of keys or values (`kdim`,
+    `vdim`) differs from that of queries, there are three weights instead. `add_bias_kv` adds a learned key and value,
     `add_zero_attn` a key and value of zeros.
     """
 
@@ -105,7 +105,7 @@ class MultiheadAttention(Module):
         keys, values = (self._longer(x, row) for x, row in ((keys, self.bias_k), (values, self.bias_v)))
         mask = self._mask(attn_mask, key_padding_mask, query)
         if mask is not None and keys.shape[2] > count:
-            mask = functional.pad(mask, (0, keys.shape[2] - count))  # what was added is always seen
+            mask = functional.pad(mask, (0, keys.shape[2] - count))  # the added keys are always visible
         probability = self.dropout if self.training else 0.0
         weights = None
         if need_weights:
@@ -130,14 +130,14 @@ class MultiheadAttention(Module):
         return projected.reshape(*x.shape[:2], self.num_heads, self.head_dim).transpose(1, 2)
 
     def _longer(self, x: Tensor, row: Tensor | None) -> Tensor:
-        """Keys or values (N, heads, S, head_dim) with the learned `row` and the row of zeros, if there are."""
+        """Keys or values (N, heads, S, head_dim) with the learned `row` and the row of zeros, if used."""
         shape = (x.shape[0], self.num_heads, 1, self.head_dim)
         if row is not None:
             x = cat([x, row.reshape(1, *shape[1:]).expand(shape)], 2)
         return cat([x, zeros(shape, dtype=x.dtype, device=x.device)], 2) if self.add_zero_attn else x
 
     def _mask(self, attn_mask: Tensor | None, padding: Tensor | None, like: Tensor) -> Tensor | None:
-        """Both masks as one to be added to the scores (N, heads, L, S). In a bool mask, True says: do not look."""
+        """Both masks as one to add to the scores (N, heads, L, S). In a bool mask, True hides a key."""
         mask = None if attn_mask is None else added(attn_mask, like)
         if mask is not None and mask.ndim == 3:
             mask = mask.reshape(-1, self.num_heads, *mask.shape[1:])
@@ -149,5 +149,5 @@ class MultiheadAttention(Module):
 
 
 def added(mask: Tensor, like: Tensor) -> Tensor:
-    """A mask that is added to the scores, from one in which True hides a key."""
+    """The mask to add to the scores, for a mask of that form or a bool mask in which True hides a key."""
     return where(mask, -math.inf, zeros(mask.shape, dtype=like.dtype)) if mask.dtype == arrays.bool_ else mask

@@ -1,7 +1,7 @@
 """A module's hooks for the backward pass: what `register_full_backward_hook` and its pre-hook need.
 
 The one idea to know: the module's inputs and outputs each pass through one node that does nothing, so that all
-gradients on their way into the module, and out of it, are at one place where hooks can see them.
+gradients that enter or leave the module are at one place, where hooks can see them.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ Hooks = dict[int, Callable]
 
 
 class Gate(Function):
-    """Tensors as they are. Its node is where hooks are registered."""
+    """The identity on tensors. Hooks are registered on its node."""
 
     torch_name = "BackwardHookFunctionBackward"
 
@@ -39,7 +39,7 @@ class Gate(Function):
 
 
 class ModuleCall:
-    """One call of a module, between the gate of its inputs and that of its outputs."""
+    """One call of a module, between a gate for its inputs and a gate for its outputs."""
 
     def __init__(self, module: Any, pre_hooks: Hooks, hooks: Hooks) -> None:
         self.module, self.pre_hooks, self.hooks = module, pre_hooks, hooks
@@ -80,9 +80,9 @@ class ModuleCall:
         return tuple(full[place] for place in places)
 
     def at_inputs(self, grads: tuple, _: tuple) -> tuple:
-        """The gradients of the inputs are known: hooks may replace them before they go on.
+        """The gradients of the inputs are known: hooks may replace them before they are passed on.
 
-        Not where they came by another way than through the outputs, as in a backward pass of a backward pass.
+        Hooks are skipped if the gradients did not come through the outputs, as in a backward pass of a backward pass.
         """
         if self.arrived is None:
             return grads
@@ -98,7 +98,7 @@ def places_of_tensors(values: tuple) -> list[int]:
 
 
 def gated(values: tuple) -> tuple[tuple, Any]:
-    """The values, their tensors behind a gate; and the gate's node, if a gradient goes through it."""
+    """The values, with their tensors behind a gate, and the gate's node, if a gradient goes through it."""
     places = places_of_tensors(values)
     if not any(values[place].requires_grad for place in places):
         return values, None

@@ -1,6 +1,6 @@
 """Modules that hold modules: Sequential, ModuleList, ModuleDict.
 
-The one idea to know: the names of what they hold are its positions, "0", "1", ...
+The one idea to know: in Sequential and ModuleList, the names of modules are their positions, "0", "1", ...
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ L = TypeVar("L", bound="Numbered")
 
 
 class Numbered(Module):
-    """What Sequential and ModuleList share: modules in a row, named by their places."""
+    """What Sequential and ModuleList share: modules in a row, named by their positions."""
 
     def append(self: L, module: Module) -> L:
         """Add a module at the end."""
@@ -66,7 +66,7 @@ class Sequential(Numbered):
         return input
 
     def insert(self, index: int, module: Module) -> Sequential:  # type: ignore[override]
-        """As of a ModuleList, within the bounds, and it returns the module itself."""
+        """As in ModuleList, but the index must be within bounds, and the Sequential is returned."""
         if not -len(self) <= index <= len(self):
             raise IndexError(f"Index out of range: {index}")
         super().insert(index, module)
@@ -77,7 +77,7 @@ class Sequential(Numbered):
 
 
 class ModuleList(Numbered):
-    """A list of modules, which a module that holds it finds."""
+    """A list of modules, which are registered with the module that holds it."""
 
     def __init__(self, modules: Iterable[Module] | None = None) -> None:
         super().__init__()
@@ -87,7 +87,7 @@ class ModuleList(Numbered):
         return type(self)(list(self)[part])
 
     def _inner_lines(self) -> list[str]:
-        """The modules, neighbors that look the same printed once."""
+        """The modules, printed; neighbors that look the same are printed once."""
         lines, start = [], 0
         for text, same in itertools.groupby(map(repr, self)):
             count = len(list(same))
@@ -106,7 +106,7 @@ class ModuleList(Numbered):
         self.extend(modules)
 
     def pop(self, key: int) -> Module:
-        """Take out the module at a place, and give it."""
+        """Remove the module at a position, and return it."""
         module = self[key]
         del self[key]
         return module
@@ -130,7 +130,7 @@ class ModuleDict(Module):
         del self._modules[key]
 
     def pop(self, key: str) -> Module:
-        """Take out the module of a name, and give it."""
+        """Remove the module with a name, and return it."""
         return self._modules.pop(key)
 
     def update(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]]) -> None:
@@ -139,7 +139,7 @@ class ModuleDict(Module):
             self[name] = module
 
     def clear(self) -> None:
-        """Take out all modules."""
+        """Remove all modules."""
         self._modules.clear()
 
     def __len__(self) -> int:

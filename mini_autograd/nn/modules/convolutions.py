@@ -19,7 +19,7 @@ Numbers = int | Sequence[int]
 
 
 class Convolutional(Module):
-    """What the four layers share. The weight is (out, in / groups, *kernel), transposed (in, out / groups, *kernel)."""
+    """What the four layers share. Weights are (out, in / groups, *kernel); transposed, (in, out / groups, *kernel)."""
 
     axes: int
     transposed = False
@@ -52,7 +52,7 @@ class Convolutional(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw weight and bias uniformly between -1 and 1 over the square root of what one output sums up."""
+        """Draw weight and bias uniformly between -1 and 1 over the square root of the number of inputs per output."""
         reset_uniformly(self.weight, self.bias)
 
     def extra_repr(self) -> str:
@@ -68,7 +68,7 @@ class Convolutional(Module):
         return text + ("" if self.padding_mode == "zeros" else f", padding_mode={self.padding_mode}")
 
     def padded(self, input: Tensor) -> tuple[Tensor, Any]:
-        """The input, and how much the convolution is to pad: nothing if it was padded here, with other than zeros."""
+        """The input, padded here unless `padding_mode` is zeros, and how much the convolution still has to pad."""
         if self.padding_mode == "zeros":
             return input, self.padding
         sums = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
@@ -99,7 +99,7 @@ class Conv2d(Convolutional):
 
 
 class Transposed(Convolutional):
-    """What the transposed layers share; their arguments have another order."""
+    """What the transposed layers share; their arguments are in a different order."""
 
     transposed = True
 

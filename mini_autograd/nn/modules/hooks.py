@@ -11,7 +11,7 @@ from typing import Any
 
 
 def run_pre_hooks(module: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[tuple, dict[str, Any]]:
-    """The arguments of a forward pass as the hooks before it leave them."""
+    """The arguments of a forward pass, after the hooks that run before it."""
     for number, hook in list(module._forward_pre_hooks.items()):
         if number in module._takes_kwargs:
             changed = hook(module, args, kwargs)
@@ -28,7 +28,7 @@ def run_pre_hooks(module: Any, args: tuple, kwargs: dict[str, Any]) -> tuple[tup
 
 
 def run_hooks(module: Any, args: tuple, kwargs: dict[str, Any], result: Any, called: set[int]) -> Any:
-    """The result of a forward pass as the hooks after it leave it; `called` tells which ran."""
+    """The result of a forward pass, as the hooks after it change it. Adds the numbers of these hooks to `called`."""
     for number, hook in list(module._forward_hooks.items()):
         called.add(number)
         changed = call_hook(module, number, hook, args, kwargs, result)
@@ -37,7 +37,7 @@ def run_hooks(module: Any, args: tuple, kwargs: dict[str, Any], result: Any, cal
 
 
 def run_remaining_hooks(module: Any, args: tuple, kwargs: dict[str, Any], called: set[int]) -> None:
-    """After an error: the hooks that are always called and were not yet. What they raise is only warned of."""
+    """After an error, call the `always_call` hooks that have not run yet. Errors that they raise become warnings."""
     for number, hook in list(module._forward_hooks.items()):
         if number in module._always_called and number not in called:
             try:
@@ -51,5 +51,5 @@ def run_remaining_hooks(module: Any, args: tuple, kwargs: dict[str, Any], called
 
 
 def call_hook(module: Any, number: int, hook: Callable, args: tuple, kwargs: dict[str, Any], result: Any) -> Any:
-    """Call a hook that stands after the forward pass, with or without the keyword arguments."""
+    """Call a hook that runs after the forward pass, with or without the keyword arguments."""
     return hook(module, args, kwargs, result) if number in module._takes_kwargs else hook(module, args, result)

@@ -1,6 +1,6 @@
-"""Linear layers, embeddings, and what only rearranges: Linear, Embedding, Flatten, Identity.
+"""Linear layers, embeddings, and layers that only rearrange: Linear, Embedding, Flatten, Identity.
 
-The one idea to know: a layer holds parameters and options; what it computes stands in `functional`.
+The one idea to know: a layer holds parameters and options; the computation is in `functional`.
 """
 
 from __future__ import annotations
@@ -112,7 +112,7 @@ class Embedding(Module):
         return functional.embedding(input, self.weight, *options)
 
     def extra_repr(self) -> str:
-        shown = {"padding_idx": None, "max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False}  # unless so
+        shown = {"padding_idx": None, "max_norm": None, "norm_type": 2.0, "scale_grad_by_freq": False}  # if not these
         options = [f", {name}={getattr(self, name)}" for name, usual in shown.items() if getattr(self, name) != usual]
         return f"{self.num_embeddings}, {self.embedding_dim}{''.join(options)}"
 

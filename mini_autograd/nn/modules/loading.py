@@ -1,6 +1,6 @@
 """`load_state_dict`: from a dict of tensors back into a module, with PyTorch's report of what does not fit.
 
-The one idea to know: everything that fits is copied first, and then all that was wrong is said at once.
+The one idea to know: everything that fits is copied first, and then one error reports everything else.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from mini_autograd.tensors.tensor import Tensor
 
 
 class IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpected_keys"])):
-    """What `load_state_dict` found: keys that the module has and the state not, and the other way around."""
+    """What `load_state_dict` found: keys that only the module has, and keys that only the state has."""
 
     __slots__ = ()
 
@@ -25,7 +25,7 @@ class IncompatibleKeys(namedtuple("_IncompatibleKeys", ["missing_keys", "unexpec
 
 
 def load(module: Any, state: Mapping[str, Any], strict: bool, assign: bool = False) -> IncompatibleKeys:
-    """Copy `state` into the tensors of `module`, or put its tensors in their place."""
+    """Copy `state` into the tensors of `module`, or with `assign`, replace them with the tensors of `state`."""
     if not isinstance(state, Mapping):
         raise TypeError(f"Expected state_dict to be dict-like, got {type(state)}.")
     own = module.state_dict(keep_vars=True)
@@ -51,7 +51,7 @@ def load(module: Any, state: Mapping[str, Any], strict: bool, assign: bool = Fal
 
 
 def problems(key: str, tensor: Tensor, value: Any) -> list[str]:
-    """What is wrong with one value: nothing, or one text."""
+    """What is wrong with one value: an empty list, or one error text."""
     if not isinstance(value, Tensor):
         return [
             f'While copying the parameter named "{key}", expected torch.Tensor or Tensor-like object from checkpoint '
@@ -66,7 +66,7 @@ def problems(key: str, tensor: Tensor, value: Any) -> list[str]:
 
 
 def put(module: Any, key: str, value: Tensor) -> None:
-    """Make `value` the parameter or buffer at a path; a parameter requires grad as the one before."""
+    """Make `value` the parameter or buffer at a path; a plain tensor keeps the old parameter's `requires_grad`."""
     path, _, name = key.rpartition(".")
     owner = module.get_submodule(path)
     before = getattr(owner, name)

@@ -1,6 +1,6 @@
 """Losses as modules: MSELoss, CrossEntropyLoss and so on.
 
-The one idea to know: a loss holds its reduction and options, class weights as buffers.
+The one idea to know: a loss holds its reduction and options, and class weights as buffers.
 """
 
 from __future__ import annotations

@@ -91,7 +91,7 @@ class Module:
             object.__delattr__(self, name)
 
     def _forget(self, name: str) -> bool:
-        """Take an attribute out of wherever it is registered; whether it was."""
+        """Remove an attribute from wherever it is registered; return whether it was registered."""
         homes = [home for home in (self._parameters, self._buffers, self._modules) if name in home]
         for home in homes:
             del home[name]
@@ -139,12 +139,12 @@ class Module:
         if hasattr(self, name) and name not in self.__dict__["_" + what + "s"]:
             raise KeyError(f"attribute '{name}' already exists")
 
-    # walking through it
+    # traversal
 
     def named_modules(
         self, memo: set[Module] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """This module and all in it, each with the path that leads there; a shared one once."""
+        """This module and all modules in it, with their paths; a shared one appears once."""
         memo = set() if memo is None else memo
         if self in memo:
             return
@@ -168,13 +168,13 @@ class Module:
     def named_parameters(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Parameter]]:
-        """All parameters with their paths, a shared one once."""
+        """All parameters with their paths; a shared one appears once."""
         return self._members("_parameters", prefix, recurse, remove_duplicate)
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Tensor]]:
-        """All buffers with their paths, a shared one once."""
+        """All buffers with their paths; a shared one appears once."""
         return self._members("_buffers", prefix, recurse, remove_duplicate)
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
@@ -194,7 +194,7 @@ class Module:
         return (buffer for _, buffer in self.named_buffers(recurse=recurse))
 
     def modules(self) -> Iterator[Module]:
-        """This module and all in it."""
+        """This module and all modules in it."""
         return (module for _, module in self.named_modules())
 
     def children(self) -> Iterator[Module]:
@@ -230,7 +230,7 @@ class Module:
             raise AttributeError(f"`{name}` is not a buffer")
         return getattr(module, name)
 
-    # changing all of it
+    # changing all parts
 
     def apply(self: M, fn: Callable[[Module], None]) -> M:
         """Call `fn` with every module in this one, and with this one last."""
@@ -240,7 +240,7 @@ class Module:
         return self
 
     def train(self: M, mode: bool = True) -> M:
-        """Set `training`, which dropout and batch norm look at, here and in all modules."""
+        """Set `training`, which dropout and batch norm look at, in this module and all modules in it."""
         if not isinstance(mode, bool):
             raise ValueError("training mode is expected to be boolean")
         self.training = mode
@@ -253,7 +253,7 @@ class Module:
         return self.train(False)
 
     def requires_grad_(self: M, requires_grad: bool = True) -> M:
-        """Train all parameters, or none."""
+        """Set `requires_grad` for all parameters."""
         for parameter in self.parameters():
             parameter.requires_grad_(requires_grad)
         return self
@@ -279,7 +279,7 @@ class Module:
         return self
 
     def to(self: M, *args: Any, **kwargs: Any) -> M:
-        """Bring floating parameters and buffers to a dtype, and all of them to a device."""
+        """Convert floating parameters and buffers to a dtype, and move all of them to a device."""
         targets = [*args, *kwargs.values()]
         kinds = [target for target in targets if isinstance(target, (np.dtype, dtypes.dtype))]
         devices = [target for target in targets if target is not None and not any(target is kind for kind in kinds)]
@@ -304,7 +304,7 @@ class Module:
         return self._apply(lambda tensor: tensor.double() if is_floating(tensor.dtype) else tensor)
 
     def type(self: M, dst_type: Any) -> M:
-        """All parameters and buffers in a dtype, those of whole numbers too."""
+        """Convert all parameters and buffers to a dtype, including integer ones."""
         return self._apply(lambda tensor: tensor.type(dst_type))
 
     def cpu(self: M) -> M:
@@ -329,7 +329,7 @@ class Module:
     def load_state_dict(
         self, state_dict: dict[str, Any], strict: bool = True, assign: bool = False
     ) -> IncompatibleKeys:
-        """Copy a state into the module's tensors, or with `assign` put its tensors in their place.
+        """Copy a state into the module's tensors, or with `assign`, replace them with the state's tensors.
 
         Unless `strict`, missing and unexpected keys are only reported.
         """
@@ -338,7 +338,7 @@ class Module:
     def register_forward_pre_hook(
         self, hook: Callable, *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHandle:
-        """Call `hook(module, args)` before every forward pass, or `hook(module, args, kwargs)`."""
+        """Call `hook(module, args)`, or `hook(module, args, kwargs)` if `with_kwargs`, before every forward pass."""
         handle = RemovableHandle(self._forward_pre_hooks, hook, prepend=prepend)
         self._takes_kwargs |= {handle.id} if with_kwargs else set()
         return handle
@@ -348,7 +348,7 @@ class Module:
     ) -> RemovableHandle:
         """Call `hook(module, args, result)` after every forward pass, or `hook(module, args, kwargs, result)`.
 
-        With `always_call` also after one that raised, if the hook was not called by then.
+        With `always_call`, also call it after a forward pass that raised, if it had not been called yet.
         """
         handle = RemovableHandle(self._forward_hooks, hook, prepend=prepend)
         self._takes_kwargs |= {handle.id} if with_kwargs else set()
@@ -360,13 +360,13 @@ class Module:
         return RemovableHandle(self._backward_hooks, hook, prepend=prepend)
 
     def register_full_backward_pre_hook(self, hook: Callable, prepend: bool = False) -> RemovableHandle:
-        """Call `hook(module, grad_output)` before the module's backward pass; what it returns replaces it."""
+        """Call `hook(module, grad_output)` before the module's backward pass; its result replaces `grad_output`."""
         return RemovableHandle(self._backward_pre_hooks, hook, prepend=prepend)
 
-    # how it looks
+    # printing
 
     def extra_repr(self) -> str:
-        """What stands between the brackets when the module is printed."""
+        """The text between the parentheses when the module is printed."""
         return ""
 
     def _inner_lines(self) -> list[str]:
@@ -398,7 +398,7 @@ def join(path: str, name: str) -> str:
 
 
 def type_name(value: Any) -> str:
-    """The name of a type as PyTorch's errors have it."""
+    """The name of a value's type in PyTorch's errors."""
     if isinstance(value, Tensor) and not isinstance(value, Parameter):
         return f"torch.{dtype_name(value.dtype)}Tensor"
     module = type(value).__module__

@@ -17,7 +17,7 @@ from mini_autograd.tensors.tensor import Tensor
 
 
 class LayerNorm(Module):
-    """Standardize over the last axes, whose lengths are `normalized_shape`; then times weight, plus bias."""
+    """Standardize over the last axes, whose lengths are `normalized_shape`; then multiply by weight and add bias."""
 
     def __init__(
         self,

@@ -110,7 +110,7 @@ class AvgPool2d(Module):
 
 
 class AdaptiveAvgPool2d(Module):
-    """Means of as many equal parts of (N, C, H, W) as `output_size` says."""
+    """Means of `output_size` equal parts of (N, C, H, W)."""
 
     def __init__(self, output_size: Any) -> None:
         super().__init__()

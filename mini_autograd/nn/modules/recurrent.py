@@ -1,7 +1,7 @@
 """Recurrent layers: RNN, LSTM, GRU, which read whole sequences.
 
-The one idea to know: a layer is the step of its kind in a Python loop over time; what depends on the inputs alone is
-computed for all times in one product before.
+The one idea to know: a layer runs the step of its kind in a Python loop over time; what depends only on the inputs is
+computed before the loop, for all times in one product.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from mini_autograd.tensors.creation import zeros
 from mini_autograd.tensors.tensor import Tensor
 
 States = tuple[Tensor, ...]
-"""What is handed on from one time to the next: the hidden state h, and for an LSTM the cell state c."""
+"""What one time step passes to the next: the hidden state h, and for an LSTM the cell state c."""
 
 Step = Callable[[Tensor, Tensor, States], States]
 """(W_ih x + b_ih, W_hh h + b_hh, the old states) -> the new states, of which the first is the output."""
@@ -44,7 +44,7 @@ def lstm_step(inputs: Tensor, hidden: Tensor, states: States) -> States:
 
 
 def gru_step(inputs: Tensor, hidden: Tensor, states: States) -> States:
-    """With gates r and z and candidates n = tanh(from the input + r (from h)): h' = (1 - z) n + z h."""
+    """With gates r and z and candidates n = tanh(input_n + r hidden_n): h' = (1 - z) n + z h."""
     (input_r, input_z, input_n), (hidden_r, hidden_z, hidden_n) = chunk(inputs, 3, -1), chunk(hidden, 3, -1)
     r, z = (input_r + hidden_r).sigmoid(), (input_z + hidden_z).sigmoid()
     n = tanh(input_n + r * hidden_n)
@@ -56,7 +56,7 @@ GATES = {"tanh": 1, "relu": 1, "lstm": 4, "gru": 3}
 
 
 class Layers(Module):
-    """`num_layers` layers, one on the outputs of the other, each also backwards in time if `bidirectional`.
+    """A stack of `num_layers` layers, each of which also runs backward in time if `bidirectional`.
 
     PyTorch's `proj_size` and packed sequences are left out.
     """
@@ -88,11 +88,11 @@ class Layers(Module):
 
     @property
     def directions(self) -> tuple[str, ...]:
-        """The ends of the parameters' names, one per direction."""
+        """The suffixes of the parameters' names, one per direction."""
         return ("", "_reverse") if self.bidirectional else ("",)
 
     def add_weights(self, suffix: str, input_size: int, **options: Any) -> None:
-        """The weights and biases of one step, with rows for all gates."""
+        """Add the weights and biases of one step, with rows for all gates."""
         rows = GATES[self.kind] * self.hidden_size
         for name, columns in (("weight_ih", input_size), ("weight_hh", self.hidden_size)):
             self.register_parameter(name + suffix, empty_parameter(rows, columns, **options))
@@ -110,7 +110,7 @@ class Layers(Module):
         return [getattr(self, name + suffix) for name in ("weight_ih", "weight_hh", "bias_ih", "bias_hh")]
 
     def first_states(self, like: Tensor, *shape: int) -> States:
-        """Zeros, where no states are given."""
+        """The initial states if none are given: zeros."""
         count = 2 if self.kind == "lstm" else 1
         return (zeros(*shape, self.hidden_size, dtype=like.dtype, device=like.device),) * count
 
@@ -143,7 +143,7 @@ class Layers(Module):
         return output.transpose(0, 1) if self.batch_first else output, last
 
     def read_all(self, x: Tensor, states: States) -> tuple[Tensor, States]:
-        """The same for an input (T, N, input_size) and states that are there."""
+        """The outputs and last states, as in `read`, for an input (T, N, input_size) and given states."""
         ends: list[States] = []
         for layer in range(self.num_layers):
             if layer and self.dropout:
@@ -158,7 +158,7 @@ class Layers(Module):
         return x, tuple([stack(parts) for parts in zip(*ends, strict=True)])
 
     def read_one(self, x: Tensor, states: States, suffix: str) -> tuple[Tensor, States]:
-        """One layer in one direction: its outputs in the order of time, and the states that it ends with."""
+        """Run one layer in one direction: its outputs in the order of time, and its last states."""
         weight_ih, weight_hh, bias_ih, bias_hh = self.weights(suffix)
         step, backwards = STEPS[self.kind], suffix.endswith("_reverse")
         times = functional.linear(x, weight_ih, bias_ih).unbind(0)
@@ -169,7 +169,7 @@ class Layers(Module):
         return stack(outputs[::-1] if backwards else outputs), states
 
     def check_shapes(self, input: Tensor, states: States, count: int) -> None:
-        """Raise PyTorch's errors for an input (T, N, ...) or states of a wrong dtype or shape."""
+        """Raise PyTorch's errors for an input (T, N, ...) of the wrong dtype or shape, or states of the wrong shape."""
         own = self.weight_ih_l0.dtype
         if input.dtype != own:
             raise ValueError(
@@ -243,7 +243,7 @@ class LSTM(Layers):
 
 
 def check_options(input_size: int, hidden_size: int, num_layers: int, dropout: float) -> None:
-    """Raise PyTorch's errors for sizes and a dropout that make no sense, and its warning for one without effect."""
+    """Raise PyTorch's errors for invalid sizes or dropout, and give its warning for a dropout without effect."""
     if isinstance(dropout, bool) or not 0 <= dropout <= 1:
         raise ValueError(
             "dropout should be a number in range [0, 1] representing the probability of an element being zeroed"

@@ -1,7 +1,7 @@
-"""TransformerEncoderLayer: attention and a small network.
+"""TransformerEncoderLayer: attention and a feed-forward network.
 
-The one idea to know: every part is added to what it reads, and either the sum is normalized or (`norm_first`) what the
-part reads.
+The one idea to know: the output of each part is added to its input. Either this sum is normalized or, with
+`norm_first`, the input of the part.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Activation = str | Callable[[Tensor], Tensor]
 
 
 class TransformerEncoderLayer(Module):
-    """Self-attention and a network over (T, N, d_model), or (N, T, d_model) with `batch_first`."""
+    """Self-attention and a feed-forward network over (T, N, d_model), or (N, T, d_model) with `batch_first`."""
 
     def __init__(
         self,
@@ -47,12 +47,12 @@ class TransformerEncoderLayer(Module):
         self.dropout1, self.dropout2 = Dropout(dropout), Dropout(dropout)
 
     def add(self, number: int, part: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-        """x with what a part of the layer makes of it."""
+        """x plus the output of a part of the layer for x, with normalization and dropout."""
         norm, dropout = getattr(self, f"norm{number}"), getattr(self, f"dropout{number}")
         return x + dropout(part(norm(x))) if self.norm_first else norm(x + dropout(part(x)))
 
     def feed_forward(self, x: Tensor) -> Tensor:
-        """The network, at every time by itself."""
+        """The feed-forward network, applied to each time separately."""
         return self.linear2(self.dropout(self.activation(self.linear1(x))))
 
     def forward(
@@ -69,7 +69,7 @@ class TransformerEncoderLayer(Module):
 
 
 def activation_of(activation: Activation) -> Callable[[Tensor], Tensor]:
-    """A function, or that of a name. Raises RuntimeError for another name."""
+    """The activation function, which may be given by name. Raises RuntimeError for an unknown name."""
     if not isinstance(activation, str):
         return activation
     if activation not in ("relu", "gelu"):

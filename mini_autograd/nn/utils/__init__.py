@@ -1,4 +1,4 @@
-"""`torch.nn.utils`: clipping of gradients; `rnn` has padding of sequences.
+"""`torch.nn.utils`: gradient clipping; `rnn` pads sequences.
 
 The one idea to know: clipping changes the gradients in place, between `backward()` and `step()`.
 """
@@ -32,11 +32,11 @@ def clip_grad_norm_(
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
 ) -> Tensor:
-    """Scale all gradients down together, so that their norm, as one vector, is at most `max_norm`; that norm."""
+    """Scale all gradients down so that their norm as one vector is at most `max_norm`; return the norm before."""
     grads = gradients(parameters)
     total = get_total_norm(grads, norm_type, error_if_nonfinite)
-    with np.errstate(all="ignore"):  # of infinite gradients nan are left, without a word, as in PyTorch
-        scale = tensor_of(np.minimum(float(max_norm) / (total.array + 1e-6), 1.0))  # on a GPU, nobody waits for it
+    with np.errstate(all="ignore"):  # infinite gradients become nan without a warning, as in PyTorch
+        scale = tensor_of(np.minimum(float(max_norm) / (total.array + 1e-6), 1.0))  # on a GPU, this does not wait
         for grad in grads:
             grad.mul_(scale)
     return total
@@ -59,19 +59,19 @@ def get_total_norm(grads: Iterable[Tensor], norm_type: float = 2.0, error_if_non
 
 @no_grad()
 def clip_grad_value_(parameters: Iterable[Tensor] | Tensor, clip_value: float) -> None:
-    """Cut every element of every gradient off at `-clip_value` and `clip_value`."""
+    """Clip every element of every gradient to between `-clip_value` and `clip_value`."""
     for grad in gradients(parameters):
         grad.clamp_(-float(clip_value), float(clip_value))
 
 
 def gradients(parameters: Iterable[Tensor] | Tensor) -> list[Any]:
-    """The gradients of those that have one."""
+    """The gradients of the parameters that have one."""
     tensors = [parameters] if isinstance(parameters, Tensor) else parameters
     return [tensor.grad for tensor in tensors if tensor.grad is not None]
 
 
 def sum_of_powers(x: Any, order: float) -> Any:
-    """The sum of |x|^order, from which a norm follows; for an infinite order the largest |x|."""
+    """The sum of |x|^order, from which the norm is computed; for an infinite order, the largest |x|."""
     flat = abs(x).ravel()
     if order == math.inf:
         return flat.max()

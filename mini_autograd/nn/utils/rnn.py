@@ -1,4 +1,4 @@
-"""`torch.nn.utils.rnn`: sequences of several lengths as one tensor. Packed sequences are left out."""
+"""`torch.nn.utils.rnn`: sequences of different lengths as one tensor. Packed sequences are left out."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ def pad_sequence(
 ) -> Tensor:
     """Sequences (T_i, *) as one tensor (T, N, *), or (N, T, *) if `batch_first`, with T the longest T_i.
 
-    The shorter ones are filled up with `padding_value`, behind them or, with `padding_side="left"`, before them.
-    Raises RuntimeError if there are none, if they differ in more than their lengths, or for another side.
+    Shorter ones are padded with `padding_value` at the end or, with `padding_side="left"`, at the start. Raises
+    RuntimeError if there are no sequences, if they differ in more than length, or for an unknown side.
     """
     if padding_side not in ("left", "right"):
         raise RuntimeError(f"Expected padding_side to be one of left or right, but got {padding_side}.")
@@ -30,7 +30,7 @@ def pad_sequence(
 
 
 def lengthened(sequence: Tensor, length: int, value: float, side: str) -> Tensor:
-    """A sequence filled up to a length."""
+    """A sequence padded to a length."""
     missing = (length - len(sequence), *sequence.shape[1:])
     filling = full(missing, value, dtype=sequence.dtype, device=sequence.device)
     return cat([filling, sequence] if side == "left" else [sequence, filling])

@@ -1,7 +1,7 @@
 """The functions between the layers of a network: sigmoid, softplus, GELU and their relatives. ReLU is in elementwise.
 
-The one idea to know: what is left of a kink and right of it is chosen by a mask; at the kink itself the rule says what
-PyTorch's says.
+The one idea to know: a mask chooses between the two sides of a kink; at the kink itself the rule does what PyTorch's
+does.
 """
 
 from __future__ import annotations
@@ -70,7 +70,7 @@ class Silu(Elementwise):
 
 
 class Gelu(Elementwise):
-    """x Phi(x) with the normal distribution's Phi and its density phi. d = (Phi(x) + x phi(x)) dx.
+    """x Phi(x), with Phi the normal distribution function and phi its density. d = (Phi(x) + x phi(x)) dx.
 
     Phi(x) = (1 + erf(x / sqrt 2)) / 2. (Hendrycks and Gimpel 2016.)
     """
@@ -122,7 +122,7 @@ class GeluTanh(Elementwise):
 
 
 class Softplus(Unary):
-    """log(1 + e^(bx)) / b, or just x where bx is above the threshold. The derivative is sigmoid(bx), there 1."""
+    """log(1 + e^(bx)) / b, with the derivative sigmoid(bx); just x, with 1, where bx is above the threshold."""
 
     torch_name = "SoftplusBackward0"
     __slots__ = ("beta", "threshold")
@@ -154,7 +154,7 @@ class LeakyRelu(Unary):
     def forward(ctx, x, slope):
         ctx.save_for_backward(x)
         ctx.slope = slope
-        return np.maximum(x, 0) + slope * np.minimum(x, 0)  # where() is slow on signs at random
+        return np.maximum(x, 0) + slope * np.minimum(x, 0)  # where() is slow on random signs
 
     @staticmethod
     def backward(ctx, grad):
@@ -163,7 +163,7 @@ class LeakyRelu(Unary):
 
 
 PHI_BY_TANH = tuple(coefficient * 0.5 ** (power + 0.5) for power, coefficient in enumerate(ERF_BY_TANH))
-"""P with Phi(x) = (1 + tanh(x P(x^2))) / 2, in single precision."""
+"""The coefficients of P in Phi(x) = (1 + tanh(x P(x^2))) / 2, in single precision."""
 
 
 @quiet
@@ -204,9 +204,9 @@ def silu(input: Value, inplace: bool = False) -> Value:
 
 
 def gelu(input: Value, *, approximate: str = "none") -> Value:
-    """x Phi(x) of each element, with the normal distribution's Phi; approximate="tanh" is a formula without erf.
+    """x Phi(x) of each element, with Phi the normal distribution function; approximate="tanh" avoids erf.
 
-    Raises RuntimeError for another `approximate`, and NotImplementedError for integers.
+    Raises RuntimeError for any other `approximate`, and NotImplementedError for integers.
     """
     if approximate not in ("none", "tanh"):
         raise RuntimeError("approximate argument must be either none or tanh.")
@@ -214,7 +214,7 @@ def gelu(input: Value, *, approximate: str = "none") -> Value:
 
 
 def softplus(input: Value, beta: float = 1.0, threshold: float = 20.0) -> Value:
-    """log(1 + e^(beta x)) / beta of each element; where beta x is above `threshold`, x."""
+    """log(1 + e^(beta x)) / beta of each element; just x where beta x is above `threshold`."""
     return Softplus.apply(input, beta=beta, threshold=threshold)
 
 

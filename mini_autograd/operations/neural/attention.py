@@ -21,8 +21,8 @@ from mini_autograd.operations.reductions.softmax import softmax
 class Attention(Function):
     """softmax(Q K^T scale + mask) V, with the softmax over the keys.
 
-    query (..., L, E), key (..., S, E), value (..., S, V), mask (..., L, S) or None; `kept`, if given, is what dropout
-    multiplies the probabilities with.
+    query (..., L, E), key (..., S, E), value (..., S, V), mask (..., L, S) or None; `kept`, if given, is the dropout
+    mask by which the probabilities are multiplied.
     """
 
     torch_name = "ScaledDotProductFlashAttentionForCpuBackward0"
@@ -67,13 +67,13 @@ def scores(query: Value, key: Value, mask: Value | None, scale: float) -> Value:
 
 
 def transposed(x: Value) -> Value:
-    """The matrices of x transposed; of arrays as a copy, as BLAS reads small matrices slowly against their rows."""
+    """The matrices of x, transposed. Arrays are copied, as BLAS is slow at reading small matrices across their rows."""
     return x.mT if recorded(x) else x.mT.copy()
 
 
 def largest_of_rows(x: Any) -> Any:
-    """The largest number along the last axis, which stays with size 1. NumPy is twice as fast where it is told where to
-    start; CuPy cannot be told.
+    """The largest number along the last axis, which is kept at size 1. NumPy is twice as fast if it gets an initial
+    value; CuPy takes none.
     """
     start = {"initial": -math.inf} if isinstance(x, np.ndarray) else {}
     return x.max(axis=-1, keepdims=True, **start)
@@ -81,7 +81,7 @@ def largest_of_rows(x: Any) -> Any:
 
 @quiet
 def softmax_in_place(x: Any) -> Any:
-    """Softmax along the last axis, of an array that nobody else needs: there are as many scores as memory allows."""
+    """Softmax along the last axis, written into `x`, which nothing else uses: memory may not hold the scores twice."""
     if x.shape[-1]:
         x -= largest_of_rows(x)
         np.exp(x, out=x)
@@ -90,7 +90,7 @@ def softmax_in_place(x: Any) -> Any:
 
 
 def probabilities_of(ctx: Any, *given: Value) -> Value:
-    """The probabilities, as kept or, in a recorded pass, from the inputs."""
+    """The probabilities, as saved or, in a recorded pass, computed from the inputs."""
     query, key, _, mask, probabilities = ctx.saved_tensors
     return softmax(scores(query, key, mask, ctx.scale), -1) if recorded(*given) else probabilities
 
@@ -118,7 +118,8 @@ def scaled_dot_product_attention(
     """Every query's mixture of the values, weighted by the softmax of its products with the keys.
 
     query (..., L, E), key (..., S, E), value (..., S, V) give (..., L, V). A bool mask (..., L, S) says which keys
-    count, a floating one is added to the scores; `is_causal` lets query i see the keys 0 to i. `scale` is 1 / sqrt(E).
+    count, a floating mask is added to the scores; `is_causal` lets query i see the keys 0 to i. `scale` defaults to
+    1/sqrt(E).
     """
     if is_causal and attn_mask is not None:
         raise RuntimeError("_scaled_dot_product_attention: Explicit attn_mask should not be set when is_causal=True")
@@ -135,7 +136,7 @@ def scaled_dot_product_attention(
 
 
 def added_mask(visible: Any, like: Any) -> Any:
-    """0 where a key counts and -inf where not: what is added to the scores."""
+    """The mask that is added to the scores: 0 where a key counts and -inf elsewhere."""
     mask = np.zeros_like(like, shape=visible.shape)
     mask[~visible] = -math.inf
     return mask

@@ -66,7 +66,7 @@ class Convolution(Function):
 class ConvolutionInput(Function):
     """The gradient of a convolution with respect to its input, and the transposed convolution.
 
-    Every element of `grad` (N, O, *output) adds the kernel, times itself, to the window that it came from.
+    Every element of `grad` (N, O, *output) adds the kernel, times that element, to the window that it came from.
     """
 
     torch_name = "ConvolutionBackward0"
@@ -136,8 +136,8 @@ class ConvolutionWeight(Function):
 def columns_of(x: Any, windows: Windows, groups: int) -> Any:
     """Every window of x as a column: (N, groups, C/groups * kernel, number of windows). A convolution is then `@`.
 
-    Copied along the last axis first: what the kernel's places along the other axes meet then lies in one piece, if the
-    stride is 1, and a 3x3 kernel needs three copies row by row in place of nine.
+    Copies along the last axis first: if the stride is 1, the elements that the kernel's places along the other axes
+    meet are then contiguous, and a 3x3 kernel needs three copies row by row instead of nine.
     """
     padded = windows.pad(x)
     *others, last = windows.slices()
@@ -161,10 +161,10 @@ def add_up_columns(rows: Any, grad: Any, channels: int, windows: Windows) -> Any
 
 
 def add_up_lines(rows: Any, grad: Any, channels: int, windows: Windows) -> Any:
-    """The same where the stride is 1: the next place of the kernel then means a shift of the padded plane as one line.
+    """`add_up_columns` for stride 1: each place of the kernel is then a shift of the padded plane as one line.
 
-    `grad` is spread out to such lines, with zeros where no window begins: some more multiplications, but additions
-    along a line are twice as fast as along many short rows.
+    `grad` is spread out to such lines, with zeros where no window begins. This takes some more multiplications, but
+    additions along a line are twice as fast as along many short rows.
     """
     shifts, length = windows.shifts()
     result = np.empty_like(grad, shape=(len(grad), channels, *windows.size))
@@ -182,7 +182,9 @@ def add_up_lines(rows: Any, grad: Any, channels: int, windows: Windows) -> Any:
 
 
 def blocks_of_images(grad: Any, size: int) -> Sequence[slice]:
-    """Slices of the batch whose columns, `size` elements an image, stay in the cache. One slice if not in NumPy."""
+    """Slices of the batch whose columns, `size` elements per image, stay in the cache. One slice for other arrays than
+    NumPy's.
+    """
     step = max(1, LARGE_BLOCK // size) if type(grad) is np.ndarray else len(grad)
     return [slice(start, start + step) for start in range(0, len(grad), step)]
 
@@ -212,7 +214,7 @@ def sum_per_channel(grad: Value) -> Value:
 
 
 def spread_per_channel(bias: Value, batch: int, windows: Windows) -> Value:
-    """The bias at every place of the output, as it is its tangent there."""
+    """The tangent of the bias, repeated at every place of the output."""
     shaped = per_channel(bias, len(windows.output) + 2)
     return shaped + np.zeros_like(as_array(bias), shape=(batch, len(bias), *windows.output))
 
@@ -242,7 +244,7 @@ def conv2d(
     """Convolve `input` (N, C, H, W) or (C, H, W) with `weight` (O, C/groups, kH, kW).
 
     Padding is a number, one per axis, "valid" (none) or "same" (as many outputs as inputs). As everywhere in deep
-    learning the kernel is not flipped, so this is what mathematics calls cross-correlation.
+    learning, the kernel is not flipped, so this is what mathematics calls cross-correlation.
     """
     return _convolution(input, weight, bias, stride, padding, dilation, groups, axes=2)
 

@@ -65,9 +65,9 @@ def keep_mask(shape: tuple[int, ...], p: float, like: Any) -> Any:
 
 
 def dropout(input: Value, p: float = 0.5, training: bool = True, inplace: bool = False) -> Value:
-    """Set each element to 0 with probability `p`, and scale up the others; outside of training, the input itself.
+    """Set each element to 0 with probability `p`, and scale up the others; outside of training, return the input.
 
-    After the same `manual_seed` the mask is PyTorch's. `inplace` is ignored.
+    After the same `manual_seed`, the mask is the same as PyTorch's. `inplace` is ignored.
 
     Raises ValueError unless `p` is between 0 and 1, RuntimeError for integers.
     """
@@ -80,9 +80,9 @@ def dropout(input: Value, p: float = 0.5, training: bool = True, inplace: bool =
 
 
 def dropout_channels(input: Value, p: float = 0.5, training: bool = True, inplace: bool = False) -> Value:
-    """As `dropout`, but whole channels of `input` (N, C, H, W) at a time; others than these PyTorch warns of.
+    """Like `dropout`, but for whole channels of `input` (N, C, H, W). As in PyTorch, other shapes cause a warning.
 
-    Raises as `dropout`.
+    Raises like `dropout`, and RuntimeError for fewer than two axes.
     """
     if not 0.0 <= p <= 1.0:
         raise ValueError(f"dropout probability has to be between 0 and 1, but got {p}")

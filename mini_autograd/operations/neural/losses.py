@@ -1,7 +1,7 @@
 """Losses, each in one step with its reduction.
 
 The one idea to know: cross entropy is always -sum(q log p), with p the softmax of the input and q the target's
-distribution, whatever it is made of, so its gradient is p sum(q) - q.
+distribution, however it is given, so its gradient is p sum(q) - q.
 """
 
 from __future__ import annotations
@@ -123,7 +123,7 @@ class SmoothL1Loss(Function):
 
 
 class BinaryCrossEntropy(Function):
-    """-(target log(input) + (1 - target) log(1 - input)), the logarithms cut off at -100."""
+    """-(target log(input) + (1 - target) log(1 - input)), with the logarithms cut off at -100."""
 
     torch_name = "BinaryCrossEntropyBackward0"
     input_names = INPUT_NAMES
@@ -190,7 +190,7 @@ class BinaryCrossEntropyWithLogits(Function):
 
     @staticmethod
     def derivatives(input: Value, target: Value, pos_weight: Value | None) -> tuple[Value, Value]:
-        """Of each loss, with respect to its input and its target."""
+        """The derivatives of each loss with respect to its input and its target."""
         by_input = (1.0 - target) - positive_factor(target, pos_weight) * sigmoid(-input)
         return by_input, (-input if pos_weight is None else (pos_weight - 1.0) * softplus(-input) - input)
 
@@ -199,7 +199,7 @@ class NllLoss(Function):
     """-sum(q * input) over the classes, where input holds logarithms of probabilities and q is the target."""
 
     torch_name = "NllLossBackward0"
-    input_names = ("self",)  # of the target it saves the distribution, and not the class numbers
+    input_names = ("self",)  # it saves the target's distribution, not the class numbers
     __slots__ = ("axis", "count", "reduction")
 
     @staticmethod
@@ -259,14 +259,14 @@ class CrossEntropy(Function):
 
     @staticmethod
     def with_probabilities(ctx: Any, *given: Value) -> tuple[Value, Value, Value]:
-        """The input, q and p, which in a recorded pass is computed anew, from the input."""
+        """The input, q and p. In a recorded pass, p is computed again from the input."""
         input, q, p = ctx.saved_tensors
         return input, q, softmax(input, ctx.axis) if recorded(*given) else p
 
 
 @quiet
 def reduced(losses: Value, reduction: str, count: float | None = None) -> Value:
-    """The losses themselves, their sum, or that over their number (or over `count`)."""
+    """The losses themselves, their sum, or their sum divided by their number (or by `count`)."""
     if reduction == "none":
         return losses
     added = losses.sum()
@@ -274,13 +274,13 @@ def reduced(losses: Value, reduction: str, count: float | None = None) -> Value:
 
 
 def spread(grad: Value, reduction: str, like: Value, count: float | None = None) -> Value:
-    """The gradient of every single loss, from that of their reduction; it may yet have to be broadcast.
+    """The gradient of every single loss, from the gradient of their reduction; it may still have to be broadcast.
 
     If all targets are ignored (`count` is nan) it is 0, even for a gradient that is nan.
     """
     if reduction != "mean":
         return grad
-    if isinstance(count, float) and math.isnan(count):  # a sum of weights may be on a GPU, and is not nan for that
+    if isinstance(count, float) and math.isnan(count):  # a sum of weights, maybe on a GPU, never means this
         return wrap(np.zeros((), grad.dtype), grad)
     return grad / (math.prod(like.shape) if count is None else count)
 
@@ -305,7 +305,7 @@ def softplus(x: Value) -> Value:
 
 
 def positive_factor(target: Value, pos_weight: Value | None) -> Value:
-    """1 for a target of 0, `pos_weight` for one of 1."""
+    """1 for a target of 0, `pos_weight` for a target of 1."""
     return 1.0 if pos_weight is None else (pos_weight - 1.0) * target + 1.0
 
 
@@ -323,7 +323,7 @@ def l1_loss(input: Value, target: Value, reduction: str = "mean") -> Value:
 
 
 def smooth_l1_loss(input: Value, target: Value, reduction: str = "mean", beta: float = 1.0) -> Value:
-    """As `l1_loss`, but a parabola where |input - target| < beta. Raises RuntimeError if beta < 0."""
+    """Like `l1_loss`, but a parabola where |input - target| < beta. Raises RuntimeError if beta < 0."""
     check_reduction(reduction)
     if beta < 0:
         raise RuntimeError("smooth_l1_loss does not support negative values for beta.")
@@ -334,7 +334,7 @@ def smooth_l1_loss(input: Value, target: Value, reduction: str = "mean", beta: f
 
 
 def binary_cross_entropy(input: Value, target: Value, weight: Value | None = None, reduction: str = "mean") -> Value:
-    """Cross entropy of probabilities `input` and targets between 0 and 1. Raises RuntimeError outside of 0 and 1."""
+    """Cross entropy of probabilities `input` and targets between 0 and 1. Raises RuntimeError if `input` is outside."""
     check_reduction(reduction)
     if target.shape != input.shape:
         raise ValueError(
@@ -383,9 +383,9 @@ def nll_loss(
 ) -> Value:
     """Minus the logarithm of the probability of each sample's class.
 
-    `input` (C,), (N, C) or (N, C, *sizes) holds logarithms of probabilities, `target` class numbers, without the C. The
-    mean is over those that are not `ignore_index`, weighted by the `weight` (C,) of their class. Raises IndexError for
-    a class that is not there, ValueError or RuntimeError for shapes that do not fit.
+    `input` (C,), (N, C) or (N, C, *sizes) holds logarithms of probabilities; `target` lacks the C and holds class
+    numbers. The mean is over the samples whose class is not `ignore_index`, weighted by the `weight` (C,) of their
+    class. Raises IndexError for a class that does not exist, ValueError or RuntimeError for shapes that do not fit.
     """
     check_reduction(reduction)
     scores, labels = as_array(input), as_array(target)
@@ -408,7 +408,7 @@ def cross_entropy(
     """Cross entropy of softmax(input) and the target: class numbers, or a distribution with the shape of `input`.
 
     `input` (C,), (N, C) or (N, C, *sizes) holds unnormalized logarithms of probabilities (logits). `label_smoothing`
-    mixes the target with the uniform distribution. Raises as `nll_loss`, and RuntimeError unless `label_smoothing` is
+    mixes the target with the uniform distribution. Raises like `nll_loss`, and RuntimeError unless `label_smoothing` is
     between 0 and 1.
     """
     check_reduction(reduction)
@@ -424,7 +424,7 @@ def cross_entropy(
     if not probabilities:
         axis, q, count = classes_of_target(scores, labels, weight, ignore_index)
     if label_smoothing > 0.0:
-        visible = 1.0 if probabilities else q.sum(axis=axis, keepdims=True)  # 0 for samples to be ignored
+        visible = 1.0 if probabilities else q.sum(axis=axis, keepdims=True)  # 0 for ignored samples
         q = q * (1.0 - label_smoothing) + visible * (label_smoothing / scores.shape[axis])
     q = weighted_classes(q, weight, axis)
     return CrossEntropy.apply(input, q, axis=axis, reduction=reduction, count=count, of_classes=not probabilities)

@@ -49,16 +49,16 @@ class LayerNorm(Function):
 
 
 class BatchNorm(LayerNorm):
-    """As LayerNorm, with the mean and variance of each channel over the whole batch.
+    """Like LayerNorm, with the mean and variance of each channel over the whole batch.
 
-    `running`, a pair of arrays, is moved towards this batch's mean and (unbiased) variance by `momentum`, in place.
+    `running`, a pair of arrays, is moved toward this batch's mean and (unbiased) variance by `momentum`, in place.
     """
 
     torch_name = "NativeBatchNormBackward0"
     __slots__ = ()
 
     @staticmethod
-    def forward(ctx, x, weight, bias, axes, eps, running, momentum):  # type: ignore[override]  # it has two options more
+    def forward(ctx, x, weight, bias, axes, eps, running, momentum):  # type: ignore[override]  # it has two more options
         ctx.axes, ctx.eps = axes, eps
         normalized, mean, variance, inverse_std = standardize(x, axes, eps)
         ctx.save_for_backward(x, weight, mean, inverse_std)
@@ -78,14 +78,14 @@ def moments(x: Value, axes: Axes, eps: float) -> tuple[Value, Value, Value, Valu
 
 
 def standardize(x: Any, axes: Axes, eps: float) -> tuple[Any, Any, Any, Any]:
-    """The normalized array, which is a new one, and the mean, the variance and 1 / sqrt(variance + eps)."""
+    """The normalized array (a new one), the mean, the variance and 1 / sqrt(variance + eps)."""
     normalized, mean, variance, inverse_std = moments(x, axes, eps)
     normalized *= inverse_std
     return normalized, mean, variance, inverse_std
 
 
 def standardized(ctx: Any, *given: Value) -> tuple[Value, Value, Value]:
-    """The weight, the normalized x and 1 / sqrt(variance + eps), from what was kept or, in a recorded pass, from x."""
+    """The weight, the normalized x and 1 / sqrt(variance + eps), as saved or, in a recorded pass, from x."""
     x, weight, mean, inverse_std = ctx.saved_tensors
     if recorded(*given):
         _, mean, _, inverse_std = moments(x, ctx.axes, ctx.eps)
@@ -103,13 +103,13 @@ def through_standardizing(grad: Value, normalized: Value, inverse_std: Value, ax
 
 
 def scaled(normalized: Value, weight: Value | None, bias: Value | None) -> Value:
-    """`normalized * weight + bias`, where these are given."""
+    """`normalized * weight + bias`; each of the two may be None."""
     result = normalized if weight is None else normalized * weight
     return result if bias is None else result + bias
 
 
 def scaled_in_place(normalized: Any, weight: Any, bias: Any) -> Any:
-    """The same, into the array itself."""
+    """`scaled`, written into `normalized` itself."""
     if weight is not None:
         normalized *= weight
     if bias is not None:
@@ -154,7 +154,7 @@ def batch_norm(
 ) -> Value:
     """Standardize each channel of `input` (N, C, *sizes): in training with the batch's own mean and variance.
 
-    The running mean and variance, if given, are then updated in place; outside of training they are what is used.
+    The running mean and variance, if given, are then updated in place; outside of training they are used instead.
     """
     weight, bias = along_channels(weight, input.ndim), along_channels(bias, input.ndim)
     if not training:

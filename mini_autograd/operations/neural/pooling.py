@@ -20,7 +20,7 @@ Numbers = int | Sequence[int]
 
 
 class MaxPool(Function):
-    """The largest element of every window; of equal ones the first. It alone gets the gradient."""
+    """The largest element of every window, or the first of several equal ones. Only this element gets the gradient."""
 
     torch_name = "MaxPool2DWithIndicesBackward0"
     __slots__ = ("windows",)
@@ -44,7 +44,7 @@ class MaxPool(Function):
 
 
 class PickWinners(Function):
-    """From every window the element that `winners` names."""
+    """The element of every window that `winners` names."""
 
     __slots__ = ("windows",)
 
@@ -85,7 +85,7 @@ class GiveToWinners(Function):
 
 
 class AveragePool(Function):
-    """The mean of every window: its sum over `divisor`, a number or one for each window."""
+    """The mean of every window: its sum divided by `divisor`, one number or one per window."""
 
     torch_name = "AvgPool2DBackward0"
     __slots__ = ("divisor", "windows")
@@ -126,14 +126,14 @@ class GiveEqually(Function):
 
 
 def largest(x: Any, windows: Windows) -> tuple[Any, Any]:
-    """The largest element of every window, and at which place of the kernel it stands."""
+    """The largest element of every window, and its place in the kernel."""
     lowest = -math.inf if x.dtype.kind == "f" else np.iinfo(x.dtype).min
     padded = windows.pad(x, lowest)
     small = np.uint8 if math.prod(windows.kernel) < 256 else np.int32
     output: Any = None
     winners: Any = None
     for number, place in enumerate(windows.places()):
-        candidates = padded[place].copy()  # each element is needed twice, and is nearer then
+        candidates = padded[place].copy()  # each element is needed twice, and a copy is nearer
         if output is None:
             output, winners = candidates, np.zeros_like(candidates, dtype=small)
         else:
@@ -154,7 +154,7 @@ def max_pool1d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The largest of every window of `input` (N, C, L) or (C, L). The stride is by default the kernel's size."""
+    """The largest element of every window of `input` (N, C, L) or (C, L). The stride defaults to `kernel_size`."""
     windows = _windows(input, kernel_size, stride, padding, dilation, ceil_mode, axes=1)
     return _max_pool(input, windows, return_indices)
 
@@ -168,9 +168,9 @@ def max_pool2d(
     ceil_mode: bool = False,
     return_indices: bool = False,
 ) -> Any:
-    """The largest of every window of `input` (N, C, H, W) or (C, H, W). The stride is by default the kernel's size.
+    """The largest element of every window of `input` (N, C, H, W) or (C, H, W). The stride defaults to `kernel_size`.
 
-    With `return_indices` also where it stands in its plane, counted row by row.
+    With `return_indices`, also its index in its plane, counted row by row.
     """
     windows = _windows(input, kernel_size, stride, padding, dilation, ceil_mode, axes=2)
     return _max_pool(input, windows, return_indices)
@@ -232,7 +232,7 @@ def _windows(
 
 
 def _check_numbers(kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes) -> None:
-    """PyTorch's errors, of which those in one dimension are from another hand."""
+    """Raise PyTorch's errors, which are worded differently in one dimension."""
     for name, numbers in (("kernel_size", kernel), ("stride", stride), ("dilation", dilation)):
         if min(numbers) < 1 and len(kernel) == 1:
             raise RuntimeError(f"max_pool1d() {name} must be greater than zero, but got {min(numbers)}")
@@ -246,7 +246,7 @@ def _check_numbers(kernel: Sizes, stride: Sizes, padding: Sizes, dilation: Sizes
 
 
 def _check_input(input: Value, axes: int) -> None:
-    """PyTorch's error for another number of axes, and for an axis without elements that is not the batch."""
+    """Raise PyTorch's error for a wrong number of axes, and for an empty axis other than the batch."""
     if input.ndim not in (axes + 1, axes + 2) or 0 in input.shape[-axes - 1 :]:
         name, ndim = ("max_pool1d: ", 2) if axes == 1 else ("", 3)
         raise RuntimeError(
@@ -261,7 +261,7 @@ def _max_pool(input: Value, windows: Windows, return_indices: bool) -> Any:
 
 
 def _indices(x: Any, windows: Windows) -> Any:
-    """Where the largest element of every window stands in its plane."""
+    """The index of the largest element of every window in its plane."""
     place: Any = largest(x, windows)[1].astype(np.int64)
     flat: Any = 0
     for axis, size in enumerate(windows.size):
@@ -273,7 +273,7 @@ def _indices(x: Any, windows: Windows) -> Any:
 
 
 def _divisor(windows: Windows, count_include_pad: bool, x: Any) -> Any:
-    """How many elements each window has: a number if that is the same for all."""
+    """How many elements each window has: one number if it is the same for all."""
     lengths = [
         _lengths(*numbers, count_include_pad)
         for numbers in zip(windows.size, windows.kernel, windows.stride, windows.before, windows.output, strict=True)
@@ -287,7 +287,7 @@ def _divisor(windows: Windows, count_include_pad: bool, x: Any) -> Any:
 
 
 def _lengths(size: int, kernel: int, stride: int, padding: int, output: int, with_padding: bool) -> list[int]:
-    """The length of each window along one axis, the part that lies in the padding counted or not."""
+    """The length of each window along one axis, with or without the part that lies in the padding."""
     low, high = (-padding, size + padding) if with_padding else (0, size)
     starts = [number * stride - padding for number in range(output)]
     return [min(start + kernel, high) - max(start, low) for start in starts]

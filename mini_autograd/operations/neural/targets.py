@@ -1,4 +1,4 @@
-"""The targets of losses: class numbers as distributions, and PyTorch's errors for what does not fit."""
+"""The targets of losses: class numbers as distributions, and PyTorch's errors for targets that do not fit."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ REDUCTIONS = ("none", "mean", "sum")
 
 
 def class_axis(scores: Any, labels: Any) -> int:
-    """Where the classes are: axis 1, or 0 if there is no batch. PyTorch's errors if the shapes or dtypes do not fit."""
+    """The axis of the classes: 1, or 0 if there is no batch. Raises PyTorch's errors if shapes or dtypes do not fit."""
     if scores.ndim == 0:
         raise ValueError("Expected 1 or more dimensions (got 0)")
     axis = min(scores.ndim - 1, 1)
@@ -51,7 +51,7 @@ def complain_of_shape(scores: Shape, labels: Shape, expected: Shape) -> None:
 
 
 def check_probabilities(scores: Any, labels: Any, weight: Any, axis: int, ignore_index: int) -> None:
-    """Raise PyTorch's error for what does not go with a target of probabilities."""
+    """Raise PyTorch's error for arguments that do not go with a target of probabilities."""
     if not arrays.is_floating(labels.dtype):
         got = arrays.dtype_name(labels.dtype)
         raise RuntimeError(f"Expected floating point type for target with class probabilities, got {got}")
@@ -66,7 +66,7 @@ def check_probabilities(scores: Any, labels: Any, weight: Any, axis: int, ignore
 
 
 def check_weight_shape(weight: Shape, shape: Shape) -> None:
-    """Raise PyTorch's error unless weights of single losses broadcast to the shape of these."""
+    """Raise PyTorch's error unless the weights of single losses broadcast to the shape of the losses."""
     for axis, (size, wanted) in enumerate(zip(reversed(weight), reversed(shape), strict=False), start=1):
         if size not in (1, wanted) and wanted != 1:
             raise RuntimeError(
@@ -85,7 +85,7 @@ def check_keeps_shape(factor: Shape, shape: Shape) -> None:
 
 
 def one_label(scores: Any, labels: Any) -> Any:
-    """The class of a single sample, of which PyTorch allows a vector of one."""
+    """The class of a single sample, which PyTorch also allows as a vector of one element."""
     return labels.reshape(()) if scores.ndim == 1 and labels.shape == (1,) else labels
 
 
@@ -105,7 +105,7 @@ def check_weight(scores: Any, weight: Any, axis: int) -> None:
 
 
 def one_hot(scores: Any, labels: Any, axis: int, ignore_index: int) -> tuple[Any, int]:
-    """An array as `scores`, with 1 at the class of each sample and 0 elsewhere, and how many ones: none if ignored."""
+    """An array like `scores` with 1 at the class of each sample that is not ignored, else 0, and the number of ones."""
     classes = scores.shape[axis]
     hot = over_classes(labels, axis) == along(np.arange(classes, like=scores), scores.ndim, axis)
     count = arrays.count(hot)
@@ -120,14 +120,14 @@ def one_hot(scores: Any, labels: Any, axis: int, ignore_index: int) -> tuple[Any
 
 
 def weighted_classes(q: Value, weight: Value | None, axis: int) -> Value:
-    """The target's distribution, each class multiplied with its weight."""
+    """The target's distribution, with each class multiplied by its weight."""
     return q if weight is None else multiply(q, along(weight, q.ndim, axis))
 
 
 def classes_of_target(scores: Any, labels: Any, weight: Value | None, ignore_index: int) -> tuple[int, Any, Any]:
-    """Where the classes are, the class numbers as distributions, and what the mean of the losses divides by.
+    """The axis of the classes, the class numbers as distributions, and the divisor for the mean of the losses.
 
-    That is the number of samples that are not ignored, or the sum of their weights; nan if there are none.
+    The divisor is the number of samples that are not ignored, or the sum of their weights; nan if there are none.
     """
     labels = one_label(scores, labels)
     axis = class_axis(scores, labels)
@@ -145,18 +145,18 @@ def along(values: Value, ndim: int, axis: int) -> Value:
 
 
 def over_classes(grad: Value, axis: int) -> Value:
-    """With an axis for the classes, if there is a gradient for every sample."""
+    """`grad` with an added axis for the classes, if it holds a gradient for every sample."""
     return grad if grad.ndim == 0 else grad.reshape(*grad.shape[:axis], 1, *grad.shape[axis:])
 
 
 def over_target(q: Any, log_p: Any, of_classes: bool) -> Any:
-    """q log p; of class numbers, the classes that are not the target add nothing, even where log p is -inf."""
+    """q log p. For class numbers, classes other than the target add nothing, even where log p is -inf."""
     terms = q * log_p
     return np.where(q == 0, 0.0, terms) if of_classes else terms
 
 
 def refuse_integers(kernel: str, input: Value, target: Value) -> None:
-    """Raise PyTorch's error for a loss of integers. One of the two may be: the other's dtype counts."""
+    """Raise PyTorch's error for a loss of integers: `input` and `target` may not both be integers."""
     if not arrays.is_floating(input.dtype):
         arrays.check_floating(target, kernel)
 

@@ -32,7 +32,7 @@ class Windows:
 
     @property
     def padded(self) -> Sizes:
-        """The lengths with padding. The last windows may reach beyond it (`ceil_mode`), and are padded further."""
+        """The lengths with padding, which is extended if the last windows reach beyond it (`ceil_mode`)."""
         reach = [(o - 1) * s + (k - 1) * d + 1 for o, s, k, d in self._each("output", "stride", "kernel", "dilation")]
         sizes = self._each("size", "before", "after")
         return tuple(max(n + b + a, r) for (n, b, a), r in zip(sizes, reach, strict=True))
@@ -44,7 +44,7 @@ class Windows:
 
     @property
     def first(self) -> tuple[Any, ...]:
-        """Where in the padded array the first elements of all windows are, if the stride is 1."""
+        """Where the first elements of all windows are in the padded array, if the stride is 1."""
         return (..., *map(slice, self.output))
 
     @property
@@ -58,16 +58,16 @@ class Windows:
             yield (..., *slices)
 
     def slices(self) -> list[list[slice]]:
-        """The same axis by axis: for each place of the kernel along an axis, where on that axis it meets elements."""
+        """Like `places`, axis by axis: for each place of the kernel along an axis, the slice of the axis it meets."""
         return [
             [slice(i * d, i * d + (o - 1) * s + 1, s) for i in range(k)]
             for k, o, s, d in self._each("kernel", "output", "stride", "dilation")
         ]
 
     def shifts(self) -> tuple[list[int], int]:
-        """For each place of the kernel, how far it is behind the first in a padded array laid out as one line.
+        """For each place of the kernel, its distance from the first place in a padded array laid out as one line.
 
-        And how long the part of that line is in which windows begin, if the stride is 1.
+        Also returns the length of the part of that line in which windows begin, if the stride is 1.
         """
         steps = [math.prod(self.padded[axis + 1 :]) for axis in range(len(self.padded))]
         places = itertools.product(*[range(0, k * d, d) for k, d in self._each("kernel", "dilation")])
@@ -91,7 +91,7 @@ class Windows:
 
 
 def one_per_axis(value: int | Sequence[int], axes: int, name: str = "argument") -> Sizes:
-    """A number as one per axis; PyTorch's error if there are more or fewer."""
+    """One number per axis, from a number or a sequence. Raises PyTorch's error for a sequence of the wrong length."""
     if isinstance(value, int):
         return (value,) * axes
     if len(value) == 1:
@@ -105,7 +105,7 @@ def one_per_axis(value: int | Sequence[int], axes: int, name: str = "argument") 
 
 
 def count_windows(length: int, kernel: int, stride: int, before: int, after: int, dilation: int, ceil: bool) -> int:
-    """How many windows fit. With `ceil` one that begins inside counts, though it ends outside."""
+    """How many windows fit. With `ceil`, a window that begins inside counts even if it ends outside."""
     room = length + before + after - dilation * (kernel - 1) - 1
     count = (math.ceil(room / stride) if ceil else room // stride) + 1
     return count - 1 if ceil and (count - 1) * stride >= length + before else count

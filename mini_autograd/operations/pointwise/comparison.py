@@ -81,7 +81,7 @@ logical_not = _question(np.logical_not, "zero")
 
 
 def bitwise_not(input: Value) -> Value:
-    """`~input`, of integers or bools. Raises NotImplementedError for floats."""
+    """`~input`, for integers or bools. Raises NotImplementedError for floats."""
     array = as_array(input)
     if is_floating(array.dtype):
         raise NotImplementedError(f"\"bitwise_not_cpu\" not implemented for '{dtype_name(array.dtype)}'")
@@ -114,7 +114,7 @@ def equal(input: Value, other: Value) -> bool:
 
 
 def any(input: Value, dim: Any = None, keepdim: bool = False) -> Value:
-    """Whether one element is non-zero, along `dim` (an axis, several, or None: all)."""
+    """Whether any element is non-zero, along `dim` (an axis, several, or None: all)."""
     array = as_array(input)
     result = array.any(axis=normalize_dims(dim, array.ndim), keepdims=keepdim)
     return wrap(_byte_stays(array, result), input)
@@ -146,9 +146,9 @@ def nonzero(input: Value, *, as_tuple: bool = False) -> Any:
 
 
 def where(condition: Value, input: Value = None, other: Value = None) -> Any:
-    """`input` where `condition` holds, a tensor of bools, and `other` elsewhere.
+    """`input` where the bool tensor `condition` holds, and `other` elsewhere.
 
-    Of the condition alone, the indices of all elements that are not zero: one tensor per axis.
+    Given the condition alone, the indices of all elements that are not zero: one tensor per axis.
     """
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
@@ -163,5 +163,5 @@ def where(condition: Value, input: Value = None, other: Value = None) -> Any:
 
 
 def is_floating_point(input: Value) -> bool:
-    """Whether the dtype is a floating one, which can carry a gradient."""
+    """Whether the dtype is floating, so that it can carry a gradient."""
     return is_floating(input.dtype)

@@ -1,8 +1,9 @@
 """Operations that act on every element by itself: arithmetic, powers, exp, log, tanh, relu, where.
 
-The one idea to know: a rule is the derivative of a number; broadcasting never appears, because the backward pass sums
-gradients back to the shape of each input. Inputs may have any shapes that broadcast; the result has their common shape,
-and the dtype that PyTorch promotes theirs to. More of the kind is in mathematical, rounding and comparison.
+The one idea to know: a rule is a derivative for single numbers; broadcasting never appears in it, because the backward
+pass sums gradients back to the shape of each input. Inputs may have any shapes that broadcast; the result has their
+common shape, and the dtype that PyTorch promotes theirs to. More such operations are in mathematical, rounding and
+comparison.
 """
 
 from __future__ import annotations
@@ -21,13 +22,13 @@ from mini_autograd.numerics.blocks import in_blocks
 from mini_autograd.operations.pointwise.outputs import into
 
 CLIPPING_PAYS = 10_000
-"""Elements from which NumPy is faster at clipping, at 0 and infinity, than at taking the maximum with 0."""
+"""The number of elements above which NumPy clips at 0 and infinity faster than it takes the maximum with 0."""
 
 quiet = np.errstate(all="ignore")  # PyTorch gives inf and nan without a warning
 
 
 def elementwise_jvp(ctx: Any, *tangents: Value) -> Value:
-    """The forward-mode rule of these operations: the backward one, as a diagonal matrix is its own transpose."""
+    """The forward-mode rule of these operations: their backward rule, as a diagonal matrix is its own transpose."""
     total = None
     for number, tangent in enumerate(tangents):
         if tangent is not None:
@@ -38,13 +39,13 @@ def elementwise_jvp(ctx: Any, *tangents: Value) -> Value:
 
 
 class Elementwise(Unary):
-    """What the functions of one number share."""
+    """Base of the functions of one number."""
 
     jvp = staticmethod(elementwise_jvp)
 
 
 class Arithmetic(Binary):
-    """What the operations on two numbers share: a common dtype, and shapes that broadcast."""
+    """Base of the operations on two numbers: a common dtype, and shapes that broadcast."""
 
     prepare = staticmethod(promoted)
     jvp = staticmethod(elementwise_jvp)
@@ -125,7 +126,7 @@ class Multiply(Arithmetic):
 
 
 class Divide(Arithmetic):
-    """Elementwise quotient, of floats. d(a/b) = da / b - a db / b^2."""
+    """Elementwise quotient, in floating point. d(a/b) = da / b - a db / b^2."""
 
     torch_name = "DivBackward0"
     needed_by = {0: (1,)}  # noqa: RUF012
@@ -185,7 +186,7 @@ class Power(Unary):
         (x,) = ctx.saved_tensors
         n = ctx.exponent
         if n == 0:
-            return grad * 0.0  # by the formula 0 * x^(-1), which is nan at 0
+            return grad * 0.0  # the formula gives 0 * x^(-1), which is nan at 0
         return grad * (n * raised(x, n - 1))
 
 
@@ -348,7 +349,7 @@ class Clone(Elementwise):
 
 
 class Cast(Unary):
-    """The same numbers in another floating dtype. Gradients are brought to the dtype of their input anyway."""
+    """The same numbers in another floating dtype. Gradients are cast to the dtype of their input anyway."""
 
     torch_name = "ToCopyBackward0"
     jvp = staticmethod(elementwise_jvp)
@@ -383,7 +384,7 @@ class Move(Function):
 
 
 def move(input: Value, device: Any) -> Value:
-    """`input` on that device: itself if it is there."""
+    """`input` on the given device; itself if it is already there."""
     here, wanted = arrays.device_of(as_array(input)), arrays.Device(device)
     if here == wanted or (here.type == wanted.type and wanted.index is None):
         return input
@@ -396,7 +397,7 @@ def is_bool(x: Any) -> bool:
 
 
 def module_of(value: Value) -> Any:
-    """The module of the arrays that a Tensor or array is made of."""
+    """The module, NumPy or CuPy, of a Tensor's array or of an array."""
     return arrays.array_module(getattr(value, "array", value))
 
 
@@ -415,7 +416,7 @@ def subtract(input: Value, other: Value, *, alpha: float = 1, out: Any = None) -
 
 
 def scaled(other: Value, alpha: float, input: Value) -> Value:
-    """`alpha * other`, which is to be added to `input`; raises if `alpha` is of a higher kind than their sum."""
+    """`alpha * other`, to be added to `input`. Raises RuntimeError if `alpha` is of a higher kind than their sum."""
     arrays.check_alpha(alpha, as_array(input), as_array(other))
     return multiply(other, alpha)
 
@@ -426,7 +427,7 @@ def multiply(input: Value, other: Value, *, out: Any = None) -> Value:
 
 
 def divide(input: Value, other: Value) -> Value:
-    """`input / other`; of integers too the result is floating."""
+    """`input / other`; the result is floating even for integers."""
     return Divide.apply(input, other)
 
 
@@ -478,12 +479,12 @@ def where(condition: Value, input: Value, other: Value) -> Value:
 
 
 def clone(input: Value, *, memory_format: Any = None) -> Value:
-    """A copy; gradients flow through it. How memory is laid out is not covered: `memory_format` has no effect."""
+    """A copy; gradients flow through it. Memory layouts are not covered: `memory_format` has no effect."""
     return Clone.apply(input)
 
 
 def cast(input: Value, dtype: np.dtype) -> Value:
-    """`input` in another dtype; itself if it has that dtype. Through integers no gradient flows."""
+    """`input` in another dtype; itself if it already has that dtype. No gradient flows through integers."""
     if input.dtype == dtype:
         return input
     if is_floating(np.dtype(dtype)):
@@ -492,5 +493,5 @@ def cast(input: Value, dtype: np.dtype) -> Value:
 
 
 def lerp(input: Value, end: Value, weight: Value) -> Value:
-    """From `input` to `end`, so far as `weight` says: input + weight (end - input)."""
+    """Interpolate linearly from `input` to `end`: input + weight (end - input)."""
     return input + multiply(end - input, weight)

@@ -19,7 +19,7 @@ from mini_autograd.operations.pointwise.elementwise import Elementwise, exp, qui
 
 
 class OfFloats(Elementwise):
-    """A function whose result is floating, of integers too."""
+    """A function whose result is floating, even for integers."""
 
     prepare = staticmethod(floating)
 
@@ -118,10 +118,11 @@ class Cos(OfFloats):
 
 
 class Erf(OfFloats):
-    """The error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to x. Its derivative is what is integrated.
+    """The error function, 2/sqrt(pi) times the integral of exp(-t^2) from 0 to x. Its derivative is the integrand.
 
-    NumPy has none. erf(x)/x is a smooth function of x^2, so a polynomial in x^2 gives it, up to where erf is 1. For
-    single precision a shorter one is enough: tanh is nearly erf already, and NumPy's is fast.
+    NumPy has no erf. Up to where erf is 1, erf(x)/x is a smooth function of x^2, so a polynomial in x^2 approximates
+    it. For single precision a shorter polynomial inside tanh is enough: tanh is already close to erf, and NumPy's is
+    fast.
     """
 
     @staticmethod
@@ -140,9 +141,9 @@ class Erf(OfFloats):
 
 @functools.cache
 def erf_polynomial(end: float, degree: int) -> tuple[float, ...]:
-    """The polynomial in t, from -1 to 1, that gives erf(x)/x at the Chebyshev points, with x^2 = end^2 (t + 1)/2.
+    """The polynomial in t, from -1 to 1, that equals erf(x)/x at the Chebyshev points, with x^2 = end^2 (t + 1)/2.
 
-    Its coefficients, that of t^0 first, add up to 2.4 at most by size, so a sum in powers of t loses no digits.
+    The absolute values of its coefficients (t^0 first) sum to at most 2.4, so a sum in powers of t loses no digits.
     """
 
     def quotient(points: Any) -> Any:
@@ -157,8 +158,8 @@ ERF_BY_TANH = (
     *(1.12837964, 0.102766302, -1.86846823e-4, -6.22810338e-4),
     *(8.81208097e-5, -5.56094468e-6, 1.0599325e-7, 2.44056243e-9),
 )
-"""P with erf(x) = tanh(x P(x^2)), the coefficient of x^0 first: of all of this degree the one with the least error in
-erf, 5e-8, up to 3.9. Rounding in single precision adds 9e-8. Further on x P(x^2) grows, and tanh is 1.
+"""The coefficients of P in erf(x) = tanh(x P(x^2)), x^0 first. Of all polynomials of its degree, P has the least error
+in erf, 5e-8, up to x = 3.9. Rounding in single precision adds 9e-8. Beyond that, x P(x^2) keeps growing, and tanh is 1.
 """
 
 

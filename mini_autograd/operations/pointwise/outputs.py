@@ -1,6 +1,6 @@
-"""`out=`: results that are written into a tensor that is there already.
+"""`out=`: writing a result into an existing tensor.
 
-The one idea to know: what is written this way has no history, so PyTorch allows it only where nothing is recorded.
+The one idea to know: a tensor written this way has no history, so PyTorch allows it only if nothing is recorded.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ RESIZED = (
 
 
 def into(out: Any, name: str, function: Callable[..., Any], *inputs: Any, **options: Any) -> Any:
-    """`out`, which holds now what `function` gives; it gets that shape and keeps its dtype.
+    """Write the result of `function` into `out`, which takes its shape but keeps its own dtype, and return `out`.
 
     Raises RuntimeError if a gradient would be lost, or if the result is floating and `out` is not.
     """

@@ -1,7 +1,7 @@
 """Functions that are straight lines between jumps or kinks: abs, sign, rounding, remainders.
 
-The one idea to know: a step function has the derivative 0 wherever it has one, and PyTorch says 0 at the steps too; so
-a rounded value passes zeros on, not None.
+The one idea to know: a step function has the derivative 0 wherever it has one, and PyTorch uses 0 at the steps too; so
+a rounded value passes on zeros, not None.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def not_of_bools(kernel: str) -> Any:
 
 
 def check_division(a: Any, b: Any, kernel: str) -> None:
-    """Raise PyTorch's error for a division of bools, or of integers by 0; of floats the latter gives inf or nan."""
+    """Raise PyTorch's error for a division of bools, or of integers by 0; for floats, the latter gives inf or nan."""
     common = result_type(a, b)
     if common == bool_:
         raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
@@ -92,7 +92,7 @@ class Ceil(Flat):
 
 
 class Trunc(Flat):
-    """The next integer towards 0."""
+    """The next integer toward 0."""
 
     prepare = not_of_bools("trunc_vml_cpu")
 
@@ -151,7 +151,7 @@ def abs(input: Value) -> Value:
 
 
 def sign(input: Value) -> Value:
-    """-1, 0 or 1, as the sign of each element says; 0 for nan."""
+    """The sign of each element: -1, 0 or 1; 0 for nan."""
     return Sign.apply(input)
 
 
@@ -171,7 +171,7 @@ def trunc(input: Value) -> Value:
 
 
 def round(input: Value, *, decimals: int = 0) -> Value:
-    """Each element rounded, a half to the even neighbor; `decimals` may be negative."""
+    """Each element rounded, halves to the even neighbor; `decimals` may be negative."""
     if decimals == 0:
         return Round.apply(input)
     check_floating(input, "round_cpu")
@@ -180,7 +180,7 @@ def round(input: Value, *, decimals: int = 0) -> Value:
 
 
 def remainder(input: Value, other: Value) -> Value:
-    """What is left of a division rounded down: the sign is that of `other`, as in Python."""
+    """The remainder of a division rounded down; it has the sign of `other`, as in Python."""
     return Remainder.apply(input, other)
 
 
@@ -190,9 +190,9 @@ def floor_divide(input: Value, other: Value) -> Value:
 
 
 def div(input: Value, other: Value, *, rounding_mode: str | None = None) -> Value:
-    """`input / other`, or that quotient rounded: down with "floor", towards 0 with "trunc".
+    """`input / other`, or that quotient rounded: down with "floor", toward 0 with "trunc".
 
-    Raises RuntimeError for another mode, and for a rounded division of integers by 0.
+    Raises RuntimeError for any other mode, and for a rounded division of integers by 0.
     """
     if rounding_mode is None:
         return divide(input, other)

@@ -1,4 +1,4 @@
-"""Products of vectors and matrices, and what is computed from a matrix as a whole.
+"""Products of vectors and matrices.
 
-Arrays come in whose shapes have to fit, and their product goes out.
+Arrays whose shapes fit together come in, and their product goes out.
 """

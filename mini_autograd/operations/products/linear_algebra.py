@@ -1,4 +1,4 @@
-"""The matrix product in all its cases, `linear`, and what is composed of products: dot, outer.
+"""The matrix product in all its cases, `linear`, and the functions composed of products: dot, outer.
 
 The one idea to know: with Y = A B, a change of A changes Y by dA B, so the gradient of A is G transpose(B).
 """
@@ -75,9 +75,9 @@ class MatMul(Binary):
 
 
 class Linear(Function):
-    """y = x transpose(W) + b, for x (..., n), W (m, n) and b (m,). One node in place of three.
+    """y = x transpose(W) + b, for x (..., n), W (m, n) and b (m,). One node instead of three.
 
-    grad_x = G W and grad_W = transpose(G) x, summed over the batch; that of b is G, summed as any broadcast.
+    grad_x = G W and grad_W = transpose(G) x, summed over the batch; grad_b is G, summed as for any broadcast.
     """
 
     torch_name = "AddmmBackward0"
@@ -134,20 +134,20 @@ class Linear(Function):
 
 
 def as_rows(x: Value) -> Value:
-    """All axes but the last in one."""
+    """`x` as a matrix: all axes but the last merged into one."""
     return x if x.ndim == 2 else x.reshape((math.prod(x.shape[:-1]), x.shape[-1]))
 
 
 def matmul(input: Value, other: Value, *, out: Any = None) -> Value:
     """`input @ other`, of vectors (n,), matrices (n, k) and batches of matrices (..., n, k).
 
-    Raises RuntimeError for numbers, for shapes that do not fit, and for two dtypes.
+    Raises RuntimeError for 0-d operands, for shapes that do not fit, and for mixed dtypes.
     """
     return MatMul.apply(input, other) if out is None else into(out, "matmul", matmul, input, other)
 
 
 def check_operands(a: Any, b: Any) -> None:
-    """PyTorch's errors for numbers and for mixed dtypes."""
+    """Raise PyTorch's errors for 0-d operands and for mixed dtypes."""
     if a.ndim == 0 or b.ndim == 0:
         raise RuntimeError(f"both arguments to matmul need to be at least 1D, but they are {a.ndim}D and {b.ndim}D")
     if a.dtype is b.dtype or a.dtype == b.dtype:
@@ -164,7 +164,7 @@ def check_operands(a: Any, b: Any) -> None:
 
 
 def check_dtypes(input: np.dtype, weight: np.dtype, bias: np.dtype) -> None:
-    """PyTorch's errors for mixed dtypes in a layer with a bias."""
+    """Raise PyTorch's errors for mixed dtypes in a layer with a bias."""
     if input == weight == bias:
         return
     for names, first, second in (("mat1 and mat2", input, weight), ("self and mat2", bias, weight)):
@@ -175,7 +175,7 @@ def check_dtypes(input: np.dtype, weight: np.dtype, bias: np.dtype) -> None:
 
 
 def check_shapes(a: Shape, b: Shape) -> None:
-    """PyTorch's errors for shapes that cannot be multiplied."""
+    """Raise PyTorch's errors for shapes that cannot be multiplied."""
     if len(a) == len(b) == 1:
         if a != b:
             raise RuntimeError(
@@ -212,7 +212,7 @@ def mm(input: Value, mat2: Value, *, out: Any = None) -> Value:
 
 
 def bmm(input: Value, mat2: Value) -> Value:
-    """The products of the matrices of two batches of equal size, (b, n, k) and (b, k, m).
+    """The matrix products of two batches of equal size, (b, n, k) and (b, k, m).
 
     Raises RuntimeError for other shapes.
     """
@@ -255,7 +255,7 @@ def outer(input: Value, vec2: Value) -> Value:
 def linear(input: Value, weight: Value, bias: Value = None) -> Value:
     """x transpose(W) + b: inputs (..., n), weight (m, n), bias (m,) or None; the result is (..., m).
 
-    Raises RuntimeError for shapes that do not fit, and for several dtypes.
+    Raises RuntimeError for shapes that do not fit, and for mixed dtypes.
     """
     dims = input.ndim, weight.ndim, 1 if bias is None else bias.ndim
     if dims[0] > 1 and dims[1] == 2 and dims[2] == 1:

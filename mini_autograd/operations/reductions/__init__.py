@@ -1,4 +1,4 @@
 """Operations along dimensions: sums, extremes, norms, cumulative sums, sorting, softmax, diagonals.
 
-An array and dimensions come in; what each line of elements has in common goes out.
+An array and dimensions come in, and results for each line of elements go out.
 """

@@ -14,13 +14,13 @@ from mini_autograd.operations.pointwise.elementwise import cast, quiet
 from mini_autograd.operations.shapes.shape import flip, shaped
 
 SIDE = 32
-"""Elements of a block of a running sum: few, for a product takes as many steps for each element."""
+"""Elements per block of a running sum: few, because the product takes this many steps for each element."""
 LARGE = 20_000
-"""From so many elements on, blocks are worth their calls."""
+"""Above this many elements, blocks are worth their extra calls."""
 
 
 class CumulativeSum(Unary):
-    """Sums of the elements up to each, along one axis. Each gets the sum of the gradients from its place on."""
+    """Running sums along one axis. Each element gets the sum of the gradients from its place on."""
 
     torch_name = "CumsumBackward0"
     __slots__ = ("dim",)
@@ -40,14 +40,14 @@ class CumulativeSum(Unary):
 
 
 def sum_to_the_end(grad: Value, dim: int) -> Value:
-    """Sums of the elements from each on."""
+    """Running sums from the end: for each element, the sum from it on."""
     if type(grad) is np.ndarray:
         return running_sums(grad, dim, -1)
     return flip(cumsum(flip(grad, dim), dim), dim)
 
 
 def running_sums(x: np.ndarray, axis: int, step: int = 1) -> np.ndarray:
-    """Sums of the elements up to each along an axis, or with the step -1 from each on."""
+    """Running sums along an axis, from the start or, with step -1, from the end."""
     output = np.empty(x.shape, x.dtype)
     given, sums = [array.swapaxes(axis, -1)[..., ::step] for array in (x, output)]
     large = x.size > LARGE and x.shape[axis] > SIDE and x.dtype in (float32, float64)
@@ -60,8 +60,8 @@ def running_sums(x: np.ndarray, axis: int, step: int = 1) -> np.ndarray:
 
 @quiet
 def sum_in_blocks(given: np.ndarray, sums: np.ndarray) -> None:
-    """Write the running sums along the last axis into `sums`, block by block: of each the product with a triangle of
-    ones, to which the sums of the blocks before are added. `np.cumsum` waits for one addition before the next.
+    """Write the running sums along the last axis into `sums`, block by block: the product of each block with a triangle
+    of ones, plus the sum of all blocks before it. `np.cumsum` is slower, as it waits for each addition before the next.
     """
     *batch, length = given.shape
     whole = length // SIDE * SIDE
@@ -73,7 +73,7 @@ def sum_in_blocks(given: np.ndarray, sums: np.ndarray) -> None:
 
 
 def cumsum(input: Value, dim: int, *, dtype: np.dtype | None = None) -> Value:
-    """Sums of the elements up to each, along `dim`. Integers and bools are summed as int64."""
+    """Running sums of the elements along `dim`. Integers and bools are summed as int64."""
     return _along(CumulativeSum, _summable(input, dtype), dim)
 
 

@@ -30,7 +30,7 @@ class Diagonal(Function):
         ctx.place, ctx.shape = (offset, dim1, dim2), x.shape
         output = x.diagonal(offset, dim1, dim2)
         if isinstance(x, np.ndarray):
-            output.flags.writeable = x.flags.writeable  # NumPy gives it for reading only
+            output.flags.writeable = x.flags.writeable  # NumPy returns it read-only
         return output
 
     @staticmethod
@@ -47,7 +47,7 @@ class Diagonal(Function):
 
 
 class Tril(Unary):
-    """The elements on and below a diagonal, and zeros above it; the same is kept of the gradient."""
+    """The elements on and below a diagonal, and zeros above it; the gradient is cut in the same way."""
 
     torch_name = "TrilBackward0"
     __slots__ = ("diagonal",)
@@ -67,7 +67,7 @@ class Tril(Unary):
 
 
 class Triu(Unary):
-    """The elements on and above a diagonal, and zeros below it; the same is kept of the gradient."""
+    """The elements on and above a diagonal, and zeros below it; the gradient is cut in the same way."""
 
     torch_name = "TriuBackward0"
     __slots__ = ("diagonal",)
@@ -111,7 +111,7 @@ def places(x: Value, rows: int, columns: int, offset: int) -> tuple[Any, Any]:
 
 
 def diagonal(input: Value, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Value:
-    """A diagonal of every matrix that two axes form, as a new last axis. Raises RuntimeError if the two are one."""
+    """A diagonal of every matrix that two axes form, as a new last axis. Raises RuntimeError if they are the same."""
     first, second = normalize_dim(dim1, input.ndim), normalize_dim(dim2, input.ndim)
     if first == second:
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
@@ -122,9 +122,9 @@ _diagonal = diagonal
 
 
 def diag_embed(input: Value, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Value:
-    """Matrices of zeros with the last axis of `input` on a diagonal; they become the axes `dim1` and `dim2`.
+    """Matrices of zeros with the last axis of `input` on a diagonal; their axes become `dim1` and `dim2`.
 
-    Raises RuntimeError if the two are one.
+    Raises RuntimeError if `dim1` and `dim2` are the same axis.
     """
     if normalize_dim(dim1, input.ndim + 1) == normalize_dim(dim2, input.ndim + 1):
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
@@ -134,9 +134,9 @@ def diag_embed(input: Value, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
 
 
 def diag(input: Value, diagonal: int = 0) -> Value:
-    """The matrix with that vector on a diagonal, or a diagonal of that matrix.
+    """A matrix with the vector `input` on a diagonal, or a diagonal of the matrix `input`.
 
-    Raises RuntimeError for more axes, or none.
+    Raises RuntimeError for any other number of axes.
     """
     if input.ndim not in (1, 2):
         raise RuntimeError(f"diag(): Supports 1D or 2D tensors. Got {input.ndim}D")
@@ -144,7 +144,7 @@ def diag(input: Value, diagonal: int = 0) -> Value:
 
 
 def trace(input: Value) -> Value:
-    """The sum of the diagonal of a matrix. Raises RuntimeError for another number of axes."""
+    """The sum of the diagonal of a matrix. Raises RuntimeError if `input` is not a matrix."""
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
     return sum(diagonal(input))

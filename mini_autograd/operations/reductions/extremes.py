@@ -1,7 +1,7 @@
-"""The larger and the smaller: maximum, minimum, clamp, amax, amin. What also says *where* it was found is in sorting.
+"""Extremes: maximum, minimum, clamp, amax, amin. Functions that also say *where* they found it are in sorting.
 
 The one idea to know: the chosen element gets the whole gradient of the result, and where several elements tie they
-share it evenly. Only `clamp` leaves it to x where x is the bound.
+share it evenly. Only `clamp` gives it all to x where x equals the bound.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Minimum(Arithmetic):
 
 
 class Clamp(Function):
-    """x brought between two bounds (None: no bound). The gradient goes to x, also where x is a bound, else to the bound
-    that was taken.
+    """x limited to the range between two bounds (None: no bound). The gradient goes to x, even where x equals a bound,
+    else to the bound that was taken.
     """
 
     torch_name = "ClampBackward1"
@@ -104,7 +104,7 @@ class Extreme(Unary):
 
 
 def ties(x: Value, output: Value, dim: tuple[int, ...] | None) -> Value:
-    """Where `x` is what was found along `dim`; nan counts as equal to nan."""
+    """Where `x` equals the extreme found along `dim`; nan counts as equal to nan."""
     output = restore(output, dim, x.shape)
     return (x == output) | (isnan(x) & isnan(output))
 
@@ -138,17 +138,17 @@ class Amin(Extreme):
 
 
 def maximum(input: Value, other: Value) -> Value:
-    """The larger of the two, element by element; nan if one of them is."""
+    """The larger of the two, element by element; nan if either is."""
     return Maximum.apply(input, other)
 
 
 def minimum(input: Value, other: Value) -> Value:
-    """The smaller of the two, element by element; nan if one of them is."""
+    """The smaller of the two, element by element; nan if either is."""
     return Minimum.apply(input, other)
 
 
 def clamp(input: Value, min: Value = None, max: Value = None) -> Value:
-    """Each element brought between `min` and `max`, numbers or tensors; None is no bound. If min > max, it is max.
+    """Each element clamped to `min` and `max`, numbers or tensors; None is no bound. If min > max, the result is max.
 
     Raises RuntimeError if both are None.
     """
@@ -174,7 +174,7 @@ def amin(input: Value, dim: Dims = (), keepdim: bool = False) -> Value:
 
 
 def checked_dims(name: str, input: Value, dim: Dims) -> tuple[int, ...] | None:
-    """The axes to reduce, or PyTorch's error where there is nothing to choose from."""
+    """The axes to reduce, or PyTorch's error if there is nothing to choose from."""
     dims = normalize_dims(dim, input.ndim)
     if dims is None and 0 in input.shape:
         raise RuntimeError(

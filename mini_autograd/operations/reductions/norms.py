@@ -62,9 +62,10 @@ def norm_slope(x: Value, output: Value, p: float) -> Value:
 def vector_norm(
     x: Value, ord: float = 2, dim: Dims = None, keepdim: bool = False, *, dtype: np.dtype | None = None
 ) -> Value:
-    """(sum |x|^ord)^(1/ord) along `dim`, or of all; for inf the largest |x|, for -inf the smallest, for 0 how many.
+    """(sum |x|^ord)^(1/ord) along `dim`, or of all elements.
 
-    Raises RuntimeError for integers.
+    For inf it is the largest |x|, for -inf the smallest, for 0 the number of non-zero elements. Raises RuntimeError for
+    integers.
     """
     x = x if dtype is None else cast(x, dtype)
     if not is_floating(x.dtype):
@@ -90,7 +91,7 @@ def norm(
     Raises NotImplementedError for the nuclear norm.
     """
     if p == "nuc":
-        raise NotImplementedError("the nuclear norm needs singular values, which are not covered")
+        raise NotImplementedError("the nuclear norm is not supported: it needs singular values")
     return vector_norm(input, 2 if p in ("fro", None) else p, dim, keepdim, dtype=dtype)
 
 

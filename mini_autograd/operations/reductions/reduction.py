@@ -29,7 +29,7 @@ class Sum(Unary):
     @staticmethod
     def forward(ctx, x, dim, keepdim):
         ctx.shape, ctx.dim, ctx.keepdim = x.shape, dim, keepdim
-        if type(x) is np.ndarray:  # what its method calls, without that method's own warnings
+        if type(x) is np.ndarray:  # what `x.sum` calls, without the warnings of that method
             return np.add.reduce(x, dim, None, None, keepdim)  # type: ignore[call-overload]
         return x.sum(axis=dim, keepdims=keepdim)
 
@@ -96,7 +96,7 @@ class Product(Unary):
 
 
 def products_of_others(x: Value, product: Value, dim: int) -> Value:
-    """For every element the product of all others along `dim`. Only where a 0 is among them it takes n^2 factors."""
+    """For every element, the product of all others along `dim`. This takes n^2 factors, but only if `x` has a 0."""
     if not holds((as_array(x) == 0).any()):
         return product / x
     others = ~module_of(x).eye(x.shape[dim], dtype=bool)
@@ -105,7 +105,7 @@ def products_of_others(x: Value, product: Value, dim: int) -> Value:
 
 
 class Variance(Unary):
-    """The mean squared distance from the mean, with n - correction in place of n. d = 2 (x - mean) dx / (n - c)."""
+    """The mean squared distance from the mean, with n - correction instead of n. d = 2 (x - mean) dx / (n - c)."""
 
     torch_name = "VarBackward0"
     __slots__ = ("correction", "dim", "keepdim")
@@ -169,19 +169,19 @@ class LogSumExp(Unary):
 
 
 def finite(output: Value) -> Value:
-    """0 in place of an infinite result: of nothing but -inf every share is e^(-inf) = 0, and not e^(-inf + inf)."""
+    """`output` with 0 in place of infinity: if all inputs are -inf, every share is e^(-inf) = 0, not e^(-inf + inf)."""
     return where((output == math.inf) | (output == -math.inf), 0.0, output)
 
 
 def spread(grad: Value, dim: tuple[int, ...] | None, shape: tuple[int, ...]) -> Value:
     """Repeat the gradient of a reduction along the axes that were reduced."""
-    if isinstance(grad, (np.ndarray, np.generic)) and not grad.ndim:  # of all elements: one number in memory
+    if isinstance(grad, (np.ndarray, np.generic)) and not grad.ndim:  # reduced over all axes: one number in memory
         return np.ndarray(shape, grad.dtype, grad, 0, (0,) * len(shape)) if shape else grad
     return expand(restore(grad, dim, shape), shape)
 
 
 def restore(output: Value, dim: tuple[int, ...] | None, shape: tuple[int, ...]) -> Value:
-    """The result of a reduction with the axes that were reduced, of size 1, so that it broadcasts with the input."""
+    """The result of a reduction with its reduced axes restored at size 1, so that it broadcasts with the input."""
     if output.ndim == len(shape):
         return output
     return reshape(output, tuple([1 if dim is None or axis in dim else size for axis, size in enumerate(shape)]))
@@ -256,12 +256,12 @@ def var(
 def std(
     input: Value, dim: Dims | bool = None, unbiased: bool | None = None, keepdim: bool = False, *, correction: float = 1
 ) -> Value:
-    """Standard deviation: the root of `var`. Where it is 0, so is its gradient."""
+    """Standard deviation: the square root of `var`. Where it is 0, so is its gradient."""
     return root_of_variance(var(input, dim, unbiased, keepdim, correction=correction))
 
 
 def root_of_variance(variance: Value) -> Value:
-    """The root, with the derivative 0 at 0, as PyTorch has it for `std`."""
+    """The square root, with the derivative 0 at 0, as in PyTorch's `std`."""
     zero = variance == 0
     return where(zero, 0.0, sqrt(where(zero, 1.0, variance)))
 

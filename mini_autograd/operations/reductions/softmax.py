@@ -16,11 +16,11 @@ from mini_autograd.operations.pointwise.elementwise import cast, exp, quiet
 from mini_autograd.operations.shapes.shape import shaped
 
 SHORT = 32
-"""Up to this many classes, probabilities are computed column by column: NumPy calls a loop for each row otherwise."""
+"""Up to this many classes, probabilities are computed column by column; otherwise NumPy calls a loop for each row."""
 
 
 class Softmax(Unary):
-    """p = e^x / sum e^x along one axis. dp = p (dx - sum p dx), and the same matrix serves backwards."""
+    """p = e^x / sum e^x along one axis. dp = p (dx - sum p dx), and the same matrix serves the backward pass."""
 
     torch_name = "SoftmaxBackward0"
     __slots__ = ("dim",)
@@ -87,7 +87,7 @@ def log_probabilities(x: Any, dim: int) -> Any:
 
 
 def log_and_plain_probabilities(x: Any, dim: int) -> tuple[Any, Any]:
-    """log_softmax and softmax of an array: for who needs both, the second costs a division more."""
+    """log_softmax and softmax of an array: if both are needed, the second costs only one more division."""
     if type(x) is np.ndarray and x.ndim == 2 and dim == 1 and x.shape[1] <= SHORT:
         columns = log_and_plain_probabilities(np.ascontiguousarray(x.T), 0)
         return np.ascontiguousarray(columns[0].T), np.ascontiguousarray(columns[1].T)
@@ -100,7 +100,7 @@ def log_and_plain_probabilities(x: Any, dim: int) -> tuple[Any, Any]:
 
 
 def highest(x: Any, dim: int) -> Any:
-    """The largest numbers along an axis, which stays; where there are none, anything that broadcasts."""
+    """The largest numbers along an axis, which is kept; if it has no elements, anything that broadcasts."""
     return x.max(axis=dim, keepdims=True) if x.shape[dim] else x.sum(axis=dim, keepdims=True)
 
 

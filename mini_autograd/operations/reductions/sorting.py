@@ -1,4 +1,4 @@
-"""What is found along an axis together with its place: max, min, argmax, sort, topk, median.
+"""Elements found along an axis, together with their places: max, min, argmax, sort, topk, median.
 
 The one idea to know: once the places are known, the result is `x[places]`, and only the element that was picked gets
 the gradient, whatever it ties with.
@@ -57,7 +57,7 @@ class Topk(Pick):
 
 
 class Median(Pick):
-    """The middle element along one axis, of two the lower, which gets the gradient."""
+    """The middle element along one axis (the lower of two), which gets the gradient."""
 
     results = return_types.median
 
@@ -74,8 +74,8 @@ def pick(operation: type[Pick], input: Value, places: Any, axis: int, keepdim: b
 
 
 def max(input: Value, dim: Any = None, keepdim: bool = False, *, other: Value = None) -> Any:
-    """Of all elements the largest (ties share the gradient); or along one axis, with its place, where one gets all of
-    it; or `max(input, other)`, the larger of two tensors element by element.
+    """The largest of all elements (ties share the gradient); or along one axis, with its place (one element gets the
+    whole gradient); or `max(input, other)`, the larger of two tensors element by element.
     """
     if other is not None or hasattr(dim, "shape"):
         return maximum(input, dim if other is None else other)
@@ -87,8 +87,8 @@ def max(input: Value, dim: Any = None, keepdim: bool = False, *, other: Value = 
 
 
 def min(input: Value, dim: Any = None, keepdim: bool = False, *, other: Value = None) -> Any:
-    """Of all elements the smallest (ties share the gradient); or along one axis, with its place, where one gets all of
-    it; or `min(input, other)`, the smaller of two tensors element by element.
+    """The smallest of all elements (ties share the gradient); or along one axis, with its place (one element gets the
+    whole gradient); or `min(input, other)`, the smaller of two tensors element by element.
     """
     if other is not None or hasattr(dim, "shape"):
         return minimum(input, dim if other is None else other)
@@ -102,7 +102,7 @@ def min(input: Value, dim: Any = None, keepdim: bool = False, *, other: Value = 
 def aminmax(input: Value, *, dim: int | None = None, keepdim: bool = False) -> return_types.Extremes:
     """The smallest and the largest element, of all or along one axis.
 
-    Raises RuntimeError or IndexError if there are none.
+    Raises RuntimeError or IndexError if there are no elements.
     """
     if dim is None and 0 in input.shape:
         raise RuntimeError(
@@ -115,7 +115,7 @@ def aminmax(input: Value, *, dim: int | None = None, keepdim: bool = False) -> r
 
 
 def checked_axis(name: str, input: Value, dim: int) -> int:
-    """The axis, or PyTorch's error if there is nothing along it."""
+    """The axis, or PyTorch's error if it has no elements."""
     axis = normalize_dim(dim, input.ndim)
     if input.ndim and input.shape[axis] == 0:
         raise IndexError(f"{name}(): Expected reduction dim {axis} to have non-zero size.")
@@ -123,7 +123,7 @@ def checked_axis(name: str, input: Value, dim: int) -> int:
 
 
 def argmax(input: Value, dim: int | None = None, keepdim: bool = False) -> Value:
-    """The place of the largest element, of the flat input or along one axis; of several, the first.
+    """The place of the largest element, in the flattened input or along one axis; the first one if several tie.
 
     Raises RuntimeError for bools, IndexError if there is none.
     """
@@ -131,7 +131,7 @@ def argmax(input: Value, dim: int | None = None, keepdim: bool = False) -> Value
 
 
 def argmin(input: Value, dim: int | None = None, keepdim: bool = False) -> Value:
-    """The place of the smallest element, of the flat input or along one axis; of several, the first.
+    """The place of the smallest element, in the flattened input or along one axis; the first one if several tie.
 
     Raises RuntimeError for bools, IndexError if there is none.
     """
@@ -161,7 +161,7 @@ def order(array: Any, axis: int, descending: bool) -> Any:
 
 
 def sort(input: Value, dim: int = -1, descending: bool = False, stable: bool = False) -> Found:
-    """All elements along `dim` in order, and where they stood."""
+    """All elements along `dim` in order, and their places in `input`."""
     axis = normalize_dim(dim, input.ndim)
     return pick(Sort, input, order(at_least_1d(as_array(input)), axis, descending), axis)
 
@@ -173,7 +173,7 @@ def argsort(input: Value, dim: int = -1, descending: bool = False, stable: bool 
 
 
 def topk(input: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Found:
-    """The `k` largest elements along `dim` (smallest, if not `largest`) in order, and where they stood.
+    """The `k` largest elements along `dim` (smallest, if not `largest`) in order, and their places in `input`.
 
     Raises RuntimeError if there are fewer than `k`, and for bools.
     """
@@ -188,7 +188,7 @@ def topk(input: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool
 
 
 def median(input: Value, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The middle element, of two the lower: of all (ties share the gradient), or along `dim` with its place."""
+    """The middle element (the lower of two): of all (ties share the gradient), or along `dim` with its place."""
     array = at_least_1d(as_array(input))
     if dim is None:
         if array.size == 0:
@@ -202,7 +202,7 @@ def median(input: Value, dim: int | None = None, keepdim: bool = False) -> Any:
     middle = (array.shape[axis] - 1) // 2
     ordered = order(array, axis, False)
     places = ordered[(*[slice(None)] * axis, slice(middle, middle + 1))]
-    if holds((nan := has_nan(array)).any()):  # it stands for the whole
+    if holds((nan := has_nan(array)).any()):  # then nan is the median
         places = np.where(nan.any(axis=axis, keepdims=True), nan.argmax(axis=axis, keepdims=True), places)
     return pick(Median, input, places, axis, keepdim)
 

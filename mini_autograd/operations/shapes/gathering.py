@@ -1,8 +1,8 @@
-"""Picking by a tensor of indices or by a mask, and adding back: gather, scatter_add, index_select, masked_fill,
-embedding and their relatives.
+"""Picking elements by a tensor of indices or by a mask, and adding to them: gather, scatter_add, index_select,
+masked_fill, embedding and their relatives.
 
 The one idea to know: each of them is `x[index]`, `put` or `assign` with an index that is worked out here; their rules
-stand in indexing.
+are in indexing.
 """
 
 from __future__ import annotations
@@ -31,8 +31,8 @@ class Gather(Index):
 
 
 class Embedding(Index):
-    """Rows of a table. A row that was looked up several times gets the sum of the gradients (their mean, if they are to
-    be scaled by how often it was looked up); the padding row none.
+    """Rows of a table. A row that was looked up several times gets the sum of the gradients (their mean, if they are
+    scaled by how often it was looked up); the padding row gets none.
     """
 
     __slots__ = ("padding", "scaled")
@@ -56,7 +56,7 @@ class Embedding(Index):
 
 
 def along(index: Any, dim: int) -> tuple[Any, ...]:
-    """An index for every axis: `index` for `dim`, and for the others the element's own place."""
+    """An index for every axis: `index` for `dim`, and the element's own position for the others."""
     arange = module_of(index).arange
     places = [
         arange(size).reshape([-1 if i == axis else 1 for i in range(index.ndim)])
@@ -67,14 +67,14 @@ def along(index: Any, dim: int) -> tuple[Any, ...]:
 
 
 def at_least_1d(x: Value) -> Value:
-    """A 0-d tensor as one with an axis of size 1; others as they are."""
+    """A 0-d tensor with an added axis of size 1; other tensors unchanged."""
     return x if x.ndim else reshape(x, 1)
 
 
 def gather(input: Value, dim: int, index: Indices, *, sparse_grad: bool = False) -> Value:
     """output[i][j] = input[index[i][j]][j] for dim=0, and so on; `index` may be smaller along the other axes.
 
-    Raises RuntimeError for an index of another rank, of floats, or out of bounds.
+    Raises RuntimeError for an index that has a different rank, holds floats, or is out of bounds.
     """
     places = integers(index, "gather")
     axis = normalize_dim(dim, input.ndim)
@@ -88,7 +88,7 @@ def gather(input: Value, dim: int, index: Indices, *, sparse_grad: bool = False)
 def scatter_add(input: Value, dim: int, index: Indices, src: Value) -> Value:
     """`input` with src[i][j] added at [index[i][j]][j] for dim=0, and so on.
 
-    Raises RuntimeError for a `src` of another dtype or rank, or smaller than `index`, and as `gather`.
+    Raises RuntimeError like `gather`, and for a `src` that has a different dtype or rank, or is smaller than `index`.
     """
     places, shape = _places(input, dim, index, "scatter_add", src)
     added = Put.apply(
@@ -102,7 +102,7 @@ def scatter(
 ) -> Value:
     """`input` with src[i][j], or the number `value`, put at [index[i][j]][j] for dim=0, and so on.
 
-    `reduce` combines it with what is there instead: "add" or "multiply". Raises RuntimeError as `scatter_add`.
+    `reduce`, "add" or "multiply", combines it with the old element instead. Raises RuntimeError like `scatter_add`.
     """
     src = value if src is None else src
     places, _ = _places(input, dim, index, "scatter", src)
@@ -119,14 +119,14 @@ def scatter(
 
 
 def _scatter_products(input: Value, axis: int, places: Any, value: Value) -> Value:
-    """`input` with its elements multiplied by the values at their places; as in PyTorch no gradient flows."""
+    """`input` with its elements multiplied by the values at their places; as in PyTorch, no gradient flows."""
     output = at_least_1d(as_array(input)).copy()
     np.multiply.at(output, along(places, axis), as_array(value))
     return wrap(output.reshape(input.shape), input)
 
 
 def _places(input: Value, dim: int, index: Indices, name: str, src: Value = None) -> tuple[Any, tuple[int, ...]]:
-    """The indices, and the shape they lead into; both with an axis at least. `src` must fit to both.
+    """The indices, and the shape that they index, both with at least one axis. `src` must fit both.
 
     Raises RuntimeError otherwise.
     """
@@ -152,9 +152,9 @@ def corner(src: Value, places: Any) -> Value:
 
 
 def index_select(input: Value, dim: int, index: Indices) -> Value:
-    """The slices of `input` along `dim` that a vector of indices names.
+    """The slices of `input` along `dim` that a vector of indices selects.
 
-    Raises IndexError for an index of more axes, or out of bounds.
+    Raises IndexError for an index that has more than one axis, or is out of bounds.
     """
     places = integers(index, "index_select")
     if places.ndim > 1:
@@ -170,7 +170,7 @@ def index_select(input: Value, dim: int, index: Indices) -> Value:
 def masked_fill(input: Value, mask: Value, value: Value) -> Value:
     """`input` with a number, or the value of a 0-d tensor, where `mask` holds.
 
-    Raises RuntimeError for a mask that is not of bools, and for a value of several elements.
+    Raises RuntimeError for a mask that is not bool, and for a value with axes.
     """
     if mask.dtype != bool:
         raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {c_dtype(mask.dtype)}")
@@ -188,7 +188,7 @@ def masked_fill(input: Value, mask: Value, value: Value) -> Value:
 def masked_select(input: Value, mask: Value) -> Value:
     """The elements where `mask` holds, as a vector; both broadcast.
 
-    Raises RuntimeError for a mask that is not of bools.
+    Raises RuntimeError for a mask that is not bool.
     """
     if mask.dtype != bool:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
@@ -201,8 +201,8 @@ def masked_select(input: Value, mask: Value) -> Value:
 def embedding(input: Indices, weight: Value, padding_idx: int | None = None, scale_grad_by_freq: bool = False) -> Value:
     """Rows of the table `weight` (n, d), one for each index. The row `padding_idx` gets no gradient.
 
-    The result has the shape (*input.shape, d). Raises IndexError for an index out of bounds, RuntimeError for indices
-    of floats and a table that is no matrix, AssertionError for a `padding_idx` that is no row.
+    The result has the shape (*input.shape, d). Raises IndexError for an index out of bounds, RuntimeError for floating
+    indices and for a table that is not a matrix, AssertionError for a `padding_idx` that is not a row.
     """
     places = as_array(input)
     if places.dtype.kind not in "iu":
@@ -223,7 +223,7 @@ def embedding(input: Indices, weight: Value, padding_idx: int | None = None, sca
 
 
 def integers(index: Indices, name: str) -> Any:
-    """The array of an index tensor, or PyTorch's error if it is of another dtype."""
+    """The array of an index tensor, or PyTorch's error if its dtype is not an integer."""
     places = as_array(index)
     if places.dtype.kind not in "iu" or is_floating(places.dtype):
         if name == "index_select":
@@ -233,7 +233,7 @@ def integers(index: Indices, name: str) -> Any:
 
 
 def check_index(input: Value, axis: int, places: Any, who: str) -> None:
-    """PyTorch's errors for an index of another rank, or one that is too large along another axis, or out of bounds."""
+    """Raise PyTorch's errors for an index of the wrong rank, too large along another axis, or out of bounds."""
     if max(input.ndim, 1) != max(places.ndim, 1):
         raise RuntimeError(
             "Index tensor must have the same number of dimensions as "

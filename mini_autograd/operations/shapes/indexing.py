@@ -1,7 +1,7 @@
-"""Indexing: `x[index]`, with all that NumPy's and PyTorch's indices share, and what undoes it.
+"""Indexing: `x[index]`, with every kind of index that NumPy and PyTorch share, and its transpose.
 
-The one idea to know: an element that was picked several times gets the sum of the gradients of its copies. The
-operations of gathering and sorting are these with an index that is worked out first.
+The one idea to know: an element that was picked several times gets the sum of the gradients of its copies. Gathering
+and sorting use these operations with an index that they work out first.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ class Indexed(Function):
 
     __slots__ = ("index", "needed")
     index: Any
-    needed: Any  # the tensors among the index: see versions.note_needed
+    needed: Any  # the tensors in the index: see versions.note_needed
 
     def release(self) -> None:
         Function.release(self)
@@ -48,7 +48,7 @@ class Index(Indexed):
         ctx.index, ctx.shape = index, x.shape
         output = x[index]
         if isinstance(output, np.generic) and is_basic(index) and isinstance(x, np.ndarray):
-            return x[(*index, ...) if isinstance(index, tuple) else (index, ...)]  # a view, of 0 axes, not a copy
+            return x[(*index, ...) if isinstance(index, tuple) else (index, ...)]  # a 0-d view, not a copy
         return output
 
     @staticmethod
@@ -98,7 +98,7 @@ class Put(Indexed):
 
 
 class Assign(Indexed):
-    """A copy of x in which `value` stands at `index`. What it replaced gets no gradient, and `value` its own."""
+    """A copy of x with `value` at `index`. The replaced elements get no gradient, and `value` gets its own."""
 
     torch_name = "IndexPutBackward0"
     __slots__ = ("shapes",)
@@ -122,14 +122,14 @@ class Assign(Indexed):
 
 
 MANY = 16
-"""Rows for one place from which on `np.add.reduceat` is faster than one addition for the first row of all places, one
-for the second of those that have one, and so on."""
+"""With more rows than this for one place, `np.add.reduceat` is faster than adding the first rows of all places at once,
+then all second rows, and so on."""
 
 
 def add_rows(output: Any, index: Any, rows: Any) -> None:
-    """`output[index] = rows` on zeros, where rows of one index add up: sorted, so that equal indices stand together.
+    """Add `rows` at `index` to an `output` of zeros, sorted so that rows with the same index can be summed.
 
-    As np.add.at, and several times faster for whole rows, such as the gradients of an embedding.
+    Like np.add.at, but several times faster for whole rows, such as the gradients of an embedding.
     """
     flat = (index.reshape(-1) % len(output)).astype(np.min_scalar_type(len(output)))  # short integers sort faster
     rows = rows.reshape(flat.size, *output.shape[1:])
@@ -149,7 +149,7 @@ def add_rows(output: Any, index: Any, rows: Any) -> None:
 def getitem(input: Value, index: Any) -> Value:
     """`input[index]`: integers, slices, None, `...`, lists, integer and bool tensors or arrays, and tuples of these.
 
-    Raises IndexError for an index that is out of bounds or of another dtype, ValueError for a step that is not
+    Raises IndexError for an index that is out of bounds or of an unsupported dtype, ValueError for a step that is not
     positive.
     """
     plain = as_plain(index, as_array(input))
@@ -168,7 +168,7 @@ def put(input: Value, index: Any, shape: tuple[int, ...]) -> Value:
 
 
 def assign(input: Value, value: Value, index: Any) -> Value:
-    """A copy of `input` in which `value` stands at `index`: what `input[index] = value` does, without the change."""
+    """A copy of `input` with `value` at `index`: like `input[index] = value`, but `input` is not changed."""
     return note_needed(Assign.apply(input, value, index=as_plain(index, as_array(input))), *as_parts(index))
 
 
@@ -178,7 +178,7 @@ def as_parts(index: Any) -> Any:
 
 
 def as_plain(index: Any, indexed: Any) -> Any:
-    """An index as NumPy wants it, for the array `indexed`."""
+    """An index in the form that NumPy expects, for the array `indexed`."""
     if isinstance(index, list) and stands_for_a_tuple(index):
         warnings.warn(LIST_FOR_TUPLE, UserWarning, stacklevel=3)
         index = tuple(index)
@@ -186,16 +186,16 @@ def as_plain(index: Any, indexed: Any) -> Any:
 
 
 def stands_for_a_tuple(index: list) -> bool:
-    """Whether PyTorch takes a list for an index of several axes: of fewer than 32 parts, and not of numbers alone."""
+    """Whether PyTorch reads a list as an index of several axes: it has fewer than 32 parts, and not only numbers."""
     if len(index) >= 32:
         return False
     return any(not isinstance(part, (int, float, np.generic)) for part in index)
 
 
 def in_two_steps(index: tuple) -> tuple[tuple, tuple] | None:
-    """An index with both integers and arrays as one with integers only, and one with arrays only, to be taken after it.
+    """Split an index with integers and arrays in two: the integers, then the arrays. None for any other index.
 
-    NumPy counts the integers among the arrays when it decides where the axis of the arrays goes; PyTorch does not.
+    NumPy counts the integers as arrays when it decides where the axis of the arrays goes; PyTorch does not.
     """
     arrays = [hasattr(part, "ndim") for part in index]
     if not any(arrays) or not any(type(part) is int for part in index):
@@ -214,7 +214,7 @@ def in_two_steps(index: tuple) -> tuple[tuple, tuple] | None:
 
 
 def as_index(part: Any, indexed: Any) -> Any:
-    """One part of an index as NumPy wants it: tensors and lists as arrays, on the device of what is indexed.
+    """One part of an index in the form that NumPy expects: tensors and lists as arrays, on the device of `indexed`.
 
     Raises PyTorch's error for anything else.
     """
@@ -235,7 +235,7 @@ def as_index(part: Any, indexed: Any) -> Any:
     if array.size == 0 and not hasattr(part, "dtype"):
         array = array.astype(np.int64)
     if array.ndim == 0 and array.dtype.kind == "i":
-        return int(array.item())  # so it is a slice, that is a view, and not an array of one place
+        return int(array.item())  # an integer gives a view; an array would give a copy
     if array.dtype == np.uint8:
         warnings.warn(UINT8_MASK, stacklevel=4)
         array = array.astype(bool)

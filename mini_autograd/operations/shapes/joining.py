@@ -1,7 +1,7 @@
 """Joining tensors and taking them apart: cat, stack and their relatives, split, chunk, unbind; pad, repeat.
 
-The one idea to know: the gradient of a joined tensor is taken apart at the same places, and the gradients of the parts
-of a split are joined: all parts are outputs of one node.
+The one idea to know: the gradient of a joined tensor is split at the same places, and the gradients of the parts of a
+split are joined: all parts are outputs of one node.
 """
 
 from __future__ import annotations
@@ -52,8 +52,8 @@ class Cat(Function):
 
 
 class Several(Function):
-    """What the operations share that make several views of one tensor. The views are made one by one; then one node
-    takes the place of theirs, with an output for each.
+    """Base of the operations that make several views of one tensor. The views are made one by one; then one node, with
+    an output for each view, replaces their nodes.
     """
 
     __slots__ = ("dim", "output_versions", "outputs_known")
@@ -80,14 +80,14 @@ class Several(Function):
         return self.outputs_known
 
     def with_zeros(self, grads: Sequence[Any]) -> list[Any]:
-        """The gradients of the outputs: zeros for those that got none, and NumPy's scalars as arrays."""
+        """The gradients of the outputs, with zeros for outputs that got none, and NumPy's scalars as arrays."""
         zeros = module_of(next(grad for grad in grads if grad is not None)).zeros
         filled = [zeros(*known) if grad is None else grad for grad, known in zip(grads, self.outputs, strict=True)]
         return [np.asarray(grad) if isinstance(grad, np.generic) else grad for grad in filled]
 
 
 class ConstantPad(Unary):
-    """Wider at both ends of every axis; narrower where the number is negative. The negative numbers undo it."""
+    """Widen every axis at both ends, or narrow it if the number is negative. The negated numbers undo it."""
 
     torch_name = "ConstantPadNdBackward0"
     __slots__ = ("widths",)
@@ -109,13 +109,13 @@ class ConstantPad(Unary):
 
 
 def cut(x: Value, sizes: Sequence[int], dim: int) -> list[Value]:
-    """Consecutive slices of those sizes along one axis."""
+    """Consecutive slices of the given sizes along one axis."""
     ends = accumulate(sizes, initial=0)
     return [x[(*[slice(None)] * dim, slice(start, end))] for start, end in pairwise(ends)]
 
 
 class Split(Several):
-    """The parts of a tensor along one axis. Their gradients end to end are its gradient."""
+    """The parts of a tensor along one axis. Its gradient is their gradients, end to end."""
 
     torch_name = "SplitBackward0"
 
@@ -125,13 +125,13 @@ class Split(Several):
 
 
 class SplitWithSizes(Split):
-    """The same, of sizes that were given one by one."""
+    """The parts of a tensor along one axis, with the size of each given."""
 
     torch_name = "SplitWithSizesBackward0"
 
 
 class Unbind(Several):
-    """All slices along one axis, without that axis. Their gradients side by side are its gradient."""
+    """All slices along one axis, without that axis. Its gradient is their gradients, side by side."""
 
     torch_name = "UnbindBackward0"
 
@@ -141,7 +141,7 @@ class Unbind(Several):
 
 
 def siblings(views: Iterable[Value], source: Value, operation: type[Several], dim: int) -> tuple[Value, ...]:
-    """Views that one operation gave: outputs of one node. As in PyTorch none of them may be changed in place."""
+    """The views that one operation made, as outputs of one node. As in PyTorch, none may be changed in place."""
     views = tuple(views)
     for number, view in enumerate(views):
         if (info := getattr(view, "view_info", None)) is not None:
@@ -154,7 +154,7 @@ def siblings(views: Iterable[Value], source: Value, operation: type[Several], di
 def cat(tensors: Tensors, dim: int = 0) -> Value:
     """Tensors end to end along `dim`, in a common dtype. Empty vectors are left out, as in PyTorch.
 
-    Raises RuntimeError if the other sizes differ or a tensor has no axis, ValueError if there is none.
+    Raises RuntimeError if the other sizes differ or a tensor has no axis, ValueError if there is no tensor.
     """
     tensors = list(tensors)
     if not tensors:
@@ -233,7 +233,7 @@ def split(tensor: Value, split_size_or_sections: int | Sequence[int], dim: int =
 
 
 def chunk(input: Value, chunks: int, dim: int = 0) -> tuple[Value, ...]:
-    """At most so many parts of equal size along `dim`; the last may be smaller.
+    """At most `chunks` parts of equal size along `dim`; the last may be smaller.
 
     Raises RuntimeError unless `chunks` is positive.
     """
@@ -258,7 +258,7 @@ def unbind(input: Value, dim: int = 0) -> tuple[Value, ...]:
 
 
 def narrow(input: Value, dim: int, start: Any, length: int) -> Value:
-    """`length` slices along `dim`, from `start` on. Raises IndexError or RuntimeError if they are not all there."""
+    """`length` slices along `dim`, from `start` on. Raises IndexError or RuntimeError if they do not all exist."""
     if input.ndim == 0:
         raise RuntimeError("narrow() cannot be applied to a 0-dim tensor.")
     axis = normalize_dim(dim, input.ndim)
@@ -278,7 +278,7 @@ def narrow(input: Value, dim: int, start: Any, length: int) -> Value:
 
 
 def select(input: Value, dim: int, index: int) -> Value:
-    """The slice number `index` along `dim`, without that axis. Raises IndexError if there is no such slice."""
+    """Slice number `index` along `dim`, without that axis. Raises IndexError if there is no such slice."""
     if input.ndim == 0:
         raise IndexError("select() cannot be applied to a 0-dim tensor.")
     axis = normalize_dim(dim, input.ndim)
@@ -290,7 +290,7 @@ def select(input: Value, dim: int, index: int) -> Value:
 
 
 def repeat(input: Value, *times: Sizes, repeats: Sequence[int] | None = None) -> Value:
-    """Copies of the whole tensor along each axis, `repeat(2, 1)` or `repeat((2, 1))`; more numbers make new axes.
+    """Copies of the whole tensor along each axis, `repeat(2, 1)` or `repeat((2, 1))`; extra numbers add new axes.
 
     Raises RuntimeError for fewer numbers than axes, and for negative ones.
     """
@@ -312,11 +312,11 @@ def repeat(input: Value, *times: Sizes, repeats: Sequence[int] | None = None) ->
 def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Value:
     """Widen the last axes: `pad` is (left, right) of the last axis, then of the one before it, and so on.
 
-    The new places hold `value`, or with the modes "reflect", "replicate" and "circular" what the input suggests.
-    Negative numbers cut off.
+    The new places hold `value`, or in the modes "reflect", "replicate" and "circular" elements of the input. Negative
+    numbers cut elements off.
 
-    Raises RuntimeError for an odd number of them, more than two per axis, or less than nothing left;
-    NotImplementedError for another mode.
+    Raises RuntimeError for an odd number of entries, for more than two per axis, and for a negative size of the result;
+    NotImplementedError for any other mode.
     """
     if len(pad) % 2:
         raise RuntimeError("Padding length must be divisible by 2")
@@ -346,7 +346,7 @@ def pad(input: Value, pad: Sequence[int], mode: str = "constant", value: float |
 
 
 def check_reflection(mode: str, width: tuple[int, int], axis: int, shape: tuple[int, ...]) -> None:
-    """Raise PyTorch's error if there is not enough to be reflected."""
+    """Raise PyTorch's error if the axis is too short to be reflected this far."""
     if mode == "reflect" and max(width) >= shape[axis]:
         raise RuntimeError(
             "Argument #4: Padding size should be less than the corresponding input dimension, but got: padding "
@@ -355,9 +355,9 @@ def check_reflection(mode: str, width: tuple[int, int], axis: int, shape: tuple[
 
 
 def padded_places(size: int, width: tuple[int, int], mode: Any) -> Any:
-    """Which places of an axis stand where, when it is widened (or cut) at both ends."""
+    """For each place of an axis that is widened (or cut) at both ends, the place of the input that fills it."""
     left, right = width
-    if mode == "wrap":  # PyTorch cuts first here, and afterwards otherwise
+    if mode == "wrap":  # PyTorch cuts first in this mode, and last in the others
         kept = np.arange(size)[max(-left, 0) : size - max(-right, 0)]
         return np.pad(kept, (max(left, 0), max(right, 0)), mode)
     places = np.pad(np.arange(size), (max(left, 0), max(right, 0)), mode)

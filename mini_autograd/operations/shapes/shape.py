@@ -1,7 +1,7 @@
 """Operations that only rearrange: reshape, squeeze, expand, transpose, permute, flip, roll. Results share memory with
-their input where NumPy can, except those of flip and roll.
+their input where NumPy can do so, except for flip and roll.
 
-The one idea to know: the gradient is rearranged back by the inverse of the same move.
+The one idea to know: the gradient is rearranged by the inverse move.
 """
 
 from __future__ import annotations
@@ -39,19 +39,19 @@ class Reshape(Function):
 
 
 class Squeeze(Reshape):
-    """Without axes of size 1."""
+    """Remove axes of size 1."""
 
     torch_name = "SqueezeBackward1"
 
 
 class Unsqueeze(Reshape):
-    """With a new axis of size 1."""
+    """Insert a new axis of size 1."""
 
     torch_name = "UnsqueezeBackward0"
 
 
 class Expand(Function):
-    """Repeat along axes of size 1 and new ones in front, without copying. The backward pass sums back, as ever."""
+    """Repeat along axes of size 1 and new leading axes, without copying. The backward pass sums, as usual."""
 
     torch_name = "ExpandBackward0"
     shows_memory = True
@@ -64,7 +64,7 @@ class Expand(Function):
             return x.reshape(shape)
         result = np.broadcast_to(x, shape)
         if isinstance(result, np.ndarray):
-            result.flags.writeable = x.flags.writeable  # as in PyTorch: what repeats nothing of it may be written
+            result.flags.writeable = x.flags.writeable  # as in PyTorch: a part without repeats may be written
         return result
 
     @staticmethod
@@ -120,7 +120,7 @@ class Permute(Function):
 
 
 class Flip(Unary):
-    """In reverse order along some axes. Reversing again undoes it."""
+    """Reverse the order along some axes. Reversing again undoes it."""
 
     torch_name = "FlipBackward0"
     __slots__ = ("dims",)
@@ -140,7 +140,7 @@ class Flip(Unary):
 
 
 class Roll(Unary):
-    """Moved along some axes; what leaves at the end enters at the start. Moving back undoes it."""
+    """Shift along some axes; elements that leave at the end enter at the start. Shifting back undoes it."""
 
     torch_name = "RollBackward0"
     __slots__ = ("dims", "shifts")
@@ -165,13 +165,13 @@ Sizes = int | Sequence[int]
 def reshape(input: Value, *sizes: Sizes, shape: Sequence[int] | None = None) -> Value:
     """The elements of `input`, in order, in another shape, given as `2, 3` or `(2, 3)`; one size may be -1.
 
-    Raises RuntimeError if that shape has another number of elements.
+    Raises RuntimeError if that shape has a different number of elements.
     """
     return Reshape.apply(input, shape=complete_shape(unpack(sizes) if shape is None else tuple(shape), input.shape))
 
 
 def shaped(x: Value, shape: tuple[int, ...]) -> Value:
-    """`x`, which was just computed and which nobody else knows, in that shape; so the result is no view of it."""
+    """`x`, just computed and used nowhere else, in the given shape. The result does not count as a view."""
     result = x if x.shape == shape else reshape(x, shape)
     if result is not x:
         forget_source(result)
@@ -179,7 +179,7 @@ def shaped(x: Value, shape: tuple[int, ...]) -> Value:
 
 
 def view(input: Value, *sizes: Sizes, size: Sequence[int] | None = None) -> Value:
-    """As `reshape`, but never a copy: raises where the memory layout does not allow a view."""
+    """Like `reshape`, but never a copy: raises RuntimeError if the memory layout does not allow a view."""
     complete = complete_shape(unpack(sizes) if size is None else tuple(size), input.shape)
     array = as_array(input)
     if not isinstance(array, np.generic) and owner(array.reshape(complete)) is not owner(array):
@@ -267,7 +267,7 @@ def ravel(input: Value) -> Value:
 
 
 def reshape_as(input: Value, other: Value) -> Value:
-    """In the shape of `other`."""
+    """Reshape to the shape of `other`."""
     return reshape(input, other.shape)
 
 
@@ -282,12 +282,12 @@ def expand_as(input: Value, other: Value) -> Value:
 
 
 def broadcast_to(input: Value, size: Sequence[int]) -> Value:
-    """Broadcast to that shape."""
+    """Broadcast to the shape `size`."""
     return expand(input, tuple(size))
 
 
 def squeeze(input: Value, dim: int | Sequence[int] | None = None) -> Value:
-    """Without the axes of size 1: all of them, or `dim` only, if it has size 1."""
+    """Remove the axes of size 1: all of them, or only those named in `dim`."""
     shape = input.shape
     named = normalize_dims(dim, input.ndim) if dim is not None and dim != () else None if dim is None else ()
     kept = [size for axis, size in enumerate(shape) if size != 1 or (named is not None and axis not in named)]
@@ -295,15 +295,15 @@ def squeeze(input: Value, dim: int | Sequence[int] | None = None) -> Value:
 
 
 def unsqueeze(input: Value, dim: int) -> Value:
-    """With a new axis of size 1 at the place `dim`."""
+    """Insert a new axis of size 1 at position `dim`."""
     axis = normalize_dim(dim, input.ndim + 1)
     return Unsqueeze.apply(input, shape=(*input.shape[:axis], 1, *input.shape[axis:]))
 
 
 def movedim(input: Value, source: int | Sequence[int], destination: int | Sequence[int]) -> Value:
-    """Axes moved to other places; the rest stays in order.
+    """Move axes to other positions; the others stay in order.
 
-    Raises RuntimeError unless there is one place for every axis.
+    Raises RuntimeError unless there is one destination per axis, and if an axis is named twice.
     """
     origin, target = ([x] if isinstance(x, int) else list(x) for x in (source, destination))
     if len(origin) != len(target):
@@ -324,9 +324,9 @@ def movedim(input: Value, source: int | Sequence[int], destination: int | Sequen
 
 
 def flip(input: Value, *axes: Sizes, dims: Sequence[int] | None = None) -> Value:
-    """In reverse order along axes, given as `flip(x, 0, 1)` or `flip(x, (0, 1))`.
+    """Reverse the order along axes, given as `flip(x, 0, 1)` or `flip(x, (0, 1))`.
 
-    Raises RuntimeError if one is named twice.
+    Raises RuntimeError if an axis is named twice.
     """
     given = unpack(axes if dims is None else (dims,))
     places = tuple(normalize_dim(axis, input.ndim) for axis in given)
@@ -337,7 +337,7 @@ def flip(input: Value, *axes: Sizes, dims: Sequence[int] | None = None) -> Value
 
 
 def roll(input: Value, shifts: int | Sequence[int], dims: int | Sequence[int] | None = None) -> Value:
-    """Moved by `shifts` along `dims`, round the end; without `dims` the flat tensor is moved.
+    """Shift by `shifts` along `dims`, wrapping around; without `dims`, shift the flattened tensor.
 
     Raises RuntimeError unless there is one shift per axis.
     """
@@ -358,7 +358,7 @@ def roll(input: Value, shifts: int | Sequence[int], dims: int | Sequence[int] | 
 
 
 def unpack(sizes: tuple[Any, ...]) -> tuple[int, ...]:
-    """Sizes that were given one by one, or as one sequence."""
+    """The sizes as a tuple, whether given one by one or as one sequence."""
     if len(sizes) == 1 and isinstance(sizes[0], Sequence):
         return tuple(sizes[0])
     return sizes

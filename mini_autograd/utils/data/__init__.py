@@ -1,8 +1,8 @@
-"""Data sets and loaders, as `torch.utils.data`.
+"""Data sets and loaders, as in `torch.utils.data`.
 
-The one idea to know: a loader asks a sampler for indices, a data set for the samples at these, and a collate function
-to make a batch of them. With the same seed the order is PyTorch's. There are no worker processes: options for these are
-accepted and ignored.
+The one idea to know: a loader asks a sampler for indices, a data set for the samples at those indices, and a collate
+function to make a batch of them. With the same seed, the order is PyTorch's. There are no worker processes: options for
+them are accepted and ignored.
 """
 
 from mini_autograd.utils.data.dataloader import DataLoader, default_collate, default_convert

@@ -15,7 +15,7 @@ from mini_autograd.utils.data.sampler import BatchSampler, RandomSampler, Sequen
 
 
 class DataLoader:
-    """Batches of a data set. With `batch_size=None` single samples."""
+    """Batches of a data set. With `batch_size=None`, single samples."""
 
     def __init__(
         self,
@@ -54,7 +54,7 @@ class DataLoader:
         self.collate_fn = collate_fn or (default_convert if batch_sampler is None else default_collate)
 
     def __iter__(self) -> Iterator[Any]:
-        draw_seed(self.generator or default_generator)  # for worker processes in PyTorch: here to stay in step with it
+        draw_seed(self.generator or default_generator)  # PyTorch draws it for worker processes: this keeps in step
         source = self.sampler if self.batch_sampler is None else self.batch_sampler
         return map(self._fetch, source)
 
@@ -73,7 +73,7 @@ def default_convert(data: Any) -> Any:
 
 
 def default_collate(batch: list[Any]) -> Any:
-    """A batch of samples: tensors, arrays and numbers are stacked, in tuples and dicts part by part.
+    """A batch of samples: tensors, arrays and numbers are stacked; tuples and dicts, part by part.
 
     Raises RuntimeError if samples differ in length or shape, and TypeError for samples of another kind.
     """

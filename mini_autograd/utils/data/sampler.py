@@ -1,4 +1,4 @@
-"""Samplers: in which order samples are taken."""
+"""Samplers: the order in which samples are taken."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Accumulation: what a training run does whose `.grad` is never cleared, beside the run that clears it.
+"""Accumulation: a training run that never clears `.grad`, beside one that does.
 
 Every curve is a run of `mini_autograd` and its optimizers. The one idea to know: a `.grad` that is never cleared is the
 running sum of all gradients, so plain SGD steps along it exactly as SGD with momentum 1.0 does.
@@ -19,7 +19,7 @@ from mini_autograd.widgets.demo import COLORS, INK, Bet, Choice, Demo, Shown, Sl
 RATES = (0.001, 0.005, 0.01, 0.05, 0.1, 0.5, 1.0, 1.9, 2.1, 3.0, 3.9, 4.1)
 BATCHES = ("all", "64", "16", "8")
 TOO_LARGE = 1e30
-"""A run stops here: it is lost."""
+"""A run with a loss above this is lost and stops."""
 
 
 @dataclass(frozen=True)
@@ -35,8 +35,8 @@ class Problem:
 
 @dataclass(frozen=True)
 class TrainingRun:
-    """What happened step by step: the loss, the length of what plain SGD would step along (`.grad`, or with ROLLING the
-    momentum buffer), three of the weights.
+    """A run step by step: the loss, the length of the vector that plain SGD would step along (`.grad`, or the momentum
+    buffer with ROLLING), and three of the weights.
     """
 
     loss: np.ndarray
@@ -87,13 +87,13 @@ def optimizer_for(name: str, weights: list[Any], lr: float) -> Any:
 
 
 def length(parts: list[Any]) -> float:
-    """The length of all numbers of some tensors or arrays together."""
+    """The length of the vector of all numbers in some tensors or arrays."""
     return math.sqrt(sum(float((np.asarray(part) ** 2).sum()) for part in parts))
 
 
 @functools.lru_cache(maxsize=128)
 def train(problem: str, forget: bool, optimizer: str, batch: str, lr: float) -> TrainingRun:
-    """Train from the same weights on the same batches; `forget` leaves out zero_grad. Stops when the loss is lost."""
+    """Train from the same weights on the same batches; `forget` leaves out zero_grad. Stops when the run is lost."""
     import mini_autograd as torch
 
     task = PROBLEMS[problem]()
@@ -143,7 +143,7 @@ def show(problem: str, forget: bool, optimizer: str, batch: str, lr: float, spri
 
 
 def bet(title: str, cleared: TrainingRun, never: TrainingRun) -> Bet:
-    """Where the loss ends if nobody clears the gradient."""
+    """The question of where the loss ends if the gradient is never cleared."""
     lost = not never.loss[-1] < TOO_LARGE
     share = math.inf if lost else float(never.loss[-1] / cleared.loss[-1])
     right = ENDS[0] if share < 0.95 else ENDS[1] if share > 1.05 else ENDS[2]
@@ -153,7 +153,7 @@ def bet(title: str, cleared: TrainingRun, never: TrainingRun) -> Bet:
 
 
 def sentence(name: str, run: TrainingRun) -> str:
-    """How one run went, in numbers."""
+    """The outcome of one run, in numbers."""
     quarter = max(1, len(run.norm) // 4)
     early, late = run.norm[:quarter].max(), run.norm[-quarter:].max()
     if not run.loss[-1] < TOO_LARGE:
@@ -165,7 +165,7 @@ def sentence(name: str, run: TrainingRun) -> str:
 
 
 def comparison(runs: dict[str, TrainingRun], optimizer: str) -> list[str]:
-    """What momentum 1.0 has to do with it."""
+    """How never clearing compares with momentum 1.0."""
     if len(runs) < 3:
         return []
     never, rolling = runs["never cleared"], runs["cleared, momentum 1.0"]
@@ -178,8 +178,8 @@ def comparison(runs: dict[str, TrainingRun], optimizer: str) -> list[str]:
 
 
 def energy_bound(runs: dict[str, TrainingRun], optimizer: str, batch: str, problem: str, lr: float) -> float | None:
-    """How long `.grad` can get if loss + lr / 2 * norm**2 is kept, or None: that takes plain SGD on a loss that stays
-    the same, and small steps.
+    """The largest length of `.grad` if loss + lr / 2 * norm**2 is conserved. That holds for plain SGD with small steps
+    on a loss that stays the same; otherwise None.
     """
     unchanging = batch == "all" or problem == "one weight"
     if "never cleared" not in runs or optimizer != "SGD" or not unchanging or lr > 0.1:
@@ -235,7 +235,7 @@ def picture(runs: dict[str, TrainingRun], title: str, bound: float | None) -> st
 
 
 def scale(axis: Any, runs: dict[str, TrainingRun], label: str) -> None:
-    """Losses on a logarithmic axis; the others too where they spread over more than three powers of ten."""
+    """Set the scale of an axis: logarithmic for losses, and for other values if they exceed 1000."""
     from mini_autograd.widgets.demo import logarithmic
 
     if label == "loss":
@@ -266,7 +266,7 @@ FORGETTING: dict[str, dict[str, Any]] = {
     "Momentum inside": {"problem": "regression", "optimizer": "SGD, momentum 0.9", "spring": True},
     "Adam": {"problem": "regression", "optimizer": "Adam", "lr": 0.01, "spring": True},
 }
-"""Settings worth a button, by what differs from the start besides forgetting."""
+"""Settings with a button, as differences from the start. All of them also forget."""
 
 
 @functools.cache

@@ -1,6 +1,6 @@
 """Activations: a number goes through the same small network with ReLU, Leaky ReLU and GELU, and gradients come back.
 
-Every value and gradient is one of `mini_autograd`'s. The one idea to know: a unit passes gradient where its activation
+Every value and gradient comes from `mini_autograd`. The one idea to know: a unit passes gradient where its activation
 has a slope; a ReLU unit whose input is negative for every x gets none at all, and no training step can move it.
 """
 
@@ -36,7 +36,7 @@ def functions() -> dict[str, Callable[[Any], Any]]:
 class Pass:
     """One pass through a network: inputs and outputs of the activations by layer, their gradients, and the result.
 
-    All have one row per x. `before_grad` is what arrives at a unit's weights, `after_grad` what arrives at the unit.
+    All have one row per x. `before_grad` is the gradient at a unit's weights, `after_grad` the gradient at the unit.
     """
 
     before_grad: tuple[np.ndarray, ...]
@@ -74,7 +74,7 @@ def forward(x: Any, weights: list[Any], activation: Callable[[Any], Any]) -> tup
 
 
 def run(name: str, weights: list[np.ndarray], x: np.ndarray) -> Pass:
-    """Send a column of numbers through and the gradient 1 back."""
+    """Send a column of numbers through the network, and the gradient 1 back."""
     import mini_autograd as torch
 
     parameters: list[Any] = [torch.tensor(array, requires_grad=True) for array in weights]
@@ -158,7 +158,7 @@ def network(name: str, x: float, weights: list[np.ndarray], here: Pass, dead: li
 
 
 def line(x: float, y: float, to_x: float, to_y: float, flow: float) -> str:
-    """A connection: colored with a width by the gradient that goes back along it, gray and thin if none does."""
+    """A connection: colored, with a width that shows the gradient flowing back along it; gray and thin if none does."""
     if flow == 0:
         return f'<g opacity="0.22">{segment(x, y, to_x, to_y)}</g>'
     width = 0.8 + 2.6 * math.tanh(abs(flow))
@@ -166,7 +166,7 @@ def line(x: float, y: float, to_x: float, to_y: float, flow: float) -> str:
 
 
 def circle(x: float, y: float, value: float, grad: float, dead: bool) -> str:
-    """A unit with its output in it: filled where it passes gradient, hollow where not, crossed out where it is dead."""
+    """A unit with its output in it: filled if it passes gradient, hollow if not, crossed out if it is dead."""
     title = f"<title>output {value:.4g}, gradient {grad:.4g}{', at no x any gradient' if dead else ''}</title>"
     stroke, dashes = ("currentColor", ' stroke-dasharray="3 3"') if grad == 0 else (COLORS[1], "")
     parts = [

@@ -1,7 +1,7 @@
 """Be the engine: the reader chooses which node sends its gradients next, and what it sends.
 
-The graph, its values, its local slopes and the right gradients are those of a real backward pass. What happens after
-the reader's moves is worked out from these slopes: a node sends what has arrived at it by then, which may not be all.
+The graph, its values, its local slopes and the right gradients come from a real backward pass. The effect of the
+reader's moves is computed from these slopes: a node sends what has arrived at it by then, which may not be everything.
 """
 
 from __future__ import annotations
@@ -60,7 +60,7 @@ EXAMPLES: dict[str, Callable[[], dict[str, Tensor]]] = {
 
 @dataclass(frozen=True)
 class Sending:
-    """A node that sends, and what its first input receives, says the reader (None: not said)."""
+    """A node that sends, and the reader's answer to what its first input receives (None: no answer)."""
 
     node: str
     said: float | None = None
@@ -70,7 +70,7 @@ class Sending:
 
 
 def moves_in(text: str) -> list[Sending]:
-    """The moves of a text such as "y v=0.5 u". Raises ValueError for what is none."""
+    """The moves in a text such as "y v=0.5 u". Raises ValueError for anything else."""
     found = []
     for part in text.split():
         name, equals, number = part.partition("=")
@@ -105,7 +105,7 @@ class Play:
         return [node for node in self.graph.nodes if node.kind == "operation"]
 
     def named(self, name: str) -> Node:
-        """The operation of this name. Raises ValueError with the names that there are."""
+        """The operation with this name. Raises ValueError, with a list of the names, if there is none."""
         found = next((node for node in self.operations() if node.name == name), None)
         if found is None:
             raise ValueError(
@@ -117,11 +117,11 @@ class Play:
         return max(1, sum(edge.source == node.index for edge in self.graph.edges))
 
     def edges_of(self, node: Node) -> list[Edge]:
-        """The edges along which a node sends: those to inputs that want a gradient."""
+        """The edges along which a node sends: those to inputs that need a gradient."""
         return [edge for edge in self.graph.edges_into(node.index) if self.graph.nodes[edge.source].kind != "constant"]
 
     def ready(self) -> list[Node]:
-        """The operations that have everything and have not sent yet."""
+        """The operations that have received everything and have not sent yet."""
         waiting = [node for node in self.operations() if node.index not in self.done]
         return [node for node in waiting if len(self.arrived.get(node.index, [])) == self.uses(node)]
 
@@ -129,7 +129,7 @@ class Play:
         return len(self.done) == len(self.operations())
 
     def send(self, node: Node) -> None:
-        """Let a node send what has arrived at it so far, times its local slopes. Raises ValueError where it cannot."""
+        """Let a node send what has arrived at it so far, times its local slopes. Raises ValueError if it cannot."""
         if node.index in self.done:
             raise ValueError(f"{node.name} has sent its gradients already. Each node sends once.")
         if node.index not in self.arrived:
@@ -178,22 +178,22 @@ def show(example_name: str, moves: str) -> Shown:
         said = ["Click the node that sends first. It sends what has arrived at it, times each local slope."]
     layout = layout_of(graph)
     bottom = layout.height + 14
-    seen = played(graph, made[:-1]) if asked else play  # what is asked is not shown before it is answered
+    seen = played(graph, made[:-1]) if asked else play  # the answer is not shown before the reader gives one
     boxes, choices = nodes(seen, layout, made, asked), buttons(play, made, asked, bottom)
-    # With the keyboard a reader comes to the answers first where there is a question.
+    # If there is a question, its answers come first in the order of keyboard focus.
     parts = [*edges(seen, layout), *(choices + boxes if asked else boxes + choices)]
     label = f"A graph of {len(graph.nodes)} values. {' '.join(said)}"
     return Shown(picture(max(layout.width, 640), bottom + BUTTON + 6, parts, label, role="group"), tuple(said))
 
 
 def belongs_elsewhere(move: Sending, example_name: str) -> bool:
-    """Whether a move is of another graph; no two have a node of the same name."""
+    """Whether a move belongs to another graph; no two graphs have a node of the same name."""
     return any(move.node == node.name for name in EXAMPLES if name != example_name for node in example(name).nodes)
 
 
 @dataclass(frozen=True)
 class Asked:
-    """What the first input of a node receives, with wrong answers that have a reason."""
+    """The question of what the first input of a node receives, and wrong answers with reasons."""
 
     node: Node
     edge: Edge
@@ -231,7 +231,7 @@ def asking(play: Play, asked: Asked | None) -> list[str]:
 
 
 def answer(play: Play, last: Sending | None) -> list[str]:
-    """What is to be said of the reader's last answer."""
+    """Sentences about the reader's last answer."""
     if last is None or last.said is None:
         return []
     asked = question(play, last)
@@ -305,7 +305,7 @@ def nodes(play: Play, layout: Layout, made: Sequence[Sending], asked: Asked | No
 
 
 def node_part(play: Play, node: Node, x: float, y: float, made: Sequence[Sending], asked: str) -> str:
-    """One node: its formula, its value, and what has arrived; an operation that may be clicked is a button."""
+    """One node: its formula, its value, and what has arrived; an operation that can be clicked is a button."""
     shares, gone = play.arrived.get(node.index, []), node.index in play.done or node.name == asked
     sent = ORANGE if node.index in play.early else GREEN
     color = "currentColor" if not gone else BLUE if node.name == asked else sent
@@ -360,8 +360,8 @@ def demo() -> Demo:
 
 
 def be_the_engine(**state: Any) -> Any:
-    """The reader sends the gradients back: which node is next, and what does it send?
+    """The demo: the reader sends the gradients back. Which node is next, and what does it send?
 
-    `example_name` is one of the graphs, `moves` what was done already, such as "t s=2". Raises ValueError for others.
+    `example_name` is one of the graphs, `moves` the moves made so far, such as "t s=2". Raises ValueError for others.
     """
     return demo().live(**state)

@@ -1,7 +1,7 @@
 """Break the engine live: two engines train the same network on the same curve, and one of them has a bug.
 
-Both are this engine. A bug is a wrong rule, a share that is overwritten, or a gradient that is never cleared. The
-reader guesses which from what training looks like.
+Both run `mini_autograd`. A bug is a wrong rule, a share that is overwritten, or a gradient that is never cleared. The
+reader guesses the bug from how training looks.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from mini_autograd.widgets.sketch import SMALL, box, button, line, picture, pres
 POINTS, HIDDEN, RATE, STEPS, ROUNDS = 24, 6, 0.1, 120, 10
 BLUE, ORANGE, GREEN = COLORS[0], COLORS[1], COLORS[2]
 WIDTH, HEIGHT, LEFT, GAP = 226.0, 140.0, 60.0, 47.0
-CHOICE, ROW = 410.0, 40.0  # the width of a choice, and how far apart two are
+CHOICE, ROW = 410.0, 40.0  # the width of a choice, and the distance between two
 CURVES: tuple[Callable[[Any], Any], ...] = (np.sin, lambda x: np.cos(2 * x), lambda x: np.tanh(2 * x) - x / 4)
 NAMES = ("w1", "b", "w2", "w3")
 NETWORK = "tanh(tanh(tanh(x @ w1 + b) @ w2) @ w2) @ w3"
@@ -33,7 +33,7 @@ NETWORK = "tanh(tanh(tanh(x @ w1 + b) @ w2) @ w2) @ w3"
 
 @dataclass(frozen=True)
 class Bug:
-    """What is wrong, in the words of the choice, and what shows it in the pictures."""
+    """A bug: its text among the choices, and its sign in the pictures."""
 
     words: str
     sign: str
@@ -97,8 +97,8 @@ class SumWithOneRow(Function):
 
 @dataclass(frozen=True)
 class Moment:
-    """A training before one of its steps: the loss, the outputs, and for each parameter how much of the right gradient
-    its gradient is, which is 1 where nothing is wrong."""
+    """The state before a training step: the loss, the outputs, and for each parameter how much of the right gradient
+    its gradient contains (1 if nothing is wrong)."""
 
     loss: float
     outputs: np.ndarray
@@ -106,14 +106,14 @@ class Moment:
 
 
 def bug_of(number: int) -> str:
-    """The bug of a round: every five rounds hold each of them once."""
+    """The bug of a round. Every five rounds contain each bug once."""
     block, place = divmod(number - 1, len(BUGS))
     return random.Random(f"block {block}").sample(list(BUGS), len(BUGS))[place]
 
 
 @functools.lru_cache(maxsize=32)
 def training(number: int, bug: str) -> tuple[Moment, ...]:
-    """The moments of a training in a round. `bug` is one of BUGS, or empty for the right engine."""
+    """The moments of a training run in a round. `bug` is one of BUGS, or empty for the right engine."""
     generator = np.random.default_rng(number)
     x = np.linspace(-2, 2, POINTS)[:, None]
     target = tensor(CURVES[number % len(CURVES)](x), dtype=float64)
@@ -133,7 +133,7 @@ def training(number: int, bug: str) -> tuple[Moment, ...]:
 
 
 def share(found: np.ndarray, right: np.ndarray) -> float:
-    """How much of the right gradient another one is, along it: their product over its square."""
+    """How much of the right gradient another one contains: their dot product over the square of the right one."""
     square = float((right * right).sum())
     if square == 0.0:  # far out, where tanh is flat
         return math.inf if found.any() else 1.0
@@ -160,7 +160,7 @@ def gradients(
 
 
 def guesses_in(text: str) -> dict[int, str]:
-    """The guesses of a text such as "1=sign 2=row". Raises ValueError for what is none."""
+    """The guesses in a text such as "1=sign 2=row". Raises ValueError for anything else."""
     found: dict[int, str] = {}
     for part in text.split():
         number, equals, bug = part.partition("=")
@@ -171,7 +171,7 @@ def guesses_in(text: str) -> dict[int, str]:
 
 
 def show(number: float, steps: float, guesses: str) -> Shown:
-    """Both trainings up to a step, the choice, and after a guess the answer."""
+    """Both training runs up to a step, the choices, and the answer after a guess."""
     current, at, made = int(number), int(steps), guesses_in(guesses)
     bug, guess = bug_of(current), made.get(current)
     right, broken = training(current, "")[: at + 1], training(current, bug)[: at + 1]
@@ -196,7 +196,7 @@ def show(number: float, steps: float, guesses: str) -> Shown:
 
 
 def words_for(number: int, at: int, right: float, broken: float, made: dict[int, str]) -> tuple[str, ...]:
-    """What is to be seen; after a guess, whether it was right, and what shows the bug."""
+    """What the pictures show; after a guess, whether it was right, and the sign of the bug."""
     first = f"After {at} steps the loss is {right:.3g} with the right engine and {broken:.3g} with the broken one."
     if number not in made:
         return (first, "What is broken? Choose one of the five. A bar of 1 is a gradient that is right.")
@@ -206,7 +206,7 @@ def words_for(number: int, at: int, right: float, broken: float, made: dict[int,
 
 
 def losses(right: tuple[Moment, ...], broken: tuple[Moment, ...]) -> list[str]:
-    """The loss of both, on a logarithmic scale from 1e-4 to 100."""
+    """The losses of both engines, on a logarithmic scale from 1e-4 to 100."""
 
     def curve(moments: tuple[Moment, ...]) -> list[tuple[float, float]]:
         heights = [min(max(math.log10(max(moment.loss, 1e-9)), -4.0), 2.0) for moment in moments]
@@ -220,7 +220,7 @@ def losses(right: tuple[Moment, ...], broken: tuple[Moment, ...]) -> list[str]:
 
 
 def fits(number: int, right: Moment, broken: Moment) -> list[str]:
-    """The curve that is to be learned, and what both networks give."""
+    """The curve to learn, and the outputs of both networks."""
     left = LEFT + WIDTH + GAP
     xs = np.linspace(-2, 2, POINTS)
     target = CURVES[number % len(CURVES)](xs)
@@ -241,7 +241,7 @@ def fits(number: int, right: Moment, broken: Moment) -> list[str]:
 
 
 def bars(moment: Moment) -> list[str]:
-    """How much of the right gradient each gradient of the broken engine is."""
+    """How much of the right gradient each gradient of the broken engine contains."""
     left, low, high = LEFT + 2 * (WIDTH + GAP), -2.0, 4.0
 
     def at(value: float) -> float:
@@ -281,9 +281,9 @@ def demo() -> Demo:
 
 
 def break_the_engine(**state: Any) -> Any:
-    """The reader finds out which bug one of two engines has, from how they train. Rounds are always the same ones.
+    """The demo: the reader finds the bug in one of two engines from how they train. Rounds are always the same.
 
-    `number` is the round, `steps` how far the training has come, `guesses` what was chosen, such as "1=sign". Raises
-    ValueError for others.
+    `number` is the round, `steps` the training steps so far, `guesses` the choices, such as "1=sign". Raises ValueError
+    for other values.
     """
     return demo().live(**state)

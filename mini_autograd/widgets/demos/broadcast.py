@@ -1,6 +1,6 @@
 """Broadcast: how two shapes are stretched to fit each other, and over which axes the gradient is summed to undo it.
 
-The gradients are those of a real backward pass; the sums on the way to them are made as `sum_to` makes them.
+The gradients are those of a real backward pass; the intermediate sums are made in the same way as in `sum_to`.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ Shape = tuple[int, ...]
 
 
 def shape_of(text: str) -> Shape:
-    """The shape that somebody typed: "(3, 1)", "3, 1", "4" or "()". Raises ValueError with what was expected."""
+    """The shape in a typed text: "(3, 1)", "3, 1", "4" or "()". Raises ValueError that says what was expected."""
     inner = re.fullmatch(r"\s*[(\[]?\s*((?:\d+\s*(?:,\s*\d+\s*)*,?)?)\s*[)\]]?\s*", text)
     if inner is None:
         raise ValueError(f"{text!r} is no shape. Write its sizes with commas, such as (3, 1) or (4,); () is a number.")
@@ -42,7 +42,7 @@ def shape_of(text: str) -> Shape:
 
 @dataclass(frozen=True)
 class Run:
-    """What a real forward and backward pass gave: the result, the cotangent, and for each input its share and sums."""
+    """A real forward and backward pass: the result, the cotangent, and for each input its share and sums."""
 
     values: tuple[np.ndarray, ...]
     result: Shape
@@ -70,7 +70,7 @@ def numbered(shape: Shape) -> Tensor:
 
 
 def undone(share: np.ndarray, shape: Shape) -> list[tuple[str, np.ndarray]]:
-    """The sums that bring a share back to the shape of its input, with the words for each."""
+    """The sums that bring a share back to the shape of its input, each with a description."""
     steps = []
     extra = share.ndim - len(shape)
     if extra:
@@ -126,7 +126,7 @@ def show(a: str, b: str, operation: str) -> Shown:
 
 
 def bet(shapes: tuple[Shape, Shape], result: Shape | None, reason: str) -> Bet:
-    """The shape of the result. The wrong answers: no stretching, and shapes lined up at their first axis."""
+    """A question for the shape of the result. Wrong answers: no stretching, and shapes lined up at the first axis."""
     padded = [shape + (1,) * (max(map(len, shapes)) - len(shape)) for shape in shapes]
     at_first_axis = tuple(map(max, zip(*padded, strict=True)))
     others = {str(shape) for shape in (*shapes, at_first_axis, *([result] if result is not None else []))}
@@ -214,7 +214,7 @@ def drawable(shape: Shape) -> bool:
 
 
 def entries(name: str, number: int, shape: Shape, done: Run, first: int, top: float) -> tuple[str, float, float]:
-    """A row: an input, stretched, then its share of the gradient, summed back; and its right and lower ends."""
+    """A row (an input, stretched, then its share of the gradient, summed back), and its right and lower edges."""
     owner = np.arange(math.prod(shape)).reshape(shape)
     stretched = np.broadcast_to(owner, done.result)
     value = done.values[number]
@@ -257,7 +257,7 @@ def grid_height(array: np.ndarray) -> float:
 
 
 def cells(x: float, y: float, title: str, numbers: np.ndarray, owner: np.ndarray) -> tuple[str, float, float]:
-    """An array as a grid, the first of three axes downwards; one color per entry of the input. Also where it ends."""
+    """An array as a grid, the first of three axes downward, a color per entry of the input; and where it ends."""
     parts, columns = [], as_slabs(numbers).shape[-1]
     for (slab, row, column), value in np.ndenumerate(as_slabs(numbers)):
         index = int(as_slabs(owner)[slab, row, column])
@@ -294,7 +294,7 @@ def demo() -> Demo:
 
 
 def broadcast(a: Any = None, b: Any = None, predict: bool = False, **state: Any) -> Any:
-    """The demo: two shapes, stretched to fit. `a` and `b` are shapes, texts such as "(3, 1)", or have a shape.
+    """The demo: two shapes, stretched to fit. `a` and `b` are shapes, texts such as "(3, 1)", or objects with a shape.
     `predict` asks first for the shape of the result.
     """
     for name, given in (("a", a), ("b", b)):

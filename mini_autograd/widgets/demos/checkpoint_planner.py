@@ -1,7 +1,7 @@
 """Checkpoint planner: memory and time of a training step against the length of the segments that are recomputed.
 
-Predicted from the number of arrays that are saved, and measured: time by the clock of the thread, memory by what
-Python's tracemalloc counts, in a step of its own because counting takes time.
+Both are predicted from the number of saved arrays, and measured: time by the clock of the thread, memory by Python's
+tracemalloc, in a separate step because counting takes time.
 """
 
 from __future__ import annotations
@@ -28,15 +28,15 @@ DEPTHS = ("16", "36")
 LENGTHS = (0, 1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 36)
 """Layers per segment; 0 stands for a step without checkpoints."""
 REPEATS = 11
-"""So many steps of each length are timed, in turns, so that a busy moment of the machine meets all lengths."""
+"""Timed steps of each length. The lengths take turns, so that a busy moment of the machine affects all of them."""
 
 LINES = 4
-"""Lines of the grid above zero."""
+"""Grid lines above zero."""
 
 
 @dataclass(frozen=True)
 class Plan:
-    """What one length of segments costs."""
+    """The cost of one segment length."""
 
     length: int
     predicted_bytes: float
@@ -79,7 +79,7 @@ def step_of(depth: int, length: int) -> Callable[[], tuple[float, float]]:
 
 
 def peak_of(step: Callable[[], Any]) -> float:
-    """The most bytes that a step holds at once, beyond what was there before."""
+    """The peak number of bytes that a step holds, not counting what was held before."""
     tracemalloc.start()
     try:
         before = tracemalloc.get_traced_memory()[0]
@@ -90,13 +90,13 @@ def peak_of(step: Callable[[], Any]) -> float:
 
 
 def predicted_arrays(depth: int, length: int) -> int:
-    """How many layer outputs are kept at most: the input of every segment, and one segment computed again."""
+    """The largest number of layer outputs kept at once: the input of every segment, and one recomputed segment."""
     return depth if length == 0 else -(-depth // length) - 1 + length
 
 
 @functools.lru_cache(maxsize=16)
 def measured(depth: int, number: int) -> tuple[Plan, ...]:
-    """All lengths that fit the depth. `number` counts the measurements, so that one may be asked for again."""
+    """The plans of all lengths that fit the depth. A new `number` measures again instead of using the cache."""
     steps = {length: step_of(depth, length) for length in LENGTHS if length <= depth}
     _, *rounds = [{length: step() for length, step in steps.items()} for _ in range(REPEATS + 1)]  # the first warms up
     sizes = {length: peak_of(step) for length, step in steps.items()}
@@ -143,7 +143,7 @@ def show(depth: str, length: float, run: float) -> Shown:
 
 
 def against(plan: Plan, plain: Plan) -> str:
-    """What checkpoints cost in time, if the steps agree about it."""
+    """The cost of checkpoints in time, if the measured steps agree."""
     if plan is plain:
         return "Nothing is computed twice."
     ratio = plan.measured_times.median / plain.measured_times.median
@@ -202,7 +202,7 @@ def curve(
 
 
 def round_number(least: float) -> float:
-    """The least of 1, 2, 2.5 and 5 times a power of ten that is not below this one."""
+    """The smallest of 1, 2, 2.5 and 5 times a power of ten that is not below `least`."""
     power = 10.0 ** math.floor(math.log10(least))
     return next(factor * power for factor in (1, 2, 2.5, 5, 10) if factor * power >= least)
 

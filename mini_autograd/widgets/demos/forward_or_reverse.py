@@ -1,4 +1,4 @@
-"""Forward or reverse: how many passes a whole Jacobian takes in either mode, and how long they take, measured.
+"""Forward or reverse: how many passes a whole Jacobian takes in each mode, and how long they take, measured.
 
 Forward mode gives a column per pass, one for each input; reverse mode a row per pass, one for each output.
 """
@@ -22,7 +22,7 @@ from mini_autograd.widgets.sketch import SMALL, box, from_step, picture, words
 HIDDEN = 32
 SIZES = (1, 2, 4, 8, 16, 32, 64)
 RUNS = 9
-"""So many times each mode is run, in turns, so that a busy moment of the machine meets both."""
+"""Runs of each mode. The modes take turns, so that a busy moment of the machine affects both."""
 FORWARD, REVERSE = COLORS[0], COLORS[1]
 
 
@@ -37,7 +37,7 @@ class Measured:
 
 
 def network(inputs: int, outputs: int) -> tuple[Callable[[Any], Any], Any]:
-    """A function of `inputs` numbers that gives `outputs` numbers, and a point."""
+    """A function from `inputs` numbers to `outputs` numbers, and a point."""
     generator = np.random.default_rng(inputs * 1000 + outputs)
     first = tensor(generator.normal(size=(inputs, HIDDEN)) / np.sqrt(inputs))
     second = tensor(generator.normal(size=(HIDDEN, outputs)) / np.sqrt(HIDDEN))
@@ -73,7 +73,7 @@ def measure(inputs: int, outputs: int) -> Measured:
 
 
 def show(inputs: float, outputs: float) -> Shown:
-    """The Jacobian filled pass by pass in both modes, and the times where they can be told apart."""
+    """The Jacobian filled pass by pass in both modes, and the times if they can be told apart."""
     n, m = int(inputs), int(outputs)
     done = measure(n, m)
     apart = done.forward_times.apart(done.reverse_times)
@@ -92,7 +92,7 @@ def show(inputs: float, outputs: float) -> Shown:
 
 
 def after(passes: int, n: int, m: int) -> str:
-    """How far both modes are."""
+    """The progress of both modes."""
     return (
         f"after {count(passes, 'pass', 'passes')}: forward mode has {min(passes, n)} of "
         f"{count(n, 'column', 'columns')}, reverse mode {min(passes, m)} of {count(m, 'row', 'rows')}"
@@ -100,7 +100,7 @@ def after(passes: int, n: int, m: int) -> str:
 
 
 def bet(n: int, m: int, done: Measured) -> Bet:
-    """Which mode is quicker."""
+    """The question of which mode is quicker."""
     question = f"Which mode is quicker for {count(n, 'input', 'inputs')} and {count(m, 'output', 'outputs')}?"
     right = "no clear winner"
     if done.forward_times.apart(done.reverse_times):
@@ -110,7 +110,7 @@ def bet(n: int, m: int, done: Measured) -> Bet:
 
 
 def compared(forward: Times, reverse: Times) -> str:
-    """Which mode was quicker, if the runs agree about it."""
+    """Which mode was quicker, if the runs agree."""
     if not forward.apart(reverse):
         return f"The times of {RUNS} runs overlap, so they do not say which mode is quicker here."
     quicker, time_of, other = (

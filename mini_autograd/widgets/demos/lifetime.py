@@ -1,6 +1,6 @@
-"""Lifetime: three training steps in slow motion, and which nodes and saved arrays are alive at each moment.
+"""Lifetime: three training steps in slow motion, with the nodes and saved arrays that are alive at each moment.
 
-Nothing is simulated: the lines that are shown are run, and a census by weak references counts after each of them.
+Nothing is simulated: the lines shown are run, and a census with weak references counts after each line.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ def program(retain_graph: bool, kept: str, delete: bool) -> list[str]:
 
 
 def watched(lines: Sequence[str]) -> Census:
-    """Run the training steps of a network of two tanh layers, and count."""
+    """Run the training steps of a network with two tanh layers under a census."""
     generator = np.random.default_rng(6)
 
     def weight(rows: int, columns: int) -> Any:
@@ -59,7 +59,7 @@ def watched(lines: Sequence[str]) -> Census:
 
 
 def show(retain_graph: bool, kept: str, delete: bool) -> Shown:
-    """The program, the nodes of each training step, and the curves of what is alive."""
+    """The program, the nodes of each training step, and the curves of living nodes and bytes."""
     lines = program(retain_graph, kept, delete)
     census = watched(lines)
     curve, low = curves(census.samples, 8)
@@ -86,7 +86,7 @@ def ends(samples: Sequence[Sample]) -> list[Sample]:
 
 
 def verdict(census: Census) -> tuple[str, ...]:
-    """What the counts come to, and what holds whatever is left."""
+    """The counts in words, and what keeps the rest alive."""
     last = ends(census.samples)
     peak = max(sample.size for sample in census.samples)
     sizes = ", ".join(kilobytes(sample.size) for sample in last)

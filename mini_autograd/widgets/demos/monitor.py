@@ -1,8 +1,8 @@
 """A training monitor: `for batch in monitor(loader, model=model):` shows progress, losses and gradient norms by layer.
 
-It knows no engine: a parameter is anything with `.grad`, so it serves PyTorch, `mini_autograd` and a student's class.
-In a notebook it draws a picture that stays in the notebook, elsewhere a progress bar. What is logged is kept in the
-object; only the drawing is left out when it would take time from the training.
+It depends on no engine: a parameter is anything with `.grad`, so it works with PyTorch, `mini_autograd` and a student's
+class. In a notebook it draws a picture that stays in the notebook, elsewhere a progress bar. Everything logged is kept
+in the object; only drawing is skipped if it would slow the training down.
 """
 
 from __future__ import annotations
@@ -21,13 +21,13 @@ from mini_autograd.widgets.demos.series import Series
 from mini_autograd.widgets.static import StaticPicture, on_paper
 
 INTERVAL = 0.25
-"""Seconds between two pictures at least."""
+"""The least number of seconds between two pictures."""
 
 SHARE = 0.05
-"""Of the time of a loop, how much drawing may take, and how much measuring gradients may."""
+"""The largest share of a loop's time for drawing, and likewise for measuring gradients."""
 
 ALWAYS = 100
-"""So many steps are measured in any case."""
+"""The number of first steps that are always measured."""
 
 
 class Display(Protocol):
@@ -37,13 +37,13 @@ class Display(Protocol):
 
 
 class Monitor:
-    """Goes through an iterable and keeps what is logged. Made by `monitor`."""
+    """Iterates over batches and keeps the logged numbers. Made by `monitor`."""
 
     def __init__(self, batches: Iterable[Any], model: Any = None, display: Display | None = None) -> None:
         self.batches, self.model = batches, model
         self.total = count(batches)
         self.history: dict[str, Series] = {}
-        """What was logged, by name."""
+        """The logged numbers, by name."""
         self.norms: dict[str, Series] = {}
         """The length of the gradient of each layer."""
         self.step, self.passes, self.in_pass, self.state = 0, 0, 0, "not started"
@@ -65,8 +65,8 @@ class Monitor:
             self.finish()
 
     def log(self, **values: Any) -> None:
-        """Keep numbers under their names: floats, or tensors of one element. Call it after backward and before
-        zero_grad, so that the gradients of the model are there to be measured too.
+        """Log numbers by name: floats, or tensors of one element. Call it after backward and before zero_grad, so that
+        the gradients of the model can be measured too.
         """
         for name, value in values.items():
             self.history.setdefault(name, Series()).append(self.step + 1, number(value))
@@ -76,11 +76,11 @@ class Monitor:
                 self.norms.setdefault(name, Series()).append(self.step + 1, norm)
             after = time.perf_counter()
             self._cheapest = min(self._cheapest, after - began)
-            cost = min(after - began, 3 * self._cheapest)  # more is time that another program took
+            cost = min(after - began, 3 * self._cheapest)  # any more is time that another program took
             self._next_norms = after + cost / SHARE
 
     def finish(self) -> None:
-        """Draw the last picture. Called when the loop ends, is broken off or fails; calling it again does nothing."""
+        """Draw the last picture. Called when the loop ends, is left early or fails; calling it again does nothing."""
         if self.state == "running":
             self.state = f"stopped in step {self.step + 1}"
         if self._started:
@@ -90,7 +90,7 @@ class Monitor:
             self._display.show(self, last=True)
 
     def describe(self) -> str:
-        """Where it stands, in words."""
+        """The progress in words."""
         of = f" of {self.total}" if self.total is not None else ""
         again = f", pass {self.passes}" if self.passes > 1 else ""
         parts = [f"step {self.in_pass}{of}{again}: {self.state}"]
@@ -103,7 +103,7 @@ class Monitor:
         return "; ".join(parts)
 
     def elapsed(self) -> float:
-        """Seconds in its loops."""
+        """Seconds spent in its loops."""
         return self.seconds + (time.perf_counter() - self._started if self._started else 0.0)
 
     def _begin(self) -> None:
@@ -118,7 +118,7 @@ class Monitor:
         self._tick()
 
     def _tick(self) -> None:
-        """A new picture, if it is time for one."""
+        """Draw a new picture if it is time for one."""
         now = time.perf_counter()
         if now >= self._next_picture:
             self._display.show(self, last=False)
@@ -131,7 +131,7 @@ running: list[Monitor] = []
 
 
 class Starter:
-    """What `monitor` is: called, it makes a Monitor; its `log` logs to the one started last."""
+    """The class of `monitor`: calling it makes a Monitor, and its `log` logs to the one started last."""
 
     def __call__(self, batches: Iterable[Any] | int, model: Any = None) -> Monitor:
         """Watch a loop over `batches` (or over range(batches)).
@@ -151,7 +151,7 @@ monitor = Starter()
 
 
 def count(batches: Any) -> int | None:
-    """How many there are; None where that is not known, as with a loader of a stream."""
+    """The number of batches; None if it is not known, as for a loader of a stream."""
     try:
         return len(batches)
     except TypeError:
@@ -169,7 +169,7 @@ def parameters_of(model: Any) -> dict[str, Any]:
 
 
 def gradient_norms(model: Any) -> dict[str, float]:
-    """The length of the gradient of each layer: of all parameters whose names are the same up to the last dot."""
+    """The length of the gradient of each layer: of all parameters with the same name up to the last dot."""
     squares: dict[str, float] = {}
     for name, parameter in parameters_of(model).items():
         if parameter.grad is not None:
@@ -187,7 +187,7 @@ def length(gradient: Any) -> float:
 
 
 def number(value: Any) -> float:
-    """A float of a tensor or an array of one element, or of a number. Raises ValueError for anything else."""
+    """The float in a tensor or an array of one element, or a number as a float. Raises ValueError for anything else."""
     try:
         return float(value.item() if callable(getattr(value, "item", None)) else np.asarray(plain(value)).item())
     except (TypeError, ValueError, RuntimeError) as error:
@@ -195,20 +195,20 @@ def number(value: Any) -> float:
 
 
 def plain(value: Any) -> Any:
-    """What a tensor is wrapped around."""
+    """The array or number inside a tensor."""
     while hasattr(value, "data") and not isinstance(value, np.ndarray | np.generic):
         value = value.data
     return value
 
 
 def in_notebook() -> bool:
-    """Whether this is a kernel that a notebook talks to."""
+    """Whether this process is the kernel of a notebook."""
     shell = sys.modules["IPython"].get_ipython() if "IPython" in sys.modules else None
     return hasattr(shell, "kernel")
 
 
 def when_cell_ends(action: Any) -> None:
-    """Call something at the end of the cell that is running: a loop that fails does not tell its iterator."""
+    """Call `action` at the end of the running cell: a loop that fails does not tell its iterator."""
     if not in_notebook():
         return
     events = sys.modules["IPython"].get_ipython().events
@@ -221,7 +221,7 @@ def when_cell_ends(action: Any) -> None:
 
 
 class Inline(StaticPicture):
-    """A picture that takes the colors of the page; as an image, which cannot, it has colors of its own."""
+    """A picture in the colors of the page. As an image, which cannot take them, it has its own colors."""
 
     def _repr_svg_(self) -> str:
         return on_paper(self.svg)
@@ -247,7 +247,7 @@ class InNotebook:
 
 
 class InTerminal:
-    """A progress bar of the library rich, with the numbers logged last."""
+    """A progress bar from the rich library, with the numbers logged last."""
 
     def __init__(self, console: Any = None) -> None:
         self.console, self.bar, self.task = console, None, None

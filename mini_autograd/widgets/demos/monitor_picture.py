@@ -1,4 +1,4 @@
-"""The picture of a training monitor: a progress bar, the curves of what was logged, gradient norms layer by layer.
+"""The picture of a training monitor: a progress bar, the curves of the logged numbers, gradient norms by layer.
 
 Written by hand as SVG, since it is drawn several times a second. Long curves are thinned to their lowest and highest
 points, so that no spike is lost.
@@ -19,14 +19,14 @@ DASHES = ("", "7 3", "2 3")
 WIDTH, PLOT, KEY = 440, 210, 18
 """Width and height of a plot, and the height of a line of its key."""
 MOST = 8
-"""So many layers have a curve of their own; of more, the first and the last half of that."""
+"""The most layers to draw. If there are more, half of these are the first layers and half the last."""
 BINS = 150
 MIDDLES = 60
-"""So many stretches a long curve is cut into, for its extremes and for its medians."""
+"""The number of stretches that a long curve is cut into, for its extremes and medians."""
 
 
 class Progress(Protocol):
-    """What the picture shows of a training: a `Monitor` is one."""
+    """The state of training that the picture shows; a `Monitor` has it."""
 
     history: dict[str, Series]
     norms: dict[str, Series]
@@ -65,7 +65,7 @@ def some(norms: Mapping[str, Series]) -> dict[str, Series]:
 
 
 def bar(monitor: Progress, width: float) -> str:
-    """How far the pass is, and how long it takes."""
+    """The progress of the pass, and its speed."""
     done = monitor.in_pass / monitor.total if monitor.total else float(monitor.state == "finished")
     color = COLORS[1] if monitor.state.startswith("stopped") else COLORS[0]
     return (
@@ -101,7 +101,7 @@ def plot(title: str, series: Mapping[str, Series], last: int) -> str:
         style = f'stroke="{color}" stroke-width="2" fill="none" stroke-dasharray="{dashes}"'
         path = through([scale.place(step, value) for step, value in thinned(one)])
         middle = through([scale.place(step, value) for step, value in middles(one)])
-        if middle:  # a long curve: what it spans is faint, its middle stands out
+        if middle:  # a long curve: its range is faint, its medians stand out
             parts.append(f'<path d="{path}" stroke="{color}" stroke-opacity="0.25" fill="none"/>')
         parts.append(f'<path d="{middle or path}" {style}/>')
         if (lost := one.first_lost()) is not None:
@@ -119,7 +119,7 @@ def plot(title: str, series: Mapping[str, Series], last: int) -> str:
 
 
 class Scale:
-    """From steps and values to places in a plot; logarithmic where the values are positive and far apart."""
+    """From steps and values to places in a plot; logarithmic if the values are positive and far apart."""
 
     def __init__(self, values: list[float], last: int) -> None:
         low, high = min(values), max(values)
@@ -163,7 +163,7 @@ class Scale:
 
 
 def middles(series: Series) -> list[tuple[int, float]]:
-    """The medians of stretches of a curve that is too long to see each point of; of a shorter one nothing."""
+    """The medians of stretches of a curve too long to show every point; empty for a shorter curve."""
     points = finite_points(series)
     if len(points) <= 2 * BINS:
         return []
@@ -177,7 +177,7 @@ def finite_points(series: Series) -> list[tuple[int, float]]:
 
 
 def thinned(series: Series) -> list[tuple[int, float]]:
-    """The points of a curve, in order; of a long one the lowest and the highest in each stretch."""
+    """The points of a curve, in order; for a long one, only the lowest and the highest in each stretch."""
     points = finite_points(series)
     if len(points) <= 2 * BINS:
         return points

@@ -1,4 +1,4 @@
-"""Nudge and watch: a step of one input runs forward through a graph; the gradient says beforehand how far it gets.
+"""Nudge and watch: a step of one input runs forward through a graph; the gradient predicts its effect.
 
 Both come from the engine: the values from running the expression twice, the gradients from one backward pass.
 """
@@ -26,7 +26,7 @@ BLUE, ORANGE, GREEN = COLORS[0], COLORS[1], COLORS[2]
 STEPS = tuple(round(0.05 * number, 2) for number in range(-40, 41))
 NOT_YET, SHOW = "not yet", "just show it"
 GUESSES = (NOT_YET, "above the prediction", "below it", "exactly on it", SHOW)
-CLOSE = 1e-12  # changes that differ by less are the same: what is left is rounding
+CLOSE = 1e-12  # changes that differ by less are the same: the difference is rounding
 
 EXPRESSIONS: dict[str, tuple[Callable[[Tensor, Tensor], Tensor], float, float]] = {
     "tanh(a * b + a)": (lambda a, b: (a * b + a).tanh(), 0.5, -0.5),
@@ -46,7 +46,7 @@ def graph_of(expression: str, step: float) -> Graph:
 
 
 def changes(expression: str, step: float) -> tuple[float, float]:
-    """What the gradient predicts for the result, and what the result does."""
+    """The change of the result that the gradient predicts, and the true change."""
     before, after = graph_of(expression, 0.0), graph_of(expression, step)
     (a,) = [node for node in before.nodes if node.name == "a"]
     return number(a.incoming) * step, number(after.output.value) - number(before.output.value)
@@ -71,7 +71,7 @@ def show(expression: str, step: float, guess: str) -> Shown:
     for index, at in zip(shown, layout.boxes, strict=True):
         hidden = not open_ and before.nodes[index].kind == "operation"  # only the leaves are known
         parts.append(node_part(before.nodes[index], after.nodes[index], hidden, at.x, at.y))
-    left = layout.boxes[0].x + WIDTH + PLOT_LEFT  # beside the leaves, below what is there
+    left = layout.boxes[0].x + WIDTH + PLOT_LEFT  # beside the leaves, below the nodes there
     top = max(at.y + HEIGHT for at in layout.boxes if at.x + WIDTH > left) + PLOT_TOP
     parts += plot(expression, step, open_, left, top)
     told = words_for(before, step, predicted, true, guess)
@@ -170,8 +170,8 @@ def demo() -> Demo:
 
 
 def nudge(**state: Any) -> Any:
-    """The demo: a step of one input, the change that the gradient predicts, and the change that comes.
+    """The demo: a step of one input, the change that the gradient predicts, and the true change.
 
-    `state` sets its controls: expression, step and guess. Raises ValueError for what they do not have.
+    `state` sets its controls: expression, step and guess. Raises ValueError for others.
     """
     return demo().live(**state)

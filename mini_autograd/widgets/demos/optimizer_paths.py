@@ -62,9 +62,9 @@ LOW_POWER, TOP_POWER = -6, 3
 
 @functools.lru_cache(maxsize=256)
 def path(landscape: str, method: str, lr: float) -> np.ndarray:
-    """The points at which an optimizer stands, from the start on: one row per step. Ends early where it runs away.
+    """The points that an optimizer visits, from the start on: one row per step. Ends early if it runs away.
 
-    The same walk every time, so a slider that goes back need not walk again.
+    The path is the same every time, so it is cached: a slider that goes back need not compute it again.
     """
     import mini_autograd as torch
     from mini_autograd import optim
@@ -110,7 +110,7 @@ def show(landscape: str, lr: float, method: str) -> Shown:
 
 
 def bet(landscape: str, lr: float, losses: dict[str, np.ndarray]) -> Bet:
-    """Which method ends lowest."""
+    """The question of which method ends lowest."""
     ends = {name: float(along[-1]) if len(along) > STEPS else math.inf for name, along in losses.items()}
     best, second = sorted(ends, key=lambda name: ends[name])[:2]
     question = f"Which method stands lowest after {STEPS} steps on the {landscape}, with learning rate {lr:g}?"
@@ -200,7 +200,7 @@ def loss_panel(landscape: str, losses: dict[str, np.ndarray]) -> str:
 
 
 def walked(ways: dict[str, list[tuple[float, float]]], panel: str) -> list[str]:
-    """The ways of all methods, and a mark where each has come to."""
+    """The paths of all methods, and a mark at the current point of each."""
     lines = [way(f"{panel} {name}", points, COLORS[METHODS.index(name)]) for name, points in ways.items()]
     return lines + [along(f"{panel} {name}", points[-1], marker(name)) for name, points in ways.items()]
 
@@ -216,7 +216,7 @@ def marker(name: str, x: float = 0.0, y: float = 0.0) -> str:
 
 
 def inner(x: float, width: float, content: str) -> str:
-    """A framed panel; what lies outside of it is not drawn."""
+    """A framed panel; what lies outside it is not drawn."""
     return (
         f'<svg x="{x}" y="0" width="{width}" height="{HEIGHT}">{content}<rect x="0.5" y="0.5" width="{width - 1}" '
         f'height="{HEIGHT - 1}" fill="none" stroke="currentColor" stroke-opacity="0.4"/></svg>'
@@ -224,7 +224,7 @@ def inner(x: float, width: float, content: str) -> str:
 
 
 def key(methods: list[str]) -> str:
-    """Which shape and color is which method."""
+    """A key to the shapes and colors of the methods."""
     parts = []
     for number, name in enumerate(methods):
         parts += [marker(name, 12 + 150 * number, HEIGHT + 46), words(26 + 150 * number, HEIGHT + 50, name, size=SMALL)]
@@ -254,6 +254,6 @@ def demo() -> Demo:
 
 def optimizer_paths(step: int = 0, predict: bool = False, **state: Any) -> Any:
     """The demo: four optimizers on a landscape, from the first step on. `state` sets its controls, such as `lr=0.2`;
-    `predict` asks first who will be lowest.
+    `predict` asks first which will end lowest.
     """
     return demo().live(step, predict, **state)

@@ -1,4 +1,4 @@
-"""Numbers that were logged while something ran, each with its step: a monitor keeps them, its picture shows them."""
+"""Logged numbers, each with its step: a monitor keeps them, and its picture shows them."""
 
 from __future__ import annotations
 

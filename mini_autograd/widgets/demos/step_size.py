@@ -1,6 +1,6 @@
-"""Step size: how wrong a numerical derivative is, against the step, for one-sided and central differences.
+"""Step size: the error of a numerical derivative against the step, for one-sided and central differences.
 
-With a large step the curve of the function is to blame, with a small one rounding; between the two lies the best step.
+A large step is wrong by the curve of the function, a small one by rounding; the best step lies between the two.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 EXPONENTS = tuple(round(exponent, 2) for exponent in np.arange(-15.0, 0.01, 0.25).tolist())
 CHOICES = (-2.0, -4.0, -8.0, -12.0)
 SCHEMES = {"one-sided": 1, "central": 2}
-"""The power of h that the error of each scheme falls with."""
+"""The power of h with which the error of each scheme falls."""
 
 
 def errors(function: str, point: float, scheme: str, precision: str) -> np.ndarray:
@@ -75,13 +75,13 @@ def show(function: str, precision: str, exponent: float, point: float, slopes: b
 
 
 def bet(function: str, precision: str, point: float) -> Bet | None:
-    """Which of a few steps is best. Asked once for each precision, but not where the rounding cancels, as for the cube
-    of 1/4: there any small step is exact.
+    """The question of which step is best. Asked once for each precision, but not if the rounding cancels, as for the
+    cube of 1/4, where any small step is exact.
     """
     curve = errors(function, point, "one-sided", precision)
 
     def largest_near(exponent: float) -> float:
-        """The error of a step, or of one beside it: at a single step the rounding may cancel by luck."""
+        """The largest error of a step and those beside it: at a single step the rounding may cancel by luck."""
         at = EXPONENTS.index(exponent)
         return float(curve[at - 2 : at + 3].max())
 
@@ -94,7 +94,7 @@ def bet(function: str, precision: str, point: float) -> Bet | None:
 
 
 def _guide(axis: Any, x: np.ndarray, y: np.ndarray, kept: np.ndarray, style: str, color: str, label: str) -> None:
-    """A thin line for comparison, where it is to be seen."""
+    """A thin line for comparison, at the `kept` points."""
     axis.plot(x[kept], y[kept], style, color=color, linewidth=1.5, label=label)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 
 FINE = 1e-5  # seconds; Windows counts the time of a thread in steps of a sixtieth of a second
 now = time.thread_time if time.get_clock_info("thread_time").resolution < FINE else time.perf_counter
-"""A clock, in seconds: that of this thread, which stands still while the machine does something else."""
+"""A clock in seconds. The clock of this thread, used if fine enough, stops while the machine does something else."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +30,6 @@ class Times:
 
 
 def times(seconds: Sequence[float]) -> Times:
-    """What repeated runs say together."""
+    """The median and spread of repeated runs."""
     low, median, high = np.quantile(seconds, (0.25, 0.5, 0.75))
     return Times(float(median), float(low), float(high))

@@ -63,7 +63,7 @@ def test_every_bug_of_numbers_can_be_handed_out(bug: Any) -> None:
 @pytest.mark.parametrize(
     ("name", "expression", "inputs", "said"),
     [
-        ("operands_swapped", lambda a, b: a * b, [between(1, 3)] * 2, "the two operands have changed places"),
+        ("operands_swapped", lambda a, b: a * b, [between(1, 3)] * 2, "the two operands are swapped"),
         ("operands_swapped", lambda a, b: a * b, [between(1, 3)] * 2, "broken engine"),
         ("matmul_not_transposed", lambda a, b: a @ b, [(3, 4), (4, 2)], "the broken engine raised ValueError"),
         ("sign_lost", lambda a, b: a * b, [between(1, 3)] * 2, ""),

@@ -377,7 +377,7 @@ UNSEEN = (
     Unseen(
         "matmul, its factors in the other order",
         "@",
-        ("changed places",),
+        ("swapped",),
         PRODUCTS,
         MATRICES,
         rule("matmul", lambda g, y, o, a, b: (swapped(b) @ g, g @ swapped(a))),

@@ -127,7 +127,7 @@ def test_moodles_worksheet_is_filled_with_marks_and_comments(
         }
     (tmp_path / "table.csv").write_text("".join(WORKSHEET.splitlines(keepends=True)[:2]), encoding="utf-8")
     assert main(export) == 1
-    assert "no row of the worksheet is certainly theirs: 1 submission (bob)" in capsys.readouterr().err
+    assert "no row of the worksheet could be matched with certainty: 1 submission (bob)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

@@ -102,7 +102,7 @@ def test_after_ctrl_c_it_says_how_to_go_on(
     monkeypatch.setattr("autograder.grading.run.open_course", mock.Mock(side_effect=KeyboardInterrupt))
     assert main(["grade", "words", "--course", str(small_course.root)]) == 130
     said = capfd.readouterr().err
-    assert said == "autograder grade: stopped. What was graded is kept; the same command goes on there.\n"
+    assert said == "autograder grade: stopped. What was graded is kept; run the same command again to continue.\n"
 
 
 def test_a_folder_whose_name_is_no_text_is_left_out_and_named(small_course: Any, capfd: pytest.CaptureFixture) -> None:
@@ -145,14 +145,14 @@ def test_a_notebook_that_lies_where_nobody_looks_is_named(small_course: Any, cap
         put(small_course, path)
     with in_this_process():
         assert main(["grade", "words", "--course", str(small_course.root)]) == 1
-    said = [line for line in capfd.readouterr().out.splitlines() if "not looked at" in line]
+    said = [line for line in capfd.readouterr().out.splitlines() if "not graded" in line]
     move = ". Move it there, and run the same command again."
     assert said == [
-        "words: not looked at: submitted/ann/strings.ipynb, because what lies in submitted/ann/words/ is graded. If "
-        "it is the right one, move it there; else delete it.",
-        f"words: not looked at: submitted/gina/strings.ipynb belongs in submitted/gina/words/{move}",
-        f"words: not looked at: submitted/hal/wrods/strings.ipynb belongs in submitted/hal/words/{move}",
-        f"words: not looked at: submitted/ivy.ipynb belongs in submitted/STUDENT/words/{move}",
+        "words: not graded: submitted/ann/strings.ipynb, because the one in submitted/ann/words/ is graded. If "
+        "this is the right one, move it there; otherwise delete it.",
+        f"words: not graded: submitted/gina/strings.ipynb belongs in submitted/gina/words/{move}",
+        f"words: not graded: submitted/hal/wrods/strings.ipynb belongs in submitted/hal/words/{move}",
+        f"words: not graded: submitted/ivy.ipynb belongs in submitted/STUDENT/words/{move}",
     ]
 
 
@@ -177,7 +177,7 @@ def test_a_gradebook_without_content_is_no_new_one(small_course: Any, capfd: pyt
     gradebook = small_course.root / "gradebook.db"
     gradebook.write_bytes(b"")
     assert main(["grade", "words", "--course", str(small_course.root)]) == 2
-    assert "gradebook.db has no content. Put a copy of it back" in capfd.readouterr().err
+    assert "gradebook.db is empty. Restore it from a copy" in capfd.readouterr().err
     assert gradebook.stat().st_size == 0
 
 

@@ -109,5 +109,5 @@ def test_a_trial_that_dies_is_said_and_nobody_suffers(course: Any, capsys: Any) 
     change_source(course, "test_length", "import os\nif length('abc') == 3:\n    os._exit(1)")
     release(course)
     assert run(course) == 1
-    assert "The trial of the solution in strings.ipynb came to no end" in " ".join(capsys.readouterr().out.split())
+    assert "The trial of the solution in strings.ipynb did not finish" in " ".join(capsys.readouterr().out.split())
     assert grade_all(course)["bob"].points == 5

@@ -208,7 +208,7 @@ def test_what_lies_in_no_folder_of_the_lesson_is_named_once(exchange: Exchange) 
         exchange.hand_in("bob")
         watch.look()
     assert [notice for notice in watch.notices if "not looked at" in notice] == [
-        "not looked at: submitted/gina/strings.ipynb belongs in submitted/gina/words/. Move it there, and run the same "
+        "not graded: submitted/gina/strings.ipynb belongs in submitted/gina/words/. Move it there, and run the same "
         "command again."
     ]
 

@@ -26,7 +26,12 @@ def documented():
 """
 
 # What the student's cell writes besides, what the test does with it, and what is said about that.
-TEXT, CODE, FILE, THREAD = "execute only what", "load compiled code", "import a file", "threading.Thread only"
+TEXT, CODE, FILE, THREAD = (
+    "execute only the instructor's",
+    "load compiled code",
+    "import a file",
+    "only with threading.Thread",
+)
 ATTACKS = {
     "a lone carriage return": (
         "open('a.py', 'wb').write(b'\\r' + TEXT.encode() + b'\\rx = 3')",

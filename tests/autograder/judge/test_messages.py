@@ -10,7 +10,7 @@ from autograder.cards.check_report import Line, Report
 from autograder.judge.writing.messages import cut, said_by
 from autograder.notebooks.verdicts import without_repeats
 
-SWAPPED = "the two operands have changed places."
+SWAPPED = "the two operands are swapped."
 SIGN = "a minus sign is missing."
 EITHER = "one of these: a minus sign is missing; or a factor stands in the rule twice."
 

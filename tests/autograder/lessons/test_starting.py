@@ -26,7 +26,7 @@ from autograder.sandbox.inside import engine_file
 HERE = Path(__file__).parent
 OWN = "Using your own engine of lesson 02."
 REFERENCE = "Using the reference engine of lesson 02: "
-INSIST = " Run start_lesson(own=True) to use yours all the same."
+INSIST = " To use yours anyway, run start_lesson(own=True)."
 Change = tuple[str, str, str]
 
 
@@ -187,7 +187,7 @@ def test_an_endless_engine_does_not_hang_the_next_lesson(
     monkeypatch.setattr(starting, "SECONDS", 1.0)
     desk.put(endless(students(desk.sources["02_numbers"])))
     desk.start()
-    assert "the checks of yours did not end within 1 seconds" in capsys.readouterr().out
+    assert "the checks of your engine did not finish within 1 seconds" in capsys.readouterr().out
 
 
 ELSEWHERE: dict[str, tuple[Callable[[Desk], object], str]] = {

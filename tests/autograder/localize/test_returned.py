@@ -99,7 +99,7 @@ FORGOTTEN = {
     "a loop that expects tuples": ("05", LOOP, total, PAIRS, "sum", "a single array for its one input"),
     "an array for two": ("05", rule_of("Mul", "grad"), total, PAIRS, "*", "a single array for its two inputs"),
     "a tuple of one for two": ("05", rule_of("Mul", "(grad,)"), product, PAIRS, "*", "a tuple with one gradient for"),
-    "a list": ("08", rule_of("Mul", f"[{SHARES}]"), product, PAIRS, "*", "returned a list, where a tuple is due"),
+    "a list": ("08", rule_of("Mul", f"[{SHARES}]"), product, PAIRS, "*", "returned a list, instead of a tuple"),
     "None": ("09", rule_of("Mul", "(None, grad)"), product, PAIRS, "*", "None for its first input, which needs"),
     "an array for two, later": ("10", rule_of("Mul", "grad"), total, PAIRS, "*", "a single array for its two inputs"),
     "nothing at all": ("05", rule_of("Mul", "None"), total, PAIRS, "*", "nothing for its two inputs: is a `return`"),

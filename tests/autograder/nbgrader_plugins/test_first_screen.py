@@ -7,7 +7,7 @@ from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_outp
 
 from autograder.nbgrader_plugins.first_screen import FOLD, FirstScreen, exercises
 
-SWAPPED = "a * b: `a.grad` is wrong. Likely: the operands have changed places."
+SWAPPED = "a * b: `a.grad` is wrong. Likely: the operands are swapped."
 
 
 def answer(name, comment=None):
@@ -29,7 +29,7 @@ def notebook():
             new_markdown_cell("### Exercise 1: <product>\nWrite it."),
             answer("product", SWAPPED + "\n\na**2: `a.grad` is wrong."),
             graded("test_product", 1.0, 2.0, SWAPPED),
-            graded("test_square", 0.0, 1.0, "a**2: `a.grad` is wrong. Likely: the operands have changed places."),
+            graded("test_square", 0.0, 1.0, "a**2: `a.grad` is wrong. Likely: the operands are swapped."),
             new_markdown_cell("### Exercise 2: essay"),
             answer("essay", "Nicely said."),
             graded("test_essay", 3.0, 3.0),
@@ -48,8 +48,8 @@ def test_exercises_have_their_names_and_what_cost_points_is_said_once():
     first, second = resources["autograder"]["exercises"]
     assert (first.title, first.anchor, first.earned, first.points) == ("Exercise 1: <product>", "test_product", 1, 3)
     assert [loss.anchor for loss in first.losses] == ["test_product", "test_square"]
-    assert "the operands have changed places" in first.losses[0].message
-    assert "the operands have changed places" not in first.losses[1].message
+    assert "the operands are swapped" in first.losses[0].message
+    assert "the operands are swapped" not in first.losses[1].message
     assert (second.title, second.losses, second.comments) == ("Exercise 2: essay", [], ["essay"])
 
 

@@ -146,7 +146,7 @@ def test_saving_keeps_dtypes_and_shapes_and_refuses_anything_else(tmp_path: Path
     for name, value in ma.load(tmp_path / "file").items():
         assert value.dtype == kept[name].dtype
         np.testing.assert_array_equal(value.numpy(), kept[name].numpy())
-    with pytest.raises(TypeError, match=r"cannot save a Linear \(at model.0\): only tensors, numbers, texts"):
+    with pytest.raises(TypeError, match=r"cannot save a Linear \(at model.0\): only tensors, numbers, strings"):
         ma.save({"model": [ma.nn.Linear(1, 1)]}, tmp_path / "file")
 
 
