@@ -111,9 +111,9 @@ SAID = {
 
 def everywhere(first: Trial) -> Place:
     sentence = (
-        "Every operation that was tried alone gives a wrong gradient, so the fault is probably not in a single rule: look at "
-        "`backward` itself, at which nodes it visits, at what it does with the gradient it is given and with what the "
-        "rules return."
+        "Every operation that was tried alone gives a wrong gradient, so the fault is probably not in a single rule: "
+        "look at `backward` itself, at which nodes it visits, at what it does with the gradient it is given and with "
+        "what the rules return."
     )
     hints = (
         "Take the simplest expression, a + b. Which number does `backward` start with, and what happens to it on the "

@@ -96,7 +96,7 @@ ATTACKS = {
         "open('p.pkl', 'wb').write(pickle.dumps(P()))",
         "import pickle\nfrom concurrent.futures import ThreadPoolExecutor\n"
         "ThreadPoolExecutor(1).submit(pickle.loads, open('p.pkl', 'rb').read()).result()",
-        "unpickle plain data only",
+        "unpickle only plain data",
     ),
     "a text in a thread": (
         "",

@@ -107,7 +107,7 @@ REASONS = {
     "complex step, by its name": "complex numbers",
     "the mean around a circle": "complex numbers",
     "differences of twentieth order": "20 points around the one of forward",
-    "looked up in a table": "lose digits where numbers of very different size meet",
+    "looked up in a table": "lose digits when numbers of very different sizes are combined",
 }
 
 
