@@ -20,7 +20,7 @@ FOUND = $(shell "$(PYTHON)" --version 2>/dev/null)
 
 lab demos site test quick class lint lock:
 	@test -n "$(SUITABLE_PYTHON)" || { \
-		echo "This needs Python 3.11 or newer. $(PYTHON) is $(or $(FOUND),not there)."; \
+		echo "This needs Python 3.11 or newer. $(PYTHON) is $(or $(FOUND),not installed)."; \
 		echo "Install a newer Python, or name one: make $@ PYTHON=/path/to/python3.12"; exit 1; }
 	@$(SUITABLE_PYTHON) bootstrap.py $@ $(ARGS)
 

@@ -106,7 +106,7 @@ def create_bare_environment(directory: Path) -> None:
     if completed.returncode != 0:
         sys.exit(
             f"{sys.executable} cannot create a virtual environment:\n{completed.stdout}{completed.stderr}\n"
-            "On Debian and Ubuntu the missing part is installed with: sudo apt-get install python3-venv"
+            "On Debian and Ubuntu, install the missing part with: sudo apt-get install python3-venv"
         )
 
 

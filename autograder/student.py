@@ -55,7 +55,7 @@ __all__ = [
 
 ENGINE = "MiniTensor"
 NOT_YOURS = "{!r} handed this in, but it uses the variant of {!r}: use the name under which you hand in."
-AGAIN = "The engine is again as at the start of this lesson. Now run every cell below the first start_lesson(...)."
+AGAIN = "The engine was reset to the start of this lesson. Now run every cell below the first start_lesson(...)."
 
 
 def check_gradients(
@@ -246,7 +246,7 @@ def start_lesson(sealed: str | None = None, *, own: bool | None = None) -> None:
     from autograder.sandbox.inside import engine_file
 
     if sealed is None and not engine_file.LAST:
-        raise LessonError("run the cell at the top of the notebook that calls start_lesson first")
+        raise LessonError("first run the cell at the top of the notebook that calls start_lesson")
     engine = engine_file.LAST[0] if sealed is None else engine_file.open_engine(sealed)
     engine_file.LAST[:] = [engine]
     chosen = choose(engine, own, prepare=lambda: importlib.import_module("torch"))

@@ -163,7 +163,7 @@ def unseen_text() -> str:
     wrong = sum(len(report.bugs) == 1 and report.bugs[0] not in mistake.bugs for mistake, report in reports)
     return (
         f"{len(UNSEEN)} mistakes that the bank does not hold, in a tape engine: {len(reports)} caught, {told} with a "
-        f"true cause, {len(reports) - told} with their place only, {wrong} certain and wrong"
+        f"true cause, {len(reports) - told} with only their place, {wrong} certain and wrong"
     )
 
 
@@ -175,7 +175,7 @@ def _unseen_report(mistake: Any) -> Any:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--markdown", action="store_true", help="print the table as Markdown")
-    parser.add_argument("--missed", action="store_true", help="list what was not named first, or slow")
+    parser.add_argument("--missed", action="store_true", help="list the bugs that were not named first or took long")
     parser.add_argument("family", nargs="*", help="only these families")
     parser.add_argument("--unseen", action="store_true", help="only mistakes that the bank does not hold")
     options = parser.parse_args()

@@ -1,11 +1,11 @@
 """`python -m benchmarks.house`: how large each room is, and how far one call walks through the house.
 
 The first table counts files and lines. `--picture` prints the rooms and their imports as a diagram for a Markdown page.
-The second table follows four walks with a profiler: a check that shows a diagnosis, a
-submission that is graded, a lesson from its text to the release, and a product with its backward pass. It counts the
-files and functions that ran, the calls, and the hand-overs: calls from one package of `autograder` to another. Each
-walk has a process of its own. The check and the product are counted the second time, so they are warm; the other two
-are counted the first time, with all that is imported on the way, but for what the command imports at its start.
+The second table follows four walks with a profiler: a check that shows a diagnosis, a submission that is graded, a
+lesson from its text to the release, and a product with its backward pass. It counts the files and functions that ran,
+the calls, and the hand-overs: calls from one package of `autograder` to another. Each walk has its own process. The
+check and the product are counted the second time, so they are warm; the other two are counted the first time, with all
+that they import, except what the command imports at its start.
 """
 
 from __future__ import annotations
@@ -273,7 +273,7 @@ def _reached(arrows: dict[str, set[str]], room: str) -> set[str]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.house", description=__doc__)
-    parser.add_argument("--walk", choices=WALKS, help="take this walk here and print its figures as JSON")
+    parser.add_argument("--walk", choices=WALKS, help="take this walk in this process and print its figures as JSON")
     parser.add_argument("--class-of-one", type=Path, metavar="FOLDER", help=argparse.SUPPRESS)
     parser.add_argument("--picture", action="store_true", help="print the rooms and their imports, and nothing else")
     arguments = parser.parse_args()

@@ -170,18 +170,18 @@ def show(lines: list[Figures]) -> None:
     console = Console(width=120)
     console.print(length_table(lines), highlight=False)
     print(
-        "\nMinutes: 180 words, or 12 given lines of code, a minute, and 1.5 minutes a written line of the reference.\n"
+        "\nMinutes: 180 words or 12 given lines of code per minute, 1.5 minutes per written line of the reference.\n"
         f"! marks a core over {MUCH} minutes or {GIVEN} given lines, more than {FIRST} minutes before the first\n"
         f"exercise or {STRETCH} between two.\n"
-        "Ease: Flesch's reading ease of the prose; plain English has 60 to 70, and more is easier. Syllables are\n"
+        "Ease: Flesch's reading ease of the prose; plain English has 60 to 70, and higher is easier. Syllables are\n"
         "counted by hyphenation, which misses some, so compare lessons with each other.\n"
     )
     console.print(run_table(lines), highlight=False)
-    print("\nStatements: what a lesson says about PyTorch or NumPy, and tests/course runs.")
-    print("Styles: other right solutions of an exercise, which get full marks; of the exercise with the fewest.")
+    print("\nStatements: claims of a lesson about PyTorch or NumPy that tests/course checks by running them.")
+    print("Styles: how many other right solutions, which get full marks, the exercise with the fewest of them has.")
     print("Bugs: mistakes that tests/course plants in the solutions as text, caught by the lesson's own test cells.")
-    print("Mutants: changes that a machine makes in the solutions. A listed one keeps full marks for a reason that")
-    print("stands in lessons/survivors; a survivor does so without a reason: no test has met it.")
+    print("Mutants: automatic changes to the solutions. A listed one keeps full marks for a reason that is given in")
+    print("lessons/survivors. A survivor keeps them without such a reason: no test has caught it.")
     print("Seconds: the solved notebook in a new kernel, demonstrations included.")
 
 

@@ -264,7 +264,7 @@ def layouts() -> Iterator[str]:
             kind = "shared weights" if shared else "own weights"
             yield (
                 f"layout, {kind:15s} {len(graph.nodes):4d} nodes {len(edges):4d} lines   median "
-                f"{statistics.median(found):6.1f} ms, of the processor {statistics.median(worked):6.1f} ms"
+                f"{statistics.median(found):6.1f} ms, processor time {statistics.median(worked):6.1f} ms"
             )
 
 

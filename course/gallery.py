@@ -16,10 +16,10 @@
 # # Gallery
 #
 # Every demonstration of the course, in large type. Choose **Run > Run All Cells**, or press Ctrl+A and then Ctrl+Enter.
-# Each has buttons for settings that are worth showing, and *Reset*. Ctrl and + makes all of it larger still. The button
+# Each has buttons for settings that are worth showing, and *Reset*. Ctrl and + makes everything even larger. The button
 # below, or Alt+P, shows one demonstration per screen; Page Down and Page Up turn the pages.
 #
-# The numbers are measured or computed in the moment in which they appear; nothing is played back.
+# All numbers are measured or computed at the moment when they appear; nothing is prerecorded.
 
 # %% jupyter={"source_hidden": true}
 import numpy as np
@@ -49,7 +49,7 @@ on_stage()
 # %% [markdown]
 # ## A gradient arrives
 #
-# Step forward, then backward. Ask before each backward step which two numbers will be multiplied; *Predict* asks for
+# Step forward, then backward. Before each backward step, ask which two numbers will be multiplied; *Predict* asks for
 # their product. `a` is used twice: its gradient is a sum. Drag `a` to the left: where is its gradient zero?
 # *Expression* draws any other graph.
 
@@ -63,7 +63,7 @@ explore(d, {"a": a, "b": b, "d": d})
 # ## Be the engine
 #
 # Now the audience is the engine. Which node sends next, and what does it send? Let them try a wrong order in the
-# diamond: who gets too little?
+# diamond: which node gets too little?
 
 # %% jupyter={"source_hidden": true}
 be_the_engine()
@@ -83,8 +83,8 @@ explore(loss, {"weight": weight, "bias": bias, "loss": loss})
 # %% [markdown]
 # ## What a graph does not know
 #
-# The target is computed under `no_grad`, from the same weight. A graph keeps no trace of it: a function is given to the
-# explorer, which watches while it runs. Which of the two paths to `w` will the gradient take?
+# The target is computed under `no_grad`, from the same weight. A graph keeps no trace of it, so the explorer gets a
+# function and watches while it runs. Which of the two paths to `w` will the gradient take?
 
 # %% jupyter={"source_hidden": true}
 w, x = torch.tensor(3.0, requires_grad=True), torch.tensor(2.0)
@@ -101,8 +101,8 @@ explore(loss_with_target, {"w": w, "x": x})
 # %% [markdown]
 # ## Nudge and watch
 #
-# A step of `a` runs forward through the graph; the gradient said beforehand how far it gets. Let the audience guess on
-# which side the truth will be. For which expression is there no gap?
+# A step of `a` runs forward through the graph; the gradient predicts how much the result changes. Let the audience
+# guess on which side of the prediction the true change will be. Which expression has no gap?
 
 # %% jupyter={"source_hidden": true}
 nudge()
@@ -110,7 +110,7 @@ nudge()
 # %% [markdown]
 # ## Break the engine
 #
-# Two engines train the same network, and one has a bug. Which one of the five is it? Even a broken engine often learns.
+# Two engines train the same network, and one has a bug. Which of the five is it? Even a broken engine often learns.
 
 # %% jupyter={"source_hidden": true}
 break_the_engine()
@@ -118,8 +118,8 @@ break_the_engine()
 # %% [markdown]
 # ## How small should a step be?
 #
-# Let the audience guess the best `h` for a numerical derivative before the slider moves. Then: why is it another one in
-# float32?
+# Let the audience guess the best `h` for a numerical derivative before the slider moves. Then ask: why is it
+# different in float32?
 
 # %% jupyter={"source_hidden": true}
 step_size()
@@ -135,13 +135,13 @@ broadcast()
 # %% [markdown]
 # ## Nobody cleared the gradient
 #
-# First the bug: the loss falls *faster*. Then lay momentum 1.0 on top. Then small batches.
+# First the bug: the loss falls *faster*. Then compare with momentum 1.0. Then try small batches.
 
 # %% jupyter={"source_hidden": true}
 accumulation()
 
 # %% [markdown]
-# ## What lives how long
+# ## How long things live
 #
 # A training step in slow motion. Which of the settings is a leak?
 
@@ -151,7 +151,7 @@ lifetime()
 # %% [markdown]
 # ## Units that pass gradient, and dead ones
 #
-# Move x from left to right. Then push three units down, and train: who comes back?
+# Move x from left to right. Then push three units down, and train: which ones come back?
 
 # %% jupyter={"source_hidden": true}
 activations()
@@ -167,7 +167,7 @@ optimizer_paths()
 # %% [markdown]
 # ## Forward or reverse?
 #
-# How many passes for n inputs and m outputs, and how long they take here and now.
+# How many passes do n inputs and m outputs need, and how long do they take on this machine?
 
 # %% jupyter={"source_hidden": true}
 forward_or_reverse()
@@ -183,7 +183,7 @@ checkpoint_planner()
 # %% [markdown]
 # ## Watching a loop
 #
-# Any loop, any engine. Run this cell again to see the curves grow; interrupt it, and what was seen so far stays.
+# Any loop, any engine. Run this cell again to see the curves grow; interrupt it, and the curves so far stay.
 
 # %%
 model = torch.nn.Sequential(

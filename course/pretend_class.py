@@ -1,7 +1,7 @@
 """Twelve pretend students of lesson 02, for `make class`: two right, seven with a classic bug each, three hostile.
 
-Each edit is what a student would have typed in place of a line of the solution. Data only: what it means says
-`autograder.grading.pretend_class.students`.
+Each edit is what a student would have typed in place of a line of the solution. This is data only;
+`autograder.grading.pretend_class.students` explains it.
 """
 
 from autograder.grading.pretend_class.students import Edit, Pretender
@@ -89,21 +89,21 @@ CLASS = (
     ),
     Pretender(
         "gus",
-        "input in the rule of exp where the output belongs",
+        "input instead of output in the rule of exp",
         edits=(Edit(FUNCTIONS, "(grad * output,)", "(grad * a.data,)"),),
         bug="input_used_for_output",
         touches=("test_functions",),
     ),
     Pretender(
         "hana",
-        "= in place of += in backward",
+        "= instead of += in backward",
         edits=(Edit(BACKWARD, "pending[source] = pending.get(source, 0.0) + share", "pending[source] = share"),),
         bug="assigned_not_accumulated",
         touches=("test_backward", "test_backward_once"),
     ),
     Pretender(
         "ivan",
-        "nodes dealt with as soon as they are met",
+        "nodes processed as soon as they are reached",
         edits=(Edit(ORDER, POSTORDER, PREORDER),),
         bug="no_topological_order",
         touches=("test_topological_order", "test_backward"),

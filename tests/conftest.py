@@ -1,5 +1,5 @@
-"""For all tests: the order of the files. Where student code cannot be isolated, the tests that need it are skipped and
-say what is missing.
+"""The order of the test files, and hooks and fixtures for all tests. If student code cannot be isolated, the tests that
+need isolation are skipped and say what is missing.
 """
 
 from __future__ import annotations
@@ -42,21 +42,21 @@ ORDER = (
     "autograder",
 )
 """Files and folders in the order in which workers take them; all others follow. A worker takes whole files, so a long
-one that came last would keep one worker busy while the other has nothing left to do. While one worker waits for the
-browser, the other computes. What only computes comes last, where the patient worker begins."""
+file at the end would keep one worker busy while the other has nothing left to do. While one worker waits for the
+browser, the other computes. Tests that only compute come last, where the patient worker begins."""
 PATIENT = "gw2"
-"""A third worker, which takes files from the end of that order and runs with a lower priority: tests of a sandbox or
-of a limit of time leave processors idle, and a third worker like the two others would be in their way."""
+"""A third worker, which takes files from the end of that order and runs at a lower priority. Tests of a sandbox or of a
+time limit leave processors idle, but a third worker at normal priority would slow down the other two."""
 
 
 LAST_IN_ITS_FOLDER = HERE / "browser" / "test_site.py"
-"""The website takes the runs of the lessons from the audit, which `make test` starts at the same time. Before they are
-there it would run every lesson itself."""
+"""The website reuses the lesson runs of the audit, which `make test` starts at the same time. Built before they are
+there, it would run every lesson itself."""
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
-    """With `--dist loadfile`, one worker gets all files of the browser: another would start a second browser and a
+    """With `--dist loadfile`, give all browser files to one worker: another worker would start a second browser and a
     second JupyterLab."""
     if config.getvalue("dist") != "loadfile":
         return None
@@ -76,11 +76,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> Any:
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_testnodedown(node: Any, error: object) -> None:
-    """Say how a worker ended that should not have: xdist tells only that it did."""
+    """Print the status of a worker that ended unexpectedly: xdist reports only that it ended."""
     if error:
         with contextlib.suppress(AttributeError, subprocess.TimeoutExpired):
             status = node.gateway._io.popen.wait(timeout=30)
-            print(f"\n{node.gateway.id} ended with status {status} (a negative one is a signal's number)", flush=True)
+            print(f"\n{node.gateway.id} ended with status {status} (a negative status is a signal number)", flush=True)
 
 
 def pytest_configure(config: pytest.Config) -> None:
@@ -92,7 +92,7 @@ def pytest_configure(config: pytest.Config) -> None:
 def pytest_make_collect_report(
     collector: pytest.Collector,
 ) -> Generator[None, pytest.CollectReport, pytest.CollectReport]:
-    """Where there is no PyTorch for an interpreter, skip the files that compare with it; all others run."""
+    """If PyTorch is not installed, skip the files that compare with it; all others run."""
     report = yield
     because = r"No module named 'torch'|cannot import name '\w+' from 'tests\."
     if report.outcome == "failed" and WITHOUT_TORCH and re.search(because, str(report.longrepr)):
@@ -103,29 +103,29 @@ def pytest_make_collect_report(
 
 @cache  # files have many tests
 def place_in_order(path: Path) -> int:
-    """The position of the first entry of ORDER that a file is or lies in."""
+    """The position in ORDER of the first entry that is this file or a folder above it."""
     inside = (number for number, name in enumerate(ORDER) if path.is_relative_to(HERE / name))
     return next(inside, len(ORDER))
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Bring the tests into order; the tests of a file stay as they are."""
+    """Sort the tests by their files; within a file, the order stays as it is."""
     items.sort(key=lambda item: (place_in_order(item.path), item.path == LAST_IN_ITS_FOLDER))
     skip_without_sandbox(items)
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_finish() -> None:
-    """Spare the garbage collector the modules and thousands of tests, which stay to the end: tests that make many
-    objects, or collect often, would wait for it to look at all of them again and again."""
+    """Exempt the modules and thousands of tests, which all live to the end, from garbage collection: tests that make
+    many objects, or collect often, would wait while the collector looks at all of them again and again."""
     gc.collect()
     gc.freeze()
 
 
 @pytest.hookimpl(trylast=True)
 def pytest_sessionfinish() -> None:
-    """At its end pytest looks for cycles, which took 7 s of a worker that had run thousands of tests."""
+    """Shorten pytest's last search for cycles, which took 7 s in a worker that had run thousands of tests."""
     gc.freeze()
 
 
@@ -137,10 +137,10 @@ cat {answer}
 
 @pytest.fixture(scope="session", autouse=True)
 def programs_on_path(tmp_path_factory: pytest.TempPathFactory) -> Generator[None]:
-    """The environment's programs come first on PATH, where nbgrader looks for `alembic`.
+    """Put the environment's programs first on PATH, where nbgrader looks for `alembic`.
 
-    For each new gradebook nbgrader asks it which version is the newest, and waits 0.7 s for the answer. Here it finds
-    one that asks once, for all workers.
+    For each new gradebook nbgrader asks `alembic` which version is the newest, and waits 0.7 s for the answer. Here it
+    finds a script that asks once, for all workers.
     """
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("PATH", str(Path(sys.executable).parent), prepend=os.pathsep)
@@ -157,7 +157,7 @@ def programs_on_path(tmp_path_factory: pytest.TempPathFactory) -> Generator[None
 
 
 def skip_without_sandbox(items: list[pytest.Item]) -> None:
-    """Skip what is marked `sandbox` on a machine without one; not in CI, where a missing sandbox is a failure."""
+    """Skip the tests marked `sandbox` on a machine without one, except in CI, where a missing sandbox is a failure."""
     isolation = isolation_available()
     if isolation or os.environ.get("CI"):
         return

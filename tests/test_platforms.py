@@ -1,4 +1,4 @@
-"""Other systems, as far as they can be had here: no POSIX, no UTF-8, no make."""
+"""Other systems, as far as they can be imitated here: no POSIX, no UTF-8, no make."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ ROOT = Path(__file__).resolve().parents[1]
 
 @pytest.mark.slow
 def test_a_student_needs_neither_posix_nor_utf_8(tmp_path: Path) -> None:
-    """In a folder whose name has a space and a letter that ASCII lacks."""
+    """Run in a folder whose name has a space and a letter that ASCII lacks."""
     ascii_only = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONWARNDEFAULTENCODING": "1"}
     command = [sys.executable, "-m", "tests.without_posix", str(tmp_path / "my lessöns"), "02", "05"]
     ran = subprocess.run(command, cwd=ROOT, env={**os.environ, **ascii_only}, capture_output=True, encoding="utf-8")
@@ -76,7 +76,7 @@ def _told(output: NotebookNode) -> str:
 
 
 def bootstrap(name: str) -> ModuleType:
-    """bootstrap.py, as a system of this name imports it."""
+    """bootstrap.py, imported as on a system of this name."""
     spec = importlib.util.spec_from_file_location("bootstrap", ROOT / "bootstrap.py")
     assert spec
     assert spec.loader
@@ -139,7 +139,7 @@ def test_an_old_python_is_named_with_what_to_do() -> None:
 
 @pytest.mark.skipif(not shutil.which("make"), reason="needs make")
 @pytest.mark.parametrize(
-    ("version", "said"), [("", "python3 is not there."), ("Python 3.9.2", "python3 is Python 3.9.2.")]
+    ("version", "said"), [("", "python3 is not installed."), ("Python 3.9.2", "python3 is Python 3.9.2.")]
 )
 def test_make_says_which_python_it_needs_and_which_it_found(tmp_path: Path, version: str, said: str) -> None:
     for program in ("make", "sh", "bash"):

@@ -28,7 +28,7 @@ CONDA_NAMES = {"torch": "pytorch"}
 
 
 def split_requirement(requirement: str) -> tuple[str, str]:
-    """Name and version range, without the marker that says on which platform it is needed."""
+    """The name and the version range, without the marker for the platforms that need it."""
     match = re.match(r"([A-Za-z0-9_.-]+)(\[[^\]]*\])?([^;]*)", requirement)
     assert match, requirement
     return match[1].lower(), match[3].strip()
@@ -46,7 +46,7 @@ def pip_lines() -> list[str]:
 
 
 def test_pip_understands_environment_yml() -> None:
-    """conda hands these lines to pip as a requirements file, which may hold few options."""
+    """conda passes these lines to pip as a requirements file, which allows only a few options."""
     found = [Requirement(line) for line in pip_lines() if line != THIS_PROJECT]
     assert THIS_PROJECT in pip_lines()
     needed = {wanted.name: wanted for wanted in map(Requirement, PROJECT["dependencies"])}
@@ -78,7 +78,7 @@ def test_locked_packages_accept_every_python_that_the_project_does() -> None:
     promised = SpecifierSet(PROJECT["requires-python"])
     assert "3.11.0" in promised
     for name in (line.split("==")[0] for line in lines if "==" in line):
-        with contextlib.suppress(PackageNotFoundError):  # taken out of the environment, or for another platform
+        with contextlib.suppress(PackageNotFoundError):  # removed from the environment, or for another platform
             accepted = SpecifierSet(metadata(name).get("Requires-Python", ""))  # type: ignore[attr-defined]
             refused = [python for python in ("3.11.0", "3.12.0", "3.13.0", "3.14.0") if python not in accepted]
             assert not refused, f"{name} refuses Python {refused}: give bootstrap.py a limit, and run make lock"
@@ -91,7 +91,7 @@ def as_tuple(version: str) -> tuple[int, ...]:
 NAMES_OF_PYTORCH = {
     # the class that users derive from, and its base
     "mini_autograd": {"Function"}
-    # a module, and the operation after which a node of the graph is called
+    # a module, and the operation after which a node of the graph is named
     | {"BatchNorm", "Dropout", "Embedding", "L1Loss", "LayerNorm", "Linear", "LogSoftmax"}
     | {"MaxPool", "Sigmoid", "SmoothL1Loss", "Softmax", "Softplus", "Tanh"},
     "autograder": set(),
@@ -120,7 +120,7 @@ MADE_BY_COMMANDS = tuple(line for line in (ROOT / ".gitignore").read_text().spli
 
 
 def not_found(document: Path, text: str) -> list[str]:
-    """What a page names and nobody can find: relative links, paths of files and folders, modules to be run."""
+    """What a page names that does not exist: relative links, paths of files and folders, modules to run."""
     links = [name for name in LINK.findall(text) if not (document.parent / name).exists()]
     named = [path for path in NAMED_PATH.findall(text) if not f"{path}/".startswith(MADE_BY_COMMANDS)]
     modules = [name.replace(".", "/") for name in NAMED_MODULE.findall(text)]
@@ -153,7 +153,7 @@ def test_what_is_not_there_would_be_found(text: str) -> None:
 
 def test_the_architecture_page_shows_the_rooms_as_they_are() -> None:
     page = (ROOT / "docs" / "architecture.md").read_text()
-    assert picture() in page, "run python -m benchmarks.house --picture, and put what it prints into the page"
+    assert picture() in page, "run `python -m benchmarks.house --picture` and paste its output into the page"
 
 
 BUG_TABLE = re.compile(r"^\| family \| bugs \| engines \|.*\n.*\n((?:\|.*\n)+)", re.MULTILINE)

@@ -1,4 +1,4 @@
-"""A wheel and a source distribution hold everything: used in empty folders, without the checkout."""
+"""The wheel and the source distribution are complete: they are used in empty folders, without the checkout."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 
 
 def run(command: list[str], folder: Path, **more: str) -> str:
-    """Run a command in a folder, with nothing of the checkout in sight. Returns what it printed."""
+    """Run a command in a folder and return what it printed. No environment variable of Python leads to the checkout."""
     environment = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")} | more
     ran = subprocess.run(command, cwd=folder, env=environment, capture_output=True, text=True)
     assert ran.returncode == 0, ran.stdout[-2000:] + ran.stderr[-2000:]
@@ -29,7 +29,7 @@ def run(command: list[str], folder: Path, **more: str) -> str:
 
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The wheel, built from the source distribution of what git knows."""
+    """The wheel, built from a source distribution of the files that git knows."""
     folder = tmp_path_factory.mktemp("dist")
     files = run(["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"], ROOT).split("\0")
     for name in filter(lambda name: (ROOT / name).is_file(), files):

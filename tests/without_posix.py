@@ -2,8 +2,8 @@
 
     python -m tests.without_posix WORKSPACE LESSON...
 
-Libraries are imported first, because those for Linux ask for what is taken away afterwards; ours find nothing of it. A
-file that ours opens without naming an encoding is an error. Prints one line per lesson: the number of its errors.
+Libraries are imported first, because their Linux versions need what is then removed; our code must do without it. It is
+an error if our code opens a file without naming an encoding. Prints one line per lesson: the number of its errors.
 """
 
 import os
@@ -38,7 +38,7 @@ LESSONS = Path(__file__).resolve().parents[1] / "course" / "lessons"
 
 
 def take_posix_away() -> None:
-    """What a program finds on Windows."""
+    """Leave only what a program finds on Windows."""
     for name in MODULES.split():
         sys.modules[name] = None  # type: ignore[assignment]
     for owner, names in ((os, FUNCTIONS), (signal, SIGNALS)):
@@ -49,7 +49,7 @@ def take_posix_away() -> None:
 
 
 def errors_in(lesson: str, workspace: Path) -> int:
-    """How many cells of the solved lesson fail, run where a student runs them."""
+    """The number of cells of the solved lesson that fail in the folder where a student runs them."""
     from autograder.lessons.build.notebook import assemble
 
     text = next(LESSONS.glob(f"{lesson}_*.py"))

@@ -89,7 +89,7 @@ def broken(name: str) -> BrokenEngine:
     """The reference engine with this bug of the bank. Raises LessonError if no bug with this name can be planted."""
     if name not in BY_NAME or BY_NAME[name].behavior:
         known = ", ".join(sorted(bug.name for bug in BUGS if not bug.behavior))
-        raise LessonError(f"there is no bug {name!r} to plant; there are: {known}")
+        raise LessonError(f"there is no bug {name!r} to plant; the bugs are: {known}")
     return BrokenEngine(BY_NAME[name])
 
 
@@ -135,12 +135,12 @@ def _difference(right: Evaluation, broken: Evaluation | None) -> str:
     for number, (good, bad) in enumerate(zip(right.gradients, broken.gradients, strict=True)):
         where = f"the gradient of input {number + 1}"
         if (good is None) != (bad is None):
-            return f"{where} is {_shown(bad)}, right is {_shown(good)}"
+            return f"{where} is {_shown(bad)}, but should be {_shown(good)}"
         if good is None or bad is None:
             continue
         scale = 1.0 + float(np.max(np.abs(good), initial=0.0))
         if good.shape != bad.shape or not np.allclose(good, bad, rtol=DIFFERENT, atol=DIFFERENT * scale):
-            return f"{where} is {_shown(bad)}, right is {_shown(good)}"
+            return f"{where} is {_shown(bad)}, but should be {_shown(good)}"
     return ""
 
 

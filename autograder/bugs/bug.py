@@ -23,7 +23,7 @@ MOST_RULES_NAMED = 3
 THE_RULE = "the rule "  # begins explanations that go on with what the rule does
 LOOK_AT = {  # by family, for a bug that sits in no rule
     "engine": "`backward` itself: the order of the visits, and the line that adds to a gradient",
-    "broadcast": "the place where the gradient of a broadcast input gets back the shape of that input",
+    "broadcast": "the place where the gradient of a broadcast input is summed to the shape of that input",
 }
 
 
@@ -82,7 +82,7 @@ class Bug:
     behavior: str = ""
     drops_gradients: bool = False
     by_hand: str = ""
-    said_in: str = "in the rule{s} of {rules}"
+    said_in: str = "in the rule{s} of {rules},"
     look_at: str = "{where}"
 
     def explained(self, operations: Sequence[str] = ()) -> str:

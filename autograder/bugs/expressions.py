@@ -33,11 +33,11 @@ METHODS = frozenset(
 def expression_of(text: str, inputs: int) -> Callable[..., Any]:
     """The function that an expression stands for. Raises LessonError for anything but an expression of the inputs."""
     if not isinstance(text, str) or len(text) > LONGEST:
-        raise LessonError(f"an expression is a text of at most {LONGEST} characters, such as 'a * b + a'")
+        raise LessonError(f"an expression is a string of at most {LONGEST} characters, such as 'a * b + a'")
     try:
         tree = ast.parse(text.strip(), mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError) as error:
-        raise LessonError(f"{text!r} is no expression: {error}") from error
+        raise LessonError(f"{text!r} is not an expression: {error}") from error
     names = string.ascii_lowercase[:inputs]
     for node in ast.walk(tree):
         _check(node, names, text)
@@ -47,16 +47,16 @@ def expression_of(text: str, inputs: int) -> Callable[..., Any]:
 def _check(node: ast.AST, names: str, text: str) -> None:
     """Raise LessonError if a node is not allowed in an expression."""
     if isinstance(node, ast.Name) and node.id not in list(names):
-        raise LessonError(f"{text!r}: {node.id!r} is no input; the inputs are {', '.join(names)}")
+        raise LessonError(f"{text!r}: {node.id!r} is not an input; the inputs are {', '.join(names)}")
     if isinstance(node, ast.Constant) and not _is_number(node.value):
-        raise LessonError(f"{text!r}: {node.value!r:.20} may not stand here")
+        raise LessonError(f"{text!r}: {node.value!r:.20} is not allowed here")
     if isinstance(node, ast.Attribute) and node.attr not in METHODS:
-        raise LessonError(f"{text!r}: there is no method {node.attr!r}; there are {', '.join(sorted(METHODS))}")
+        raise LessonError(f"{text!r}: there is no method {node.attr!r}; the methods are {', '.join(sorted(METHODS))}")
     if isinstance(node, ast.Call) and (not isinstance(node.func, ast.Attribute) or node.keywords):
         raise LessonError(f"{text!r}: only methods can be called, as in a.tanh()")
     allowed = (ast.Name, ast.Constant, ast.Attribute, ast.Call, ast.BinOp, ast.UnaryOp, ast.USub, ast.Load, *BINARY)
     if not isinstance(node, allowed):
-        raise LessonError(f"{text!r}: {type(node).__name__} may not stand in an expression")
+        raise LessonError(f"{text!r}: {type(node).__name__} is not allowed in an expression")
 
 
 def _is_number(value: Any) -> bool:

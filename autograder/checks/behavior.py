@@ -40,7 +40,7 @@ def behavior_report(
     """Check the named behaviors. Raises LessonError when there is no such behavior."""
     unknown = [behavior for behavior in behaviors if behavior not in PROBES]
     if unknown or not behaviors:
-        raise LessonError(f"behaviors are {', '.join(map(repr, PROBES))}, not {', '.join(map(repr, unknown))}")
+        raise LessonError(f"the behaviors are {', '.join(map(repr, PROBES))}, not {', '.join(map(repr, unknown))}")
     right = _trusted(behaviors)
     answers = run_where_it_lives(engine, run_probes, [PROBES[behavior] for behavior in behaviors], no_grad)
     if not isinstance(answers, list) or len(answers) != len(behaviors):
@@ -54,7 +54,7 @@ def behavior_report(
         earned=sum(line.passed for line in lines) / len(lines) * (points or 0.0),
         points=points,
         diagnosis=diagnosis.sentence(),
-        hints=() if bug is None else (bug.hint, f"This mistake often comes from a belief: *{bug.misconception}*"),
+        hints=() if bug is None else (bug.hint, f"This mistake often comes from a wrong belief: *{bug.misconception}*"),
         compared=() if context.hidden else (("compared with", _compared_with()),),
         hidden=context.hidden,
         bugs=tuple(candidate.name for candidate in diagnosis.candidates),

@@ -111,5 +111,5 @@ def _hints(diagnosis: Diagnosis) -> tuple[str, ...]:
     bug = diagnosis.certain
     if bug is None:
         return ()
-    belief = f"This mistake often comes from a belief: *{bug.misconception}*"
+    belief = f"This mistake often comes from a wrong belief: *{bug.misconception}*"
     return diagnosis.hint(), belief, f"Look at {bug.where_to_look(diagnosis.operations)}."

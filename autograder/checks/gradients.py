@@ -48,7 +48,7 @@ def gradients_report(
     cases = cases_of(inputs)
     programs = programs_of(expression, len(cases[0]))
     if at_kinks not in (ANY, PYTORCH) or dtype not in (FLOAT64, FLOAT32):
-        raise LessonError(f"at_kinks is {ANY!r} or {PYTORCH!r}, dtype {FLOAT64!r} or {FLOAT32!r}")
+        raise LessonError(f"at_kinks must be {ANY!r} or {PYTORCH!r}, and dtype {FLOAT64!r} or {FLOAT32!r}")
     expected = [expected_of(program, cases, context.seed, accumulates=accumulates, dtype=dtype) for program in programs]
     if at_kinks == PYTORCH:
         expected = [tuple(map(as_pytorch, entries)) for entries in expected]

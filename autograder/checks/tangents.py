@@ -110,14 +110,14 @@ def _mistakes(
     """The wrong tangents that likely mistakes give, with descriptions; only those that differ from the right one."""
     value, tangent = right
     ones = [np.ones_like(array) for array in line]
-    others: list[tuple[str, Any]] = [("the tangents of the inputs are ignored: every entry moves at the rate 1", ones)]
+    others: list[tuple[str, Any]] = [("the tangents of the inputs are ignored: every element moves at rate 1", ones)]
     for number, name in enumerate(program.arguments if len(inputs) > 1 else ()):
         still = [np.zeros_like(array) if number == place else array for place, array in enumerate(line)]
         others.append((f"the tangent of `{name}` has no effect, as if `{name}` were a constant", still))
     if len(inputs) == 2 and inputs[0].shape == inputs[1].shape:
         others.append(("the slopes, or the tangents, of the two inputs are swapped", list(reversed(line))))
     found = [(text, _by_reference(program, inputs, other)[1]) for text, other in others]
-    found += [("the sign of the tangent is wrong", -tangent), ("the value was returned in place of the tangent", value)]
+    found += [("the sign of the tangent is wrong", -tangent), ("the value was returned instead of the tangent", value)]
     for text, array in found:
         if not within(array, tangent, np.asarray(1e-6)):
             yield text, array
@@ -139,7 +139,8 @@ def _line(program: Program, pushes: Sequence[Push], answer: Any, number: int, hi
             for what, got, right, allowed in zip(whats, call["result"], push.right, push.allowed, strict=True):
                 compare_numbers(got, right, allowed, what)
             if call.get("changed") is not False:
-                raise Mismatch("an array that was passed was changed", "an array that was passed was changed")
+                text = "the function changed an array that was passed to it"
+                raise Mismatch(text, text)
         except Mismatch as mismatch:
             return Line(title, "wrong", mismatch.public if hidden else str(mismatch), details=facts)
     return Line(title, "right")
@@ -148,7 +149,7 @@ def _line(program: Program, pushes: Sequence[Push], answer: Any, number: int, hi
 def _facts(program: Program, push: Push) -> tuple[tuple[str, str], ...]:
     inputs = [(name, shown(array)) for name, array in zip(program.arguments, push.inputs, strict=True)]
     moving = [(f"tangent of {name}", shown(v)) for name, v in zip(program.arguments, push.direction, strict=True)]
-    return (*inputs, *moving, ("tangent, right", shown(push.right[1])))
+    return (*inputs, *moving, ("tangent, expected", shown(push.right[1])))
 
 
 def _guess(pushes: Sequence[Push], answer: Any) -> str:

@@ -58,11 +58,12 @@ def differences(course: Course, assignment: str) -> list[str]:
 
 def _told(theirs: Marks, found: dict[tuple[str, str, str], tuple[float | None, str]]) -> Iterator[str]:
     for (student, notebook, cell), points in theirs.items():
-        ours, message = found.get((student, notebook, cell), (None, "It is missing."))
+        ours, message = found.get((student, notebook, cell), (None, "The judge did not find this cell."))
         if (ours or 0.0) != points:
             who = "the solution" if student == SOLUTION else "the untouched release"
             place = f"the cell {cell!r} of {notebook}.ipynb"
-            yield f"for {place} nbgrader gives {who} {points:g} points and the judge {ours or 0:g}. {message}".rstrip()
+            marks = f"nbgrader gives {who} {points:g} points for {place}, and the judge gives {ours or 0:g}."
+            yield f"{marks} {message}".rstrip()
 
 
 def _marks(root: Path, assignment: str) -> Marks:

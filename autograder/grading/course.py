@@ -254,6 +254,6 @@ def what_there_is(course: Course) -> str:
     if names := assignments_of(course):
         return f"It has: {', '.join(names)}."
     return (
-        f"{course.folder('source', '.', 'x').parent} holds none: run `autograder build` in {course.root} if that is "
-        "your course, or name your course with --course."
+        f"There are no assignments in {course.folder('source', '.', 'x').parent}: run `autograder build` in "
+        f"{course.root} if that is your course, or name your course with --course."
     )

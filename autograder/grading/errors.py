@@ -26,7 +26,7 @@ def faults_said() -> Iterator[None]:
             raise
         reason = str(getattr(error, "orig", error)).strip().partition("\n")[0]
         raise CourseError(
-            f"The gradebook cannot be used: {reason}. Look at CourseDirectory.db_url, gradebook.db if it is not set."
+            f"The gradebook cannot be used: {reason}. Check CourseDirectory.db_url (default: gradebook.db)."
         ) from error
 
 

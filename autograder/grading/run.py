@@ -43,7 +43,7 @@ from autograder.judge import SolutionTrial
 from autograder.sandbox import SandboxUnavailable, isolation_available
 
 BATCH, SECONDS = 32, 1.0  # how many results are written together, and how long a result waits for others
-CANNOT_GO_ON = "This machine cannot go on: {}. What was graded is kept; fix this, then run the same command again."
+CANNOT_GO_ON = "This machine cannot continue: {}. What was graded is kept; fix this, then run the same command again."
 HIDDEN = "the folder {} is left out, because its name begins with a dot. Rename it, and run the same command again."
 NO_NAME = "the folder {} is left out, because its name is not UTF-8. Rename it, and run the same command again."
 MISPLACED = "not graded: {} belongs in {}/. Move it there, and run the same command again."

@@ -95,7 +95,7 @@ def judge_notebook(
     submission's process. `helpers` is a folder of the instructor's with modules that tests import. `student` is the
     name of the student who handed the notebook in.
     """
-    isolation = "none: the instructor asked for it" if unsafe else isolation_in_force()
+    isolation = "none, because the instructor turned it off" if unsafe else isolation_in_force()
     began = time.monotonic()
     sandboxes: list[Sandbox] = []
 

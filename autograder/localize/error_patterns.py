@@ -95,8 +95,8 @@ def _in_another_order(got: Results, right: Results, allowed: Results, names: Seq
     orders = [order for order in permutations(numbers) if all(fit[n][m] for n, m in enumerate(order))]
     if len(orders) != 1:
         return ""
-    moved = [f"for `{names[n]}` that of `{names[m]}`" for n, m in enumerate(orders[0]) if n != m]
-    return f"the right gradients came back in another order: {', '.join(moved)}."
+    moved = [f"`{names[n]}` got that of `{names[m]}`" for n, m in enumerate(orders[0]) if n != m]
+    return f"the right gradients came back in the wrong order: {', '.join(moved)}."
 
 
 def _nearly(got: Results, right: Results, wrong: Sequence[int], subject: str) -> str:
@@ -111,9 +111,9 @@ def _nearly(got: Results, right: Results, wrong: Sequence[int], subject: str) ->
         return ""
     verb = "is" if len(wrong) == 1 else "are"
     digits = int(-np.log10(largest))
-    estimate = f"as an estimate by {'one-sided' if digits <= ONE_SIDED else 'central'} differences is"
-    why = f"as float32 keeps numbers, or {estimate}" if digits in SINGLE else estimate
-    return f"{subject} {verb} right to about {digits} digits and not to all, {why}."
+    estimate = f"an estimate by {'one-sided' if digits <= ONE_SIDED else 'central'} differences"
+    why = f"float32 numbers or {estimate}" if digits in SINGLE else estimate
+    return f"{subject} {verb} right to only about {digits} digits, like {why}."
 
 
 def _subject(names: Sequence[str]) -> str:

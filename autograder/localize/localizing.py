@@ -244,8 +244,8 @@ def _described(
     before, after, certain = _explained(engine, trial, squares, forward or alone)
     more = ""
     if inner:
-        more += f" {listed_names(inner)} alone {is_or_are(inner)} wrong, too; "
-        more += f"where `{symbol}` is made of that, begin there."
+        more += f" {listed_names(inner)} {is_or_are(inner)} wrong too when tried alone; "
+        more += f"if `{symbol}` is built from that, start there."
     if broadcast:
         more += " With inputs of equal shapes it is right: the fault is where an input is broadcast."
     apart = [name for name in others if name not in inner]

@@ -32,7 +32,7 @@ MOST_AROUND = 2
 SPANS = ((-10, 10), (-10, 4), (-7, 2))  # exponents of 2 by which the numbers of a trial are stretched
 LARGEST = 1e120
 MOST_KEPT = 500
-NOT_BACKPROPAGATION = "the gradients are right, but not by the chain rule with a formula for each slope"
+NOT_BACKPROPAGATION = "the gradients are right, but they do not come from the chain rule with a formula for each slope"
 
 
 @dataclass(frozen=True)
@@ -78,17 +78,18 @@ def reason(entry: Any, trial: WatchedDraw, arguments: Sequence[str]) -> str:
 
 def _of_what_was_seen(entry: dict[str, Any], elements: int) -> str:
     if entry.get("complex") is True:
-        return "backward calculates with complex numbers, which is a complex step"
+        return "backward calculates with complex numbers, as in a complex-step estimate"
     if entry.get("watched") is False:
         return "backward removes the profiler that watches it"
     forward, repeated, around = (entry.get(key) for key in ("forward", "repeated", "around"))
     if type(around) is int and around > MOST_AROUND:
-        return f"a function is evaluated at {around} points around the one of forward, which is a difference quotient"
+        at = f"at {around} points around the point where forward evaluated it"
+        return f"a function is evaluated {at}, as in a difference quotient"
     if type(forward) is not int or type(repeated) is not int or elements < FEWEST_ELEMENTS:
         return ""
     if repeated >= elements and repeated > MOST_REPEATED * max(1, forward):
         again = f"backward runs operations of forward {repeated} times for an input of {elements} numbers"
-        return f"{again}, which is a difference quotient"
+        return f"{again}, as in a difference quotient"
     return ""
 
 

@@ -18,7 +18,7 @@ from autograder.runs.comparison import two_numbers
 
 KEEPING = (
     "Make a tensor of 0.1 and print its data with all digits. Add 0.2 to it. Which digits are right?",
-    "A tensor keeps the numbers that it is given, with all their digits, and changes none.",
+    "A tensor stores the numbers that it is given with all their digits, and changes none of them.",
     "Look at `__init__` of your tensor, and at the function that makes results.",
 )
 Facts = tuple[tuple[str, str], ...]
@@ -46,11 +46,11 @@ class Place:
 def gives_no_tensor(trial: Trial) -> Place:
     """The place where an operation, tried alone, has a result without a graph behind it."""
     symbol = trial.part.steps[0].symbol
-    sentence = f"`{symbol}` does not give a tensor, so no gradient can come back through it."
+    sentence = f"`{symbol}` does not return a tensor, so no gradient can come back through it."
     hints = (
-        f"What does your function for `{symbol}` give back, in each of its branches?",
+        f"What does your function for `{symbol}` return, in each of its branches?",
         "The result of an operation is a tensor that knows its inputs and its rule. A plain number knows neither, and "
-        "a function that ends without `return` gives None.",
+        "a function that ends without `return` returns None.",
         f"Look at the end of the function for `{symbol}`, and of the functions that it calls.",
     )
     return Place((symbol,), sentence, sentence, facts_of(trial), hints=hints, certain=True)
@@ -60,9 +60,9 @@ def has_no_backward(trial: Trial) -> Place:
     """The place if no operation is wrong: the class was made again, and lacks what was added to it later."""
     sentence = "The results are tensors, but they have no `backward`: the class has lost it."
     hints = (
-        "Which cell adds `backward` to the class, and has it run since the cell of the class?",
-        "Running the cell of a class again makes a new class. What later cells added to the old one is not in it.",
-        "Run every cell below the cell of the class again, in order.",
+        "Which cell adds `backward` to the class, and did it run after the cell that defines the class?",
+        "Running the cell that defines a class again makes a new class, without what later cells added to the old one.",
+        "Run every cell below the definition of the class again, in order.",
     )
     return Place((), sentence, sentence, hints=hints, certain=True)
 
@@ -76,12 +76,12 @@ def does_not_keep(trial: Trial) -> Place:
 def changes_its_input(trial: Trial) -> Place:
     """The place where an operation writes into its input's data."""
     symbol = trial.part.steps[0].symbol
-    sentence = f"`{symbol}` changes the data of its input, forward or on the way back."
+    sentence = f"`{symbol}` changes the data of its input, in the forward or the backward pass."
     hints = (
         f"Print the input's data before and after `{symbol}` and its `backward`. Which line changes it?",
         "`x *= 2` and `x[...] = 2` write into the array that they are given, and so does `out=x`. That array is still "
-        "the input's: everybody who holds it sees the change.",
-        f"Look in `{symbol}` for what writes in place, and let it make a new array.",
+        "the input's: everything that uses it sees the change.",
+        f"Look in `{symbol}` for a line that writes in place, and make a new array there instead.",
     )
     return Place((symbol,), sentence, sentence, facts_of(trial), hints=hints, certain=True)
 
@@ -92,9 +92,9 @@ def changes_the_gradient(trial: Trial) -> Place:
     sentence = f"On the way back through `{symbol}` alone, something writes into the array of the incoming gradient."
     hints = (
         f"Print the incoming gradient before and after the rule of `{symbol}` has run. Which line changes it?",
-        "`grad *= 2` and `grad[...] = 2` write into the array that arrived. Other nodes may hold the same array: the "
-        "rule of a sum, for example, hands one on to both of its inputs.",
-        f"Look in the rule of `{symbol}`, then in `backward`, for what writes in place, and make a new array there.",
+        "`grad *= 2` and `grad[...] = 2` write into the array that arrived. Other nodes may use the same array: the "
+        "rule of an addition, for example, passes one array to both of its inputs.",
+        f"Look in the rule of `{symbol}`, then in `backward`, for a line that writes in place. Make a new array there.",
     )
     return Place((symbol,), sentence, sentence, facts_of(trial), hints=hints, certain=True)
 
@@ -112,14 +112,14 @@ SAID = {
 def everywhere(first: Trial) -> Place:
     sentence = (
         "Every operation that was tried alone gives a wrong gradient, so the fault is probably not in a single rule: "
-        "look at `backward` itself, at which nodes it visits, at what it does with the gradient it is given and with "
-        "what the rules return."
+        "look at `backward` itself: at which nodes it visits, and at what it does with the gradient it is given and "
+        "with what the rules return."
     )
     hints = (
         "Take the simplest expression, a + b. Which number does `backward` start with, and what happens to it on the "
         "way to `a.grad`?",
-        "The rules only say how a gradient is split among the inputs of one operation; starting, handing on and adding "
-        "up is the work of `backward`.",
+        "The rules only say how a gradient is split among the inputs of one operation; starting, passing gradients "
+        "on and adding them up is the job of `backward`.",
         "Look in `backward`: the first gradient, the loop over the nodes, and the line that writes `.grad`.",
     )
     return Place(("backward",), f"{sentence} {pattern(first)}".rstrip(), sentence, hints=hints)
@@ -132,11 +132,11 @@ def lost_in_backward(first: Trial) -> Place:
         f"The rule of `{symbol}` is not to blame: called by itself with the gradient that arrives, it returns the "
         "right gradients."
     )
-    sentence = f"{public} What reaches the inputs is something else: look at what `backward` does with what it returns."
+    sentence = f"{public} Other gradients reach the inputs: look at what `backward` does with what the rule returns."
     hints = (
-        f"Print what the rule of `{symbol}` returns, and then what `backward` adds for each input. Where do they part?",
-        "`backward` sends each gradient that a rule returns to its own input, and to no other: the first to the first.",
-        "Look in `backward` at the lines after the call of the rule: which names do they use, and when does the loop "
+        f"Print what the rule of `{symbol}` returns, and what `backward` adds for each input. Where do they differ?",
+        "`backward` sends each gradient that a rule returns to its own input: the first one to the first input.",
+        "Look in `backward` at the lines after the call to the rule: which names do they use, and when does the loop "
         "end?",
     )
     return Place(("backward",), sentence, public, facts_of(first), hints=hints, rules_right=True)
@@ -144,8 +144,8 @@ def lost_in_backward(first: Trial) -> Place:
 
 def everywhere_in_values(first: Trial) -> Place:
     sentence = (
-        "Every operation that was tried alone gives a wrong value, so the fault is hardly in one operation: look at "
-        "what all of them go through, which is how a tensor stores its data."
+        "Every operation that was tried alone gives a wrong value, so the fault is probably not in a single "
+        "operation: look at what they all share, which is how a tensor stores its data."
     )
     return Place((), sentence + _few_digits(first), sentence, facts_of(first), (), KEEPING)
 
@@ -155,22 +155,22 @@ def _few_digits(trial: Trial) -> str:
     worst = None if trial.comparison.problem is None else trial.comparison.problem.worst
     if worst is None or not 1e-9 < abs(worst.got - worst.expected) / (abs(worst.expected) or 1.0) < 1e-5:
         return ""
-    return " The values are right to about seven digits, as float32 keeps numbers. The check needs float64."
+    return " The values are right to about seven digits, which is the precision of float32. The check needs float64."
 
 
 def fails_everywhere(first: Trial) -> Place:
     same = "Every operation that was tried alone raises the same error"
-    sentence = f"{same}: {error_of(first)}. Begin with that error, not with a rule."
+    sentence = f"{same}: {error_of(first)}. Start with that error, not with a rule."
     public = (
-        f"{same}. Begin with that error, not with a rule: look at what all of them go through, which is how a result "
-        "is made, the order of the nodes, and `backward`."
+        f"{same}. Start with that error, not with a rule: look at what all of them share, which is how a result is "
+        "made, the order of the nodes, and `backward`."
     )
     hints = (
         f"Take `{first.part.text()}` and go through your code line by line. Which line raises the error, and what does "
         "it expect to find there?",
-        "The output's gradient is there from the start; for any other node there is one as soon as a rule has sent it, "
-        "and its turn comes when all have been sent.",
-        "Look in `backward`: the first gradient, the order of the nodes, and where gradients are added and taken.",
+        "The output has its gradient from the start. Any other node gets its gradients from rules, and its turn comes "
+        "when all of them have arrived.",
+        "Look in `backward`: the first gradient, the order of the nodes, and where gradients are added and read.",
     )
     return Place(("backward",), sentence, public, facts_of(first), (), hints_on(error_of(first)) or hints)
 
@@ -182,15 +182,15 @@ def between_operations(trial: Trial, accumulated: bool) -> Place:
     public = "Every operation is right when it is tried alone; "
     if accumulated:
         kind = "a second `backward` on the same tensors gives wrong gradients"
-        look = "look at what happens to what is in `.grad` already, and to anything kept from the first call"
+        look = "look at what happens to what `.grad` already holds, and to anything kept from the first call"
         hints = SECOND_CALL
     elif part.used_often():
         kind = "the gradient goes wrong where a tensor is used more than once"
-        look = "look at how its contributions are added, and whether all have arrived before it passes them on"
+        look = "look at how its contributions are added, and whether all have arrived before it passes its gradient on"
         hints = REUSE
     else:
         kind = f"the gradient goes wrong on its way from one operation to the next ({_arrow(part)})"
-        look = "look at how `backward` hands what a rule returns on to the inputs"
+        look = "look at how `backward` passes on to the inputs what a rule returns"
         hints = CHAIN
         names = tuple(reversed(names))  # first the rule that gets something other than the first gradient
     sentence = f"{public}{kind}. The smallest part that goes wrong is `{part.text()}`: {look}."
@@ -254,15 +254,15 @@ def rule_hints(symbol: str, place: str, broadcast: bool, forward: bool) -> tuple
         return (f"Work out `{symbol}` by hand for the numbers shown. Where does yours differ?",)
     if broadcast:
         return (
-            f"Which input of `{symbol}` was repeated to fit the other, and how often does each of its elements count?",
+            f"Which input of `{symbol}` was repeated to fit the other, and how often is each of its elements used?",
             "An element that was used several times gets the sum of all the gradients that belong to its copies.",
-            "Look where the gradient of a broadcast input is brought back to the shape of that input.",
+            "Look at the code that brings the gradient of a broadcast input back to the shape of that input.",
         )
     return (
         f"Take `{symbol}` alone. How much does its output change when its input changes a little, and what does your "
         "rule say?",
-        "A rule multiplies the gradient that arrives by the local derivative, for each input its own, and nothing else "
-        "may influence it.",
+        "For each input, a rule multiplies the gradient that arrives by the local derivative for that input. Nothing "
+        "else may influence the result.",
         f"Look at the backward rule of `{symbol}`{place.replace(' for', ', at the part for')}.",
     )
 
@@ -301,14 +301,14 @@ def _arrow(part: Part) -> str:
 
 
 FREED_TOO_EARLY = (
-    "What a node had saved was gone when its rule asked for it: the node was released before its own rule ran, or its "
-    "rule ran twice."
+    "The values that a node had saved were gone when its rule asked for them: the node was released before its own "
+    "rule ran, or its rule ran twice."
 )
 RELEASED = Place((), FREED_TOO_EARLY, FREED_TOO_EARLY, hints=FREED, certain=True)
 SECOND_CALL = (
     "Build `a * b` twice and call `backward` on both. What is in `a.grad` after the first call, and after the second?",
-    "`.grad` collects over calls; everything else of a call must begin anew.",
-    "Look at what survives a call: `.grad` of tensors that are no leaves, a list of visited nodes, a tape.",
+    "`.grad` accumulates over calls; everything else must start fresh in each call.",
+    "Look at what survives a call: `.grad` of tensors that are not leaves, a list of visited nodes, a tape.",
 )
 REUSE = (
     "Which tensor of this part is used more than once, and how many contributions does its gradient have?",
@@ -318,10 +318,10 @@ REUSE = (
 FUNCTIONS = (
     "What does that function do with its inputs before the first operation, and with the result after the last?",
     "Gradients come back through the tensors themselves. A copy of an input or of a result is another leaf.",
-    "Calculate the gradient twice, with the function and without it, and follow the graph of both from the result.",
+    "Calculate the gradient twice, with the function and without it, and follow both graphs back from the result.",
 )
 CHAIN = (
     "What is the incoming gradient of the operation in the middle, and where does your engine take it from?",
     "A rule gets the gradient of its own output, not that of the whole expression.",
-    "Look where `backward` calls a rule: which number does it hand over?",
+    "Look at where `backward` calls a rule: which number does it pass?",
 )

@@ -6,24 +6,24 @@ import re
 
 ANYTHING = (
     "Which line raised the error, and which values did it get there?",
-    "A rule gets the gradient that arrives; all else that it needs must have been kept when the value was calculated.",
+    "A rule gets the gradient that arrives; the forward pass must have saved everything else that it needs.",
     "Look at the line that raised the error, and at where the values in it come from.",
 )
 IN_A_FUNCTION = (
     ANYTHING[0],
-    "Without that function nothing raises an error. So something that it does, or leaves out, leads to the error.",
+    "Without that function nothing raises an error. So something that it does, or leaves out, causes the error.",
     ANYTHING[2],
 )
 FREED = (
     "In which order does your `backward` call the rule of a node and release that node? Which nodes does it release?",
-    "What a node has saved is needed until its own rule has run, and after that by nobody.",
-    "Look in `backward` at the line that releases, and at the line that calls the rule.",
+    "The values that a node has saved are needed until its own rule has run, and not after that.",
+    "Look in `backward` at the line that releases a node, and at the line that calls its rule.",
 )
 NOT_RECORDED = (
     "Print `requires_grad` of the inputs and of the result. Is recording on at that moment?",
-    "A result is recorded if recording is on and some input requires grad. What switches recording off has to put it "
-    "back as it was, after an error too.",
-    "Look at what makes results, and at every line that sets the switch.",
+    "A result is recorded if recording is on and some input requires grad. Code that switches recording off has "
+    "to restore the state from before, even after an error.",
+    "Look at the code that makes results, and at every line that switches recording on or off.",
 )
 ENDLESS = (
     "Which function is called again and again, and by which line?",

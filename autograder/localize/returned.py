@@ -24,13 +24,13 @@ from autograder.runs.engines import run_where_it_lives
 from autograder.runs.inputs import Array
 
 FORGOTTEN = (
-    "From which tensors was the result made, and which of them does it know?",
-    "What a rule returns is handed to the inputs that the result remembers, one after the other. An input that it does "
-    "not remember gets nothing.",
-    "Look at the line that makes the result: at the inputs that it is given.",
+    "From which tensors was the result made, and which of them does it remember?",
+    "The gradients that a rule returns go to the inputs that the result remembers, one after the other. An input "
+    "that it does not remember gets nothing.",
+    "Look at the line that makes the result: which inputs does it pass to the result?",
 )
 WRITES = (
-    "Who adds to the `.grad` of an input: its rule, or `backward`?",
+    "What adds to the `.grad` of an input: the rule, or `backward`?",
     "A rule only calculates: it returns one gradient per input, and changes nothing. `backward` adds what has arrived.",
     "Look in the rule for a line that changes `.grad`.",
 )
@@ -135,7 +135,7 @@ def _answer(engine: Any, trial: Trial) -> dict[str, Any]:
     draw = trial.part.draws[min(problem.draw, len(trial.part.draws) - 1)]
     try:
         answer = run_where_it_lives(engine, ask_rule, trial.part.sent_steps(), draw.sent())
-    except Exception:  # the verdict is known already, and must not be lost for want of an explanation
+    except Exception:  # the verdict is known already, and must not be lost because an explanation fails
         return {}
     return answer if isinstance(answer, dict) else {}
 
@@ -194,7 +194,7 @@ def _described(symbol: str, answer: dict[str, Any], misshapen: bool) -> Misfit |
     if not _is_count(count):
         if inputs == 1 and not (misshapen and answer.get("fixed") is True):
             return None
-        then = "and `backward` went through it as if it were a tuple" if inputs == 1 else "instead of a tuple"
+        then = "and `backward` looped over it as if it were a tuple" if inputs == 1 else "instead of a tuple"
         sentence = f"the rule of `{symbol}` returned {_thing(kind, None)} for its {due}, {then}."
         return Misfit(sentence, public, facts, _hints(inputs))
     if count != inputs and (count < inputs or answer.get("more") is True):
@@ -241,18 +241,18 @@ def _hints(inputs: int, count: int | None = None, nothing: bool = False) -> tupl
     words = f"function ...Backward returned an incorrect number of gradients (expected {inputs}, got {said})"
     many = f' PyTorch would say: "{words}".' if said != str(inputs) else ""
     comma = (
-        "`return (gradient,)`: the comma makes the tuple. Where rules may return a single gradient, it is `backward` "
-        "that has to put it into a tuple before it goes through it."
+        "`return (gradient,)`: the comma makes the tuple. If rules may return a single gradient, `backward` has to "
+        "put it into a tuple before it loops over it."
     )
     if nothing:
         return (
-            "What does a Python function give back that ends without `return`?",
-            "A rule hands its gradients on by returning them, one per input in a tuple. To print them, or to write "
-            "them into `.grad`, is not enough: `backward` goes on with what comes back.",
+            "What does a Python function return if it ends without `return`?",
+            "A rule hands its gradients on by returning them, one per input in a tuple. Printing them, or writing "
+            "them into `.grad`, is not enough: `backward` only uses what the rule returns.",
             "Look at the last line of the rule.",
         )
     return (
-        "How many inputs has the operation, and what exactly stands behind `return` in its rule?",
+        "How many inputs does the operation have, and what exactly comes after `return` in its rule?",
         f"A rule returns one gradient per input, in the order of the inputs, and None where there is none.{many}",
         f"Look at the `return` of the rule: {comma if inputs == 1 else 'a comma between the gradients of two inputs.'}",
     )

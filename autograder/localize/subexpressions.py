@@ -89,7 +89,7 @@ def try_parts(engine: Any, parts: Sequence[Part]) -> list[Trial | None]:
     sent = [{"steps": part.sent_steps(), "draws": [draw.sent() for draw in part.draws]} for part in parts]
     try:
         answers = run_where_it_lives(engine, engine_protocol.run_parts, sent, MOST_SECONDS)
-    except Exception:  # the verdict is known already, and must not be lost for want of an explanation
+    except Exception:  # the verdict is known already, and must not be lost because an explanation fails
         return [None] * len(parts)
     answers = answers if isinstance(answers, list) else []
     return [_trial(part, answer) for part, answer in zip(parts, [*answers, *[None] * len(parts)], strict=False)]

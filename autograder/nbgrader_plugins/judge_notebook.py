@@ -47,14 +47,14 @@ class JudgeNotebook(NbGraderPreprocessor):
 
     cell_seconds = Float(
         help="Processor time that one cell may use; three times as long if it only sleeps. "
-        "c.Execute.timeout counts where this is not set."
+        "If this is not set, c.Execute.timeout applies."
     ).tag(config=True)
     query_seconds = Float(10, help="Processor time that the answer to one question of a test may use.").tag(config=True)
 
     inside = Dict(
         default_value=None,
         allow_none=True,
-        help="The test cells that run in the submission's process, by notebook. Where this is not set, the solution in "
+        help="The test cells that run in the submission's process, by notebook. If this is not set, the solution in "
         "the source notebook is judged first, and decides.",
     ).tag(config=True)
 

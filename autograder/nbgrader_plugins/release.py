@@ -37,7 +37,7 @@ class HoldBack(NbGraderPreprocessor):
     """Takes the reference engine and the answers of quizzes out of what students get. After SaveCells: the gradebook
     has the whole cells, and puts them back for grading."""
 
-    enabled = Bool(False, help="Release neither the reference engine nor the answers of quizzes").tag(config=True)
+    enabled = Bool(False, help="Keep the reference engine and quiz answers out of the release.").tag(config=True)
 
     def preprocess_cell(
         self, cell: NotebookNode, resources: ResourcesDict, cell_index: int

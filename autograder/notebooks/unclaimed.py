@@ -120,5 +120,5 @@ def _no_last_line(source: str, statements: list[ast.stmt], first: ast.AST) -> tu
     last = statements[-1].end_lineno or statements[-1].lineno
     return (
         last,
-        f"the points of its checks are lost, so that every answer would get full marks, right or wrong; {write}",
+        f"the points of its checks are lost, so every answer, right or wrong, would get full marks; {write}",
     )

@@ -27,12 +27,12 @@ SHAPE_ERRORS = ("ValueError", "IndexError", "AxisError")
 ABOUT_SHAPES = re.compile(r"shape|size|dimension|broadcast", re.IGNORECASE)
 """In the message of a RuntimeError, which engines also raise for much else, such as a freed graph."""
 UNWRITTEN = "not written yet"
-NO_TENSOR = "the expression did not give a tensor with a `backward`"
+NO_TENSOR = "the result of the expression is not a tensor with a `backward`"
 NO_BACKWARD = "the result is a tensor without a `backward`"
 WRONG_TYPE = "a gradient has the wrong type"
 INPUT_CHANGED = "the data of an input was changed by the calculation"
 NOT_KEPT = "a tensor does not keep the numbers that it is given"
-GRADIENT_CHANGED = "the array of the incoming gradient, which was given to `backward`, was changed by it"
+GRADIENT_CHANGED = "`backward` changed the array of the incoming gradient that was passed to it"
 NO_RETURN = "is a `return` missing?"
 RESULT_CALLED = re.compile(r"'(tuple|list|float)' object is not callable")
 TENSOR = re.compile(r"[A-Z]\w*(\(|<| object)|<.*[A-Z]\w* object at")
@@ -157,11 +157,13 @@ def failure_in(answer: Any) -> Problem | None:
     number = number if isinstance(number, int) else 0
     if isinstance(answer.get("returned"), str):
         kind = answer["returned"][:60]
-        text = f"the expression gave a {kind}, which has no `backward`: do all operations return tensors?"
+        text = f"the result of the expression is a {kind}, which has no `backward`: do all operations return tensors?"
         if kind == "NoneType":
-            text = f"the expression gave None, not a tensor: {NO_RETURN}"
+            text = f"the result of the expression is None, not a tensor: {NO_RETURN}"
         elif kind == answer.get("leaf"):
-            text = f"a {kind} has no `backward`: has the cell that defines it run since the cell of the class?"
+            text = (
+                f"a {kind} has no `backward`: did you run the cell that adds it after the cell that defines the class?"
+            )
             return Problem(text, NO_BACKWARD, number, forward=True)
         return Problem(text, NO_TENSOR, number, forward=True)
     error = answer.get("error")
@@ -186,7 +188,7 @@ def _cause(kind: str, message: str) -> str:
     if "backward through the graph a second time" in message:
         return "was a node released before its own rule ran?"
     if "does not require grad and does not have a grad_fn" in message:
-        return "was recording switched off and never put back, or is a result not recorded?"
+        return "was recording switched off and never switched back on, or is a result not recorded?"
     if "non-broadcastable output operand" in message:
         return "was a broadcast summed back?"
     if kind == "TypeError" and "'NoneType' object is not callable" in message:
@@ -194,15 +196,15 @@ def _cause(kind: str, message: str) -> str:
     if kind in ("TypeError", "AttributeError") and "NoneType" in message:
         return NO_RETURN
     if kind == "TypeError" and RESULT_CALLED.search(message):
-        return "was a rule called where the rule itself should be handed over?"
+        return "was a rule called where the rule itself should be passed?"
     if kind == "TypeError" and "'int' object is not callable" in message:
         return "was the name of a class or of a function given to a number?"
     if kind == "KeyError" and TENSOR.match(message):
-        return "nothing had arrived at this node: was it its turn too early, or is this the first share that arrives?"
+        return "nothing had arrived at this node: was it visited too early, or is this the first gradient that arrives?"
     if kind == "TypeError" and UNKNOWN_OPERATOR.search(message):
-        return "has the cell that defines this run since the cell of the class?"
+        return "did you run the cell that defines this operator after the cell that defines the class?"
     if kind == "AttributeError" and UNKNOWN_ATTRIBUTE.search(message):
-        return "is it misspelt, or has the cell that defines it not run since the cell of the class?"
+        return "is it misspelled, or did you not run the cell that defines it after the cell that defines the class?"
     return ""
 
 
@@ -277,7 +279,8 @@ def _run(draw: Any, right: Expected, arguments: Sequence[str]) -> Run:
     try:
         value = number_or_array(draw.get("value"))
     except Unusable as odd:
-        raise Unusable(f"the value (`.data`) of the result is {odd}, not a number", "the value is no number") from None
+        text = f"the value (`.data`) of the result is {odd}, not a number"
+        raise Unusable(text, "the value is not a number") from None
     dtype = right.draw.dtype
     gradients = _gradients(draw.get("gradients"), arguments, right.reference.gradients, dtype)
     expected_again = right.reference.again
@@ -318,7 +321,7 @@ def _check_shapes(run: Run, right: Expected, arguments: Sequence[str]) -> None:
         expected, got = shown_shape(right.reference.value), shown_shape(run.value)
         text = "the value has the wrong shape"
         if run.value.shape == () and np.isnan(run.value):
-            got = f"a single nan, as an array of None is ({NO_RETURN})"
+            got = f"a single nan, which is what None becomes in an array ({NO_RETURN})"
         raise Unusable(f"{text}: expected {expected}, got {got}", text, forward=True)
     for gradients in (run.gradients, run.again or ()):
         for gradient, name, array in zip(gradients, arguments, right.draw.inputs, strict=False):
@@ -335,7 +338,7 @@ def _guess(got: tuple[int, ...], shape: tuple[int, ...]) -> str:
     if _comes_from_broadcast(got, shape):
         return ": was the broadcast summed back?"
     if got == ():
-        return ": was everything summed, or is the gradient of the sum not spread out again?"
+        return ": was everything summed, or is the gradient of a sum not spread out again?"
     if got == shape[::-1]:
         return ": is it transposed?"
     if [n for n in got if n != 1] == [n for n in shape if n != 1]:

@@ -127,7 +127,7 @@ def explained(worst: Worst) -> str:
     expected, got = two_numbers(worst.expected, worst.got)
     text = f"expected {expected}, got {got}"
     if np.isnan(worst.got):
-        return f"{text} (what 0 / 0, inf - inf, or the logarithm or root of a negative number gives)"
+        return f"{text} (the result of 0 / 0, of inf - inf, or of the logarithm or root of a negative number)"
     return f"{text} (an overflow or a division by zero)" if np.isinf(worst.got) else text
 
 

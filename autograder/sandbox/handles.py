@@ -280,7 +280,7 @@ def _untainted(handle: Handle, what: str) -> Handle:
 
 def _exactly(kind: type, value: Any) -> Any:
     if type(value) is not kind:
-        raise TypeError(f"the submission returned a {type(value).__name__} where a {kind.__name__} must be returned")
+        raise TypeError(f"the submission returned a {type(value).__name__} where a {kind.__name__} was expected")
     return value
 
 
@@ -315,7 +315,7 @@ def _calculate(name: str, left: Any, right: Any) -> Any:
         compares = len(handles) == 1 and name in COMPARING and not type(left if is_handle(left) else right)._called
         made.compared = made.compared or compares or any(ref.compared for ref in handles)
     elif result is not NotImplemented and (len(handles) == 1 or (not declared and any(r.tainted for r in handles))):
-        raise Refused(f"{_describe(left if is_handle(left) else right)} was calculated with as if it were a number")
+        raise Refused(f"{_describe(left if is_handle(left) else right)} was used in arithmetic as if it were a number")
     return result
 
 
@@ -409,7 +409,7 @@ def _contains(self: Handle, item: Any) -> bool:
     if ref.base is not None and ref.base != "ndarray":
         return item in ref.plain()
     if type(self).__dict__.get("__iter__") is None:
-        raise Refused(f"{_describe(self)} was asked whether it contains a plain value, and cannot be iterated")
+        raise Refused(f"{_describe(self)} was asked whether it contains a plain value, but it cannot be iterated")
     return any(found is item or found == item for found in iter(self))
 
 
@@ -429,7 +429,7 @@ def _as_many_as_said(handle: Handle, found: Iterator[Any]) -> Iterator[Any]:
         number += 1
     said = len(handle)  # type: ignore[arg-type]
     if said != number:
-        raise Refused(f"{_describe(handle)} says that it has {said} items, and gives {number}")
+        raise Refused(f"{_describe(handle)} says that it has {said} items, but gives {number}")
 
 
 def _exit(self: Handle, kind: Any, error: Any, traceback: Any) -> Any:

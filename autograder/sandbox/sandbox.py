@@ -283,7 +283,7 @@ class Sandbox:
             raise self.failure
         if self._process is None or self._process.has_ended():
             if self.starts > self.limits.restarts:
-                raise SandboxDied("it was stopped too often to be started again")
+                raise SandboxDied("it was stopped too many times to be restarted")
             self._begin()
         assert self._process is not None
         if self._fresh:
@@ -302,7 +302,7 @@ class Sandbox:
         if self.allowance is not None:
             seconds = min(seconds, self.allowance.left())
         if seconds <= 0:
-            raise NotAnswered("the time for this test cell was over")
+            raise NotAnswered("the time for this test cell was up")
         if self._used_up():
             self.close()
             raise SandboxDied("the notebook used up all its time")

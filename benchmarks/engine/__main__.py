@@ -29,12 +29,12 @@ def arguments() -> argparse.Namespace:
     """The options."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.engine", description=__doc__)
     parser.add_argument("--quick", action="store_true", help="fewer and shorter rounds, and no chain of a million")
-    parser.add_argument("--only", default="", metavar="W1,W5", help="these workloads only")
+    parser.add_argument("--only", default="", metavar="W1,W5", help="only these workloads")
     parser.add_argument("--threads", default="1,2", help="numbers of threads (default: 1,2)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write everything that was measured")
     parser.add_argument("--again", type=Path, metavar="FILE", help="measure nothing; show what --json wrote")
     parser.add_argument("--markdown", action="store_true", help="print the tables in Markdown, for docs/benchmarks.md")
-    parser.add_argument("--tune-all", action="store_true", help="give every library the setting that ours asks for")
+    parser.add_argument("--tune-all", action="store_true", help="let every library keep freed memory")
     return parser.parse_args()
 
 
@@ -66,9 +66,7 @@ def allocator() -> str:
     if any(name in os.environ for name in settings.GLIBC_VARIABLES):
         return "allocator: glibc's variables are set for every library"
     in_force = settings.keep_freed_memory()
-    return (
-        f"allocator: {'by hand and the column that says so keep freed memory' if in_force else 'the system as it is'}"
-    )
+    return f"allocator: {'the columns by hand and keeping memory keep freed memory' if in_force else 'system default'}"
 
 
 def measure(options: argparse.Namespace) -> dict[str, Any]:

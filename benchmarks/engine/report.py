@@ -16,28 +16,28 @@ OURS = "mini_autograd"
 SEPARATOR = "not available yet"
 
 
-COST_OF_A_SCALAR = """2 microseconds an operation, of which NumPy's arithmetic is a tenth and the rest the Python frames
-of recording and walking back; a node, a tensor and two tuples are made for each"""
-COST_OF_A_SMALL_MATRIX = """a third is NumPy's arithmetic, as by hand; the rest are the Python frames of recording and
-walking back, 2 microseconds an operation as with scalars"""
-COST_OF_A_LARGE_CHAIN = """both wait for memory: on an Intel machine a product of 1e6 numbers takes NumPy and PyTorch
-0.42 ms alike, and NumPy's exp and log take 1.7 times as long; only fewer passes through memory help, as `compile` does;
-where new pages are slow to get they take as long again, and the column "keeping memory" shows the same without"""
-COST_OF_NEW_MEMORY = """the system gives new pages for each result of 4 MB, as freed memory goes back to it; the column
-"keeping memory" shows the same without"""
-COST_OF_GELU = """some 45 passes through a block in cache, where PyTorch makes two; three fifths of them are in the
-backward pass, which computes Phi again to keep no memory for it"""
+COST_OF_A_SCALAR = """2 microseconds per operation; a tenth is NumPy's arithmetic, the rest are the Python frames that
+record the graph and walk it back; each operation makes a node, a tensor and two tuples"""
+COST_OF_A_SMALL_MATRIX = """a third is NumPy's arithmetic, as by hand; the rest are the Python frames that record
+the graph and walk it back, 2 microseconds per operation as with scalars"""
+COST_OF_A_LARGE_CHAIN = """both wait for memory: on an Intel machine a product of 1e6 numbers takes 0.42 ms in NumPy and
+in PyTorch, and NumPy's exp and log take 1.7 times as long; only fewer passes through memory help, as with `compile`; if
+new pages are slow to get, they take as long again; the column "keeping memory" shows the time without them"""
+COST_OF_NEW_MEMORY = """the system gives new pages for each result of 4 MB, because freed memory goes back to it; the
+column "keeping memory" shows the time without them"""
+COST_OF_GELU = """about 45 passes through a block in cache, where PyTorch makes two; three fifths of them are in the
+backward pass, which recomputes Phi instead of keeping it in memory"""
 COST_OF_SILU = """13 passes, two of them exp, where PyTorch makes two"""
 COST_OF_A_PERCEPTRON = """of 1,770 microseconds on an AMD machine 1,490 are matrix products, 80 are other arithmetic,
 as in the step by hand, and 200 are Python frames, which take 120 without products between them; OpenBLAS takes 1.26
 times as long as PyTorch's MKL for the products on an Intel machine; on AMD the two vary"""
 COST_OF_A_TRANSFORMER = """of 95 ms on an AMD machine 58 % are Linear, whose products alone need 50 ms at that
-machine's 97 GFLOPS; attention is 12 %, gelu 9, layer norm 7, single passes through memory in PyTorch and about ten
-in NumPy; on an Intel machine OpenBLAS takes 1.17 times as long as MKL for the products of Linear"""
-COST_OF_A_CNN = """a quarter are matrix products, as much copies windows into columns and adds columns up into windows,
-a fifth are the slices of max pooling, a tenth ReLU and biases; with two threads PyTorch shares the images among them,
-while NumPy's copies and OpenBLAS's products, which are too small to be shared, take one; where new pages are slow to
-get they take more than all of this, and the column "keeping memory" shows the same without"""
+machine's 97 GFLOPS; attention is 12 %, gelu 9, layer norm 7; each is one pass through memory in PyTorch and about
+ten in NumPy; on an Intel machine OpenBLAS takes 1.17 times as long as MKL for the products of Linear"""
+COST_OF_A_CNN = """a quarter is matrix products, another quarter copies windows into columns and adds columns up into
+windows, a fifth is the slices of max pooling, a tenth is ReLU and biases; with two threads, PyTorch divides the images
+between them, while NumPy's copies and OpenBLAS's products, which are too small to divide, use one; if new pages are
+slow to get, they take more than all of this; the column "keeping memory" shows the time without them"""
 COST_OF_THE_IMPORT = """57 modules; two fifths are reading and unmarshalling their code, a fifth making 170 classes,
 a tenth finding the files; no module takes more than a tenth"""
 COST_OF_A_GRADCHECK = """seven eighths are 200 calls of 10 microseconds each on an AMD machine: NumPy's three

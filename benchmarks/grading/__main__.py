@@ -155,14 +155,14 @@ def profile(cost: Cost, parts: int = 12) -> list[float]:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("--submissions", type=int, help="how many (default: 40; 300 with --dask)")
-    parser.add_argument("--simulate", type=int, metavar="N", help="grade N submissions with us alone, with 2 workers")
+    parser.add_argument("--submissions", type=int, help="the number of submissions (default: 40; 300 with --dask)")
+    parser.add_argument("--simulate", type=int, metavar="N", help="grade N submissions with us alone, using 2 workers")
     parser.add_argument(
-        "--foreign", type=int, metavar="N", help="grade N students in assignments of other courses, beside nbgrader"
+        "--foreign", type=int, metavar="N", help="grade N students in assignments of other courses; also with nbgrader"
     )
     parser.add_argument("--dask", action="store_true", help="grade with us alone: two processes, then a Dask cluster")
-    parser.add_argument("--rounds", type=int, default=3, help="how often --dask does so")
-    parser.add_argument("--otter", metavar="PROGRAM", help="otter-grader's program, where it is not installed here")
+    parser.add_argument("--rounds", type=int, default=3, help="how many times --dask does both")
+    parser.add_argument("--otter", metavar="PROGRAM", help="the program of otter-grader, if it is not installed here")
     parser.add_argument("--otter-submissions", type=int, metavar="N", help="give otter-grader only the first N")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write all figures to this file")
     arguments = parser.parse_args()

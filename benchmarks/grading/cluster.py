@@ -40,7 +40,7 @@ def fresh_cluster() -> Iterator[tuple[str, subprocess.Popen[str]]]:
     try:
         address = process.stdout.readline().strip()
         if not address:
-            raise SystemExit("No Dask cluster could be started: pip install -e '.[cluster]'")
+            raise SystemExit("No Dask cluster could be started. Install Dask: pip install -e '.[cluster]'")
         yield address, process
     finally:
         process.communicate()  # the end of its input is the end of the cluster
@@ -80,7 +80,7 @@ def compare(submissions: int, rounds: int) -> list[Comparison]:
                 Comparison(submissions, costs["processes"], costs["Dask"], (right["processes"], right["Dask"]))
             )
     wall, cpu = (statistics.median(each.ratios[kind] for each in found) for kind in (0, 1))
-    print(f"Dask to processes, median of {rounds} rounds: {wall:.3f} of the seconds, {cpu:.3f} of the processor time")
+    print(f"Dask / processes, median of {rounds} rounds: {wall:.3f} in seconds, {cpu:.3f} in processor time")
     return found
 
 

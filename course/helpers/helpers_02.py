@@ -44,7 +44,7 @@ def plot_doublings(every_path, each_node_once):
     _, axis = plt.subplots(layout="constrained")
     longer = [every_path[-1], every_path[-1] * 2.0 ** (last - measured)]
     axis.semilogy(range(1, measured + 1), every_path, "oC0", markersize=4, label="every path, measured")
-    axis.semilogy((measured, last), longer, "--C0", label="every path, if it goes on like this")
+    axis.semilogy((measured, last), longer, "--C0", label="every path, extrapolated")
     axis.semilogy(range(1, last + 1), each_node_once, "sC1", markersize=4, label="each node once, measured")
     axis.set(xlabel="number of doublings", ylabel="seconds for one backward")
     axis.legend(loc="upper center")

@@ -94,7 +94,7 @@ def rules_called(losses, way):
         if node.next_functions:  # AccumulateGrad has no rule
             node.backward = counted
     way(losses)
-    return f"rules called {len(calls)}, of the shared part {sum(calls)}"
+    return f"rules called {len(calls)}, in the shared part {sum(calls)}"
 
 
 def nodes_behind(node):

@@ -32,7 +32,7 @@ def plot_hills(hills):
         axis.plot(megabytes, "o-", markersize=3)
         axis.axvline(turn - 0.5, color="gray", linewidth=1)
         axis.set(title=title, xlabel="layers and rules that have run")
-        print(f"{title:22s} at most {megabytes.max():.1f} MB, samples {len(megabytes)}")
+        print(f"{title:22s} peak {megabytes.max():.1f} MB, {len(megabytes)} samples")
     axes[0].set(ylabel="MB in use", ylim=0)
     plt.show()
 

@@ -84,6 +84,6 @@ def plot_peaks(peaks, depths):
     for (name, sizes), marker in zip(peaks.items(), "s^o", strict=True):
         axis.plot(depths, sizes, f"{marker}-", label=name)
         print(f"{name:22s}", "  ".join(f"{d}: {size:5.1f} MB" for d, size in zip(depths, sizes, strict=True)))
-    axis.set(xlabel="number of layers", ylabel="peak of memory in MB", ylim=(0, None))
+    axis.set(xlabel="number of layers", ylabel="peak memory in MB", ylim=(0, None))
     axis.legend()
     plt.show()

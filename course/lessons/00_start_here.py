@@ -28,7 +28,7 @@
 # 2. read the card of a check that fails, and act on it;
 # 3. open a hint, answer a quiz, see how far you have come;
 # 4. stop a cell that never ends, and save and validate your work;
-# 5. tell in everyday words what the parts of the machine do.
+# 5. explain in everyday words what the parts of the machine do.
 
 # %% [markdown]
 # ## 1. Cells
@@ -40,16 +40,16 @@ weight = 3
 print("the weight is", weight)
 
 # %% [markdown]
-# The number in square brackets on the left counts what has run: `[1]` was first. A star, `[*]`, means that the cell is running or waits for its turn.
+# The number in square brackets on the left counts what has run: `[1]` was first. A star, `[*]`, means that the cell is running or waiting for its turn.
 #
-# What a cell defines stays in memory, and every later cell can use it. Before you run the next cell, say what it prints. Then run it three times, and say it again before each run.
+# What a cell defines stays in memory, and every later cell can use it. Before you run the next cell, say what it prints. Then run it three times, and predict again before each run.
 
 # %%
 weight = weight * 2
 print("the weight is", weight)
 
 # %% [markdown]
-# Each run doubled it once more: what counts is what has *run*, not what stands on the page. So a notebook can end in a state that its text does not explain. Two rules prevent that:
+# Each run doubled it again: only what has *run* counts, not what is written on the page. So a notebook can end in a state that its text does not explain. Two rules prevent that:
 #
 # * Run cells from top to bottom. After a change further up, run what depends on it again.
 # * When in doubt, choose *Kernel*, then *Restart Kernel and Run All Cells*. A restart empties the memory. It deletes no text and no code.
@@ -62,7 +62,7 @@ print(weigth)
 # %% [markdown]
 # `NameError` has two usual causes: a typo, as here, or a cell further up that has not run yet. After a restart it is always the second one.
 #
-# Every lesson starts with such a cell: it imports what the lesson needs. It is folded to one line, and so are the cells that check your answers. Run them as they are. To read one, click on its three dots.
+# Every lesson starts with a cell that imports what the lesson needs. It is folded to one line, and so are the cells that check your answers. Run them as they are. To read one, click on its three dots.
 
 # %%
 import math
@@ -75,7 +75,7 @@ from autograder.student import between, check_gradients, hints, predict, progres
 #
 # Some cells only show something, with PyTorch, plots or live pictures. Below is the computation `dish = soup + sauce`, where both are made from the same `broth`. **Predict:** if the broth gets saltier by a tiny amount, by how many times that amount does the dish get saltier?
 #
-# Where a cell asks, type your answer or choose *Skip*, and the cell shows the rest. Nobody counts predictions. Then click into the picture and step with the arrow keys (or with its buttons): values travel forward, then gradients travel back.
+# When a cell asks a question, type your answer or choose *Skip*, and the cell shows the rest. Predictions are not graded. Then click into the picture and step with the arrow keys (or with its buttons): values travel forward, then gradients travel back.
 
 # %% tags=["demo"]
 import torch
@@ -110,7 +110,7 @@ print("tried it out: ", (dish_of(0.9 + change) - dish_of(0.9)) / change)
 # %% [markdown]
 # ## 3. A check that fails
 #
-# Here is a small part of the machine. It knows one operation, the product. Lesson 02 builds its class from scratch; here look at the rule, in the next cell.
+# Here is a small part of the machine. It knows one operation, the product. In lesson 02 you build its class from scratch; here, look only at the rule that follows it.
 
 # %%
 class MiniTensor:
@@ -161,14 +161,14 @@ check_gradients({"a * b": lambda a, b: a * b}, [between(-3.0, 3.0), between(-3.0
 # * one example of what is wrong: your number and the right one. *Inputs and numbers* opens to the inputs, the gradient that arrived, and what each of the others found;
 # * at the end, what was compared with what.
 #
-# Below it is an error, `CheckFailed`, so that nobody overlooks the card. Run a check as often as you like.
+# Below it is an error, `CheckFailed`, so that you do not overlook the card. Run a check as often as you like.
 
 # %% [markdown]
 # ### Exercise: fix it
 #
 # Write the rule yourself. An exercise cell holds a function with a description, and a line `raise NotImplementedError()` that waits to be replaced. Delete that line, write yours, run the cell, then run the check below.
 #
-# Stuck? Run the cell with `hints`: it opens one hint at a time. Nobody counts those either.
+# Stuck? Run the cell with `hints`: it opens one hint at a time. Hints cost no points.
 
 # %% [markdown] tags=["hint"] exercise="product_rule"
 # Think of a rectangle with the sides `a` and `b`. If `a` grows by a millimeter, its area grows by a strip. How long is the strip?
@@ -243,7 +243,7 @@ credit
 # | the manager, who reads the boxes, changes the orders for tomorrow a little, and empties the boxes | the *optimizer* | `step`, `zero_grad` |
 # | an evening of tasting on which nobody writes slips | no recording | `no_grad` |
 #
-# No analogy is perfect. Here a complaint is one number, and cooks do not argue. But whenever a word of the course seems far away, come back and ask what it would be in the kitchen. You build the slips and the rules in lesson 02, the waiting in 03, and the mailbox in 05.
+# No analogy is perfect. Here a complaint is one number, and cooks do not argue. But whenever a term in this course seems abstract, come back and ask what it would be in the kitchen. You build the slips and the rules in lesson 02, the waiting in 03, and the mailbox in 05.
 
 # %% [markdown]
 # ## 5. When something hangs
@@ -261,16 +261,16 @@ print("done")
 # %% [markdown]
 # If even that does not help, restart the kernel (*Kernel*, *Restart Kernel*) and run the cells from the top. A message such as *the kernel appears to have died* means that the Python process has ended, usually because it ran out of memory. Restart here too; your text is safe.
 #
-# Running all cells stops at the first cell that raises an error. A check with a card that gives points raises none: the card says what is wrong, and the run goes on. A test cell with assertions (`assert`) does raise an error, so the run stops there. To go on after a cell that failed, click into the next cell and choose *Run*, then *Run Selected Cell and All Below*.
+# Running all cells stops at the first cell that raises an error. A check that gives points and shows a card raises none: the card says what is wrong, and the run goes on. A test cell with assertions (`assert`) does raise an error, so the run stops there. To go on after a cell that failed, click into the next cell and choose *Run*, then *Run Selected Cell and All Below*.
 #
 # | you see | it means | do |
 # | --- | --- | --- |
 # | `[*]` for a long time | running, or waiting for a cell before it | wait, or the square button |
 # | `NameError` | a name is not defined (yet) | look for typos; run the cells above |
-# | `NotImplementedError` | an exercise before has not been solved | solve it, or read on; the next lesson does not depend on it |
+# | `NotImplementedError` | an earlier exercise has not been solved | solve it, or read on; the next lesson does not depend on it |
 # | `CheckFailed` | a check found something wrong | read the card above the error |
 # | `[ ]` | the cell has not run since the restart | run it |
-# | text with stars and backquotes | you clicked twice on it, and it can be edited | Shift+Enter |
+# | text with stars and backquotes | you double-clicked it, and it can be edited | Shift+Enter |
 # | a cell has vanished | a key was pressed outside a cell; D twice deletes one | *Edit*, *Undo Cell Operation* |
 # | no pictures, only text | a saved notebook without a running kernel | run the cell again |
 
@@ -279,11 +279,11 @@ print("done")
 #
 # * **Save** with Ctrl+S (Cmd+S on a Mac). JupyterLab also saves by itself every two minutes.
 # * **Validate** (a button in the toolbar) runs a copy of your saved notebook from top to bottom in a fresh Python and says whether all visible checks pass. Do that before you hand in: it finds cells that only worked because of what had run before. It also waits for every cell, so set `never_ends` back to `False` first.
-# * Your instructor says how to hand in. If you learn alone, the visible checks are your teacher: they see most mistakes, and graded work gets some hidden ones on top.
+# * Your instructor says how to hand in. If you learn alone, the visible checks are your teacher: they catch most mistakes; graded work gets some hidden checks on top.
 # * Do not copy or delete exercise and test cells; the grader finds them by their names. New cells of your own are welcome anywhere.
 # * Lessons never overwrite your notebook. If a lesson has been improved since, the new version is put beside yours.
 #
-# How far you have come, in all lessons, as your saved notebooks say:
+# How far you have come, in all lessons, according to your saved notebooks:
 
 # %% tags=["demo"]
 progress()
@@ -291,7 +291,7 @@ progress()
 # %% [markdown]
 # ## 7. The lessons
 #
-# Each lesson says at its start about how many minutes it takes, what you build in it and what you need. Take it in two sittings where that suits you better. Many lessons end with an optional part, *Further*: no later lesson needs it. Each lesson also begins with a question that you cannot answer yet.
+# Each lesson says at its start about how many minutes it takes, what you build in it and what you need. Take it in two sittings if that suits you better. Many lessons end with an optional part, *Further*: no later lesson needs it. Each lesson also begins with a question that you cannot answer yet.
 #
 # | lesson | you build | its question |
 # | --- | --- | --- |
@@ -300,19 +300,19 @@ progress()
 # | 03 | an order for any graph, without recursion | four engines pass their tests: which are wrong? |
 # | 04 | the engine for arrays | what happens to a gradient when shapes were stretched? |
 # | 05 | leaves, `.grad` and the zeroing, as in PyTorch | what does training do if nobody empties the boxes? |
-# | 06 | the freeing of what is no longer needed | which training loops eat up the memory? |
+# | 06 | a way to free what is no longer needed | which training loops eat up the memory? |
 # | 07 | switches for recording | what do they save, and what do they break? |
 # | 08 | rules of your own, and a check for them | when may you trust a rule? |
 # | 09 | arrays that change in place, and views | who notices when somebody writes into an array behind autograd's back? |
 # | 10 | gradients of gradients, and hooks | what must a backward pass keep so that it can be differentiated itself? |
-# | 11 | modules, Adam, a loader, a training loop | what, apart from gradients, must be right in a training? |
-# | 12 | instruments that find what is wrong in a training | nothing crashes: where do you look? |
+# | 11 | modules, Adam, a loader, a training loop | what, apart from gradients, must be right in training? |
+# | 12 | instruments that find what is wrong in a training run | nothing crashes: where do you look? |
 # | 13 | memory that is given up and computed again | what does a training step need at its worst moment? |
 # | 14 | a chain of operations run block by block | what is a program waiting for, if not for its arithmetic? |
 # | 15 | derivatives that travel forward | when is forward cheaper than backward? |
 # | 16 | a small Transformer | does your engine train it as PyTorch does? |
 #
-# Do them in this order. If one of them resists, go on anyway: a lesson that builds on your engine takes the course's engine instead of yours until yours is ready, and says so.
+# Do them in this order. If you get stuck in one of them, go on anyway: a lesson that builds on your engine takes the course's engine instead of yours until yours is ready, and says so.
 
 # %% [markdown]
 # ## 8. Quiz
@@ -333,7 +333,7 @@ question(
     "The wrong rule gave the right gradients at `a = 4` and `b = 4`. Why does the check use random numbers?",
     right("Where `a` and `b` are equal, swapping them changes nothing, so the mistake cannot show.", "At a point without such a coincidence, a wrong rule gives wrong numbers."),
     wrong("Random numbers are more exact.", "They are ordinary numbers. What matters is that they are different from each other.", misconception="random_is_exact"),
-    wrong("At 4 the rule is right, elsewhere it is wrong, so the rule should have a case for 4.", "One rule holds for all numbers. At 4 two mistakes happen to look like none.", misconception="special_cases"),
+    wrong("At 4 the rule is right, elsewhere it is wrong, so the rule should have a special case for 4.", "One rule holds for all numbers. At 4 two mistakes happen to look like none.", misconception="special_cases"),
     wrong("To make guessing harder.", "Nobody guesses gradients. The danger is a coincidence.", misconception="tests_are_against_cheating"),
 )
 question(
@@ -350,7 +350,7 @@ question(
     right("The letters of both evenings, added up.", "That is what *accumulation* means. Lesson 05 finds out what training makes of it."),
     wrong("Those of the second evening.", "Nobody took the old ones out.", misconception="assigned_not_accumulated"),
     wrong("Nothing: a full box takes no more.", "A sum has room for every number.", misconception="grad_is_write_once"),
-    wrong("An error.", "Adding is the ordinary behavior, and sometimes just what one wants.", misconception="accumulation_is_an_error"),
+    wrong("An error.", "Adding is the ordinary behavior, and sometimes just what you want.", misconception="accumulation_is_an_error"),
 )
 
 # %% [markdown] items="141"

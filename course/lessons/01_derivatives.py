@@ -113,12 +113,12 @@ for step in range(6):
 
 # %% [markdown] items="1 F34"
 # One weight needed one slope. The paper about GPT-3 reports 175 billion weights, so each step of the loop needs 175 billion slopes. Nobody derives
-# them on paper, and if somebody did, the work would start again with the next change of the model.
+# them on paper, and if somebody did, the work would start over with the next change to the model.
 
 # %% [markdown] items="6 F33"
-# The way out is older than neural networks. Robert Wengert published in 1964 how a program can carry derivatives along; in 1970 Seppo Linnainmaa described the
-# backward order that you will build. Theano (2007) and TensorFlow (2015) made it a daily tool. HIPS autograd and Chainer (both about 2015) recorded ordinary Python
-# while it ran, and PyTorch (2016) took that over.
+# The way out is older than deep learning. In 1964, Robert Wengert described how a program can carry derivatives along; in 1970, Seppo Linnainmaa described the
+# backward order that you will build. Theano (2007) and TensorFlow (2015) made it an everyday tool. HIPS autograd and Chainer (both about 2015) recorded ordinary Python
+# while it ran, and PyTorch (2016) adopted that.
 
 # %% [markdown]
 # ## 2. Move the input and look
@@ -164,7 +164,7 @@ for exponent in range(1, 16):
 # `np.ndindex(x.shape)` goes through the positions of an array of any shape, one tuple after the other. For shape `()` it gives the empty tuple once, and `x[()]` works.
 
 # %% [markdown] tags=["hint"] exercise="numerical_gradient"
-# Begin with `x = np.array(x, dtype=np.float64)`. That is a copy, so the caller's array stays as it is, and whole numbers become floats: in an array of integers, adding `1e-5` is lost.
+# Begin with `x = np.array(x, dtype=np.float64)`. That is a copy, so the caller's array stays as it is, and whole numbers become floats: in an array of integers, a step of `1e-5` is lost.
 
 # %% [markdown] tags=["hint"] exercise="numerical_gradient"
 # For each position: keep the old entry; set `old + h` and call `f`; set `old - h` and call `f`; put the old entry back; store the difference divided by `2 * h`.
@@ -337,7 +337,7 @@ for entries in (1, 10, 100, 1000):
 # %% [markdown]
 # ### Which step is best?
 #
-# Back to the step `h`. **Predict:** on axes that are both logarithmic, what are the slopes of the two falling lines? And where does the turn move when numbers carry only 7 digits (float32)?
+# Back to the step `h`. **Predict:** if both axes are logarithmic, what are the slopes of the two falling lines? And where does the turn move when numbers carry only 7 digits (float32)?
 
 # %% tags=["demo"]
 predict("What are the slopes of the two falling lines, one-sided and central?")
@@ -394,8 +394,8 @@ loss_value = error**2
 print("y =", y, "  loss =", loss_value)
 
 # %% [markdown] items="3"
-# Now go back from the loss to the inputs. At each step ask one question: **if the input of this step moves a little, how much more or less does its output move?** Multiply these
-# answers on the way back. What has been multiplied so far is the *incoming gradient* of the next step (the field also says *cotangent*): the slope of the loss with respect to that step's output.
+# Now go back from the loss to the inputs. At each step ask one question: **if the input of this step moves a little, how many times as much does its output move?** Multiply these
+# answers on the way back. The product so far is the *incoming gradient* of the next step (also called *cotangent*): the slope of the loss with respect to that step's output.
 #
 # **Predict** the signs of the two gradients before you run. The prediction is too small.
 
@@ -453,7 +453,7 @@ print(numerical_gradient(lambda x: x * x + x, np.array(2.0)).round(6))
 # %% [markdown]
 # ### Exercise 2: a product, a sum and a square
 #
-# Find the gradient of `out = (x * y + x)**2` with respect to `x` and to `y`. Go as above: name the steps, walk back, add where a number was used twice.
+# Find the gradient of `out = (x * y + x)**2` with respect to `x` and to `y`. Proceed as above: name the steps, walk back, add where a number was used twice.
 
 # %% [markdown] tags=["hint"] exercise="product_and_sum"
 # Name the steps: `p = x * y`, `s = p + x`, `out = s**2`. Start with the last one: `d_s = 2 * s`.
@@ -517,7 +517,7 @@ credit = credit + check_handwritten_gradient(
 credit
 
 # %% [markdown]
-# As algebra: with `s = x * y + x`, the gradients are `2 * s * (y + 1)` and `2 * s * x`. The `+ 1` is the second use of `x`. Beside PyTorch:
+# As algebra: with `s = x * y + x`, the gradients are `2 * s * (y + 1)` and `2 * s * x`. The `+ 1` is the second use of `x`. Compared with PyTorch:
 
 # %% tags=["demo"]
 x_torch, y_torch = leaf(2.0), leaf(3.0)
@@ -531,7 +531,7 @@ for name, theirs, ours in zip("xy", (x_torch, y_torch), product_and_sum_gradient
 # %% [markdown]
 # ### Exercise 3: a neuron
 #
-# Now a neuron as it stands in a network: `a = tanh(w * x + b)`, with the loss `(a - target)**2`. Return the gradients with respect to all four inputs; the target counts as an input too.
+# Now a neuron as it appears in a network: `a = tanh(w * x + b)`, with the loss `(a - target)**2`. Return the gradients with respect to all four inputs; the target counts as an input too.
 
 # %% [markdown] tags=["hint"] exercise="tanh_neuron"
 # Name the steps: `z = w * x + b`, `a = math.tanh(z)`, `error = a - target`. Compute these three first; you need them on the way back.
@@ -540,7 +540,7 @@ for name, theirs, ours in zip("xy", (x_torch, y_torch), product_and_sum_gradient
 # `d_error = 2 * error`, then `d_a = d_error`, and the target gets `-d_error`. For tanh the rule uses its output: `d_z = d_a * (1 - a**2)`.
 
 # %% [markdown] tags=["hint"] exercise="tanh_neuron"
-# From `d_z` it goes on as in the neuron without an activation: `w` gets `d_z * x`, `x` gets `d_z * w`, `b` gets `d_z`.
+# From `d_z` on, everything is as in the neuron without an activation: `w` gets `d_z * x`, `x` gets `d_z * w`, `b` gets `d_z`.
 
 # %% nbgrader={"grade": false, "grade_id": "tanh_neuron", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def tanh_neuron_gradient(w, x, b, target):
@@ -611,7 +611,7 @@ credit
 # %% [markdown] items="F44"
 # ## 4. A gradient of zero
 #
-# Replace tanh by **ReLU**: `relu(z)` is `z` where `z` is positive, and 0 elsewhere. Its slope is 1 on the right and 0 on the left. At exactly 0 it has a corner and no slope; like PyTorch we say 0 there.
+# Replace tanh with **ReLU**: `relu(z)` is `z` where `z` is positive, and 0 elsewhere. Its slope is 1 on the right and 0 on the left. At exactly 0 it has a corner and no slope; like PyTorch we say 0 there.
 #
 # You may have read that a gradient written by hand cannot deal with an `if`. Test that claim: the derivative of the program that ran is the derivative of the branch that ran.
 
@@ -621,7 +621,7 @@ credit
 # The same neuron and the same loss, with `relu` in place of `tanh`.
 
 # %% [markdown] tags=["hint"] exercise="relu_chain"
-# Only one line of the neuron before changes: `d_z` is `d_a` where `z > 0`, and `0.0` elsewhere. And `a` is `max(z, 0.0)`.
+# Only one line of the previous neuron changes: `d_z` is `d_a` where `z > 0`, and `0.0` elsewhere. And `a` is `max(z, 0.0)`.
 
 # %% items="38" nbgrader={"grade": false, "grade_id": "relu_chain", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def relu_neuron_gradient(w, x, b, target):
@@ -698,7 +698,7 @@ credit = credit + check_handwritten_gradient(
 credit
 
 # %% [markdown]
-# Look at the neuron of the docstring twice, with `b = -1.5` and with `b = -3`. **Predict** what training does to each.
+# Look at the neuron from the docstring twice, with `b = -1.5` and with `b = -3`. **Predict** what training does to each.
 
 # %% tags=["demo"]
 predict("Which can training still move?", "both", "only b = -1.5", "only b = -3", "neither")
@@ -748,7 +748,7 @@ for layer, name in ((0, "first"), (2, "second")):
     print(f"{name:6s} layer: {len(back):2d} of 16 units came back in 100 steps", sorted(back))
 
 # %% [markdown]
-# In the first layer the examples stay what they are, so nothing can wake the unit up. In the second layer its inputs come from weights that go on learning, and some units are pushed back into life. "No gradient through it" is true; "forever" depends on what lies before it.
+# The inputs of the first layer are the examples, which never change, so nothing there can wake up a dead unit. In the second layer a unit's inputs come from weights that go on learning, and some units are pushed back into life. "No gradient through it" is true; "forever" depends on what lies before it.
 #
 # *"Leaky ReLU and GELU never have slope zero."* Both were proposed as remedies. **Predict** the slope of GELU at -0.7518 and at -20.
 
@@ -771,11 +771,11 @@ activations(shift=-8.0)
 # %% [markdown]
 # ## 5. What hand work costs, and what a program does instead
 #
-# Could a program do the algebra for you? It can. The two assignments below hold the product rule for `x -> x * (1 - x)`, used again and again. First on **text**, which gives a formula. **Predict** how long the formula is
+# Could a program do the algebra for you? It can. The two assignments below are the product rule for `x -> x * (1 - x)`, applied again and again. First on **text**, which gives a formula. **Predict** how long the formula is
 # after 8 steps.
 
 # %%
-predict("How many characters has the formula after 8 steps?")
+predict("How many characters does the formula have after 8 steps?")
 value, slope = "x", "1"
 for step in range(1, 9):
     value, slope = f"({value})*(1-({value}))", f"({slope})*(1-({value}))-({value})*({slope})"
@@ -797,12 +797,12 @@ print("by formula:", eval(formula))
 print("difference:", abs(slope - eval(formula)))
 
 # %% [markdown] items="2 F49 4"
-# Differentiating formulas is not impossible; written out, they swell, because every step repeats the text of the one before. Carrying numbers instead of text is **automatic differentiation**: it needs
+# Differentiating formulas is possible, but written out, they swell, because every step repeats the text of the one before. Carrying numbers instead of text is **automatic differentiation**: it needs
 # no formula, the cost grows with the number of steps, and the result is the exact derivative of the program that ran, up to rounding. There is no `h` in it.
 #
 # ### Forward or backward?
 #
-# What you just ran went **forward**: it started with the slope of one input and asked how everything after it moves. In section 3 you went **backward** (the field says *reverse mode*): you started at the loss and asked
+# The code that you just ran went **forward**: it started with the slope of one input and asked how everything after it moves. In section 3 you went **backward** (the field says *reverse mode*): you started at the loss and asked
 # how it depends on everything before it. Both multiply the same local slopes. They differ in the order, and so in the work.
 #
 # A layer with many inputs and outputs has a table of local slopes, its *Jacobian*: one row per output, one column per input. Below are three layers with 600 inputs each and a single loss at the end.
@@ -810,7 +810,7 @@ print("difference:", abs(slope - eval(formula)))
 # **Predict:** how much more work is forward than backward?
 
 # %%
-predict("How many times the multiplications of backward does forward need?")
+predict("How many times as many multiplications does forward need?")
 
 
 def chain(matrices):
@@ -838,7 +838,7 @@ print(f"forward needs {forward_count / backward_count:.0f} times as many")
 print("largest difference of the results:", np.abs(backward_row - forward_row.T).max())
 
 # %% [markdown] items="35"
-# Backward, a single **row** moves through the layers: one incoming gradient times one Jacobian, layer after layer, and no two Jacobians are ever multiplied with each other. That product has a name, *vector-Jacobian product*. In real layers the Jacobian is not even
+# Going backward, a single **row** moves through the layers: one incoming gradient times one Jacobian, layer after layer, and no two Jacobians are ever multiplied with each other. That product has a name, *vector-Jacobian product*. In real layers the Jacobian is not even
 # written down; the rules in your table give the product directly.
 #
 # Counted in passes through the program, for one loss and a million weights:
@@ -863,8 +863,8 @@ print("difference", abs(forward_slope.item() - backward_slope.item()))
 # %% [markdown]
 # ## 6. When can you trust a check?
 #
-# Back to the second question: how would you find out that a gradient is wrong, if you had only one? Get a second one on **an independent route**. Rules and moved inputs have nothing in common; if they agree, a mistake must have been made twice, in the
-# same way, to stay hidden. Every check cell of this course works like this.
+# Back to the second question: how would you find out that a gradient is wrong, if you had only one? Get a second one by **an independent route**. Rules and moved inputs have nothing in common; when they agree, a mistake can stay hidden only if it was made twice, in the
+# same way. Every check cell of this course works like this.
 #
 # To compare two gradients, one number is handy.
 
@@ -969,8 +969,8 @@ moved = numerical_gradient(sum_of_abs, mixed_points)
 print("relative error:", relative_error(hasty_gradient(mixed_points), moved))
 
 # %% [markdown]
-# The rule was wrong all the time; we had only asked where it is right. **A passed check is evidence for the points, the inputs and the tolerance that were tested.** It is not a proof. The checks of this course try random points, of both signs,
-# in awkward shapes, for this reason.
+# The rule was wrong all along; we had only asked where it is right. **A passed check is evidence for the points, the inputs and the tolerance that were tested.** It is not a proof. For this reason the checks of this course try random points, of both signs,
+# in awkward shapes.
 #
 # The opposite happens too: a correct gradient that fails. PyTorch has a checker of its own, `torch.autograd.gradcheck`. **Predict:** does it accept the built-in sine of PyTorch?
 
@@ -996,10 +996,10 @@ print("relu at 0, moved: ", numerical_gradient(lambda x: np.maximum(x, 0.0).sum(
 print("no requires_grad: ", verdict(torch.sin, [0.3, 0.9], torch.float64, requires_grad=False))
 
 # %% [markdown]
-# Three refusals of three correct things. In float32 the *moved inputs* are wrong: with the default step of `1e-6` you saw in section 2 how few digits are left. At the corner of relu the two sides have slopes 0 and 1; moving both ways gives their mean, and
+# `gradcheck` refused three correct things. In float32 the *moved inputs* are wrong: you saw in section 2 how few digits are left with a step of `1e-6`, the default. At the corner of relu the two sides have slopes 0 and 1; moving both ways gives their mean, and
 # PyTorch says 0. And without an input that requires a gradient there is nothing to check.
 #
-# Last, a tolerance can be too kind. The next function throws its gradient away. Its true slope is small, about `3e-5`.
+# Last, a tolerance can be too loose. The next function throws its gradient away. Its true slope is small, about `3e-5`.
 
 # %% tags=["demo"]
 class Forgetful(torch.autograd.Function):
@@ -1028,7 +1028,7 @@ print("your relative_error:", relative_error(np.zeros(2), true_gradient))
 # | you want | use | because |
 # | --- | --- | --- |
 # | the gradient of an ordinary program | automatic differentiation, backward | exact, one pass for all inputs |
-# | another rule for one step, for stability or on purpose | a rule of your own (lesson 08) | the rest stays automatic |
+# | a different rule for one step, for stability or by design | a rule of your own (lesson 08) | the rest stays automatic |
 # | only predictions | a mode that records nothing (lesson 07) | no memory for the way back |
 # | to know whether a rule is right | central differences in float64 | independent of all rules |
 #
@@ -1036,7 +1036,7 @@ print("your relative_error:", relative_error(np.zeros(2), true_gradient))
 # | --- | --- | --- |
 # | work per new model | all of it again | none |
 # | `if` and loops | fine, you write them again in the gradient | fine, the branch that ran is recorded |
-# | numerical trouble | yours to see and to avoid | the rules are exact; the program may still overflow |
+# | numerical trouble | yours to notice and to avoid | the rules are exact; the program may still overflow |
 # | speed | best possible, with effort | close, with none |
 
 # %% [markdown]
@@ -1048,7 +1048,7 @@ question(
     "At the start of the lesson the estimate with `h = 1e-13` was wrong in the fourth digit. Why?",
     right(
         "Both values of `f` are rounded, and dividing by `h` makes that rounding large.",
-        "`f(0.7)` is about 0.23 and rounded at the 17th decimal. Divided by 1e-13 that is an error near 1e-4, as you saw. Left of the turn of the curve this error rules.",
+        "`f(0.7)` is about 0.23 and rounded at the 17th decimal. Divided by 1e-13 that is an error near 1e-4, as you saw. Left of the turn of the curve this error dominates.",
     ),
     wrong(
         "The step was too large: `f` bends between `x` and `x + h`.",
@@ -1071,8 +1071,8 @@ question(
     "Far to the right of the turn, you halve `h`. What happens to the error of the central difference?",
     right("It falls to about a quarter.", "The error shrinks like `h**2`: you measured a slope of 2 on the logarithmic axes."),
     wrong("It falls to about a half.", "That is the one-sided difference, whose line has slope 1.", misconception="central_like_one_sided"),
-    wrong("It doubles.", "That happens left of the turn, where rounding rules.", misconception="rounding_everywhere"),
-    wrong("It stays the same.", "Only at the bottom of the curve the two errors balance.", misconception="step_does_not_matter"),
+    wrong("It doubles.", "That happens left of the turn, where rounding dominates.", misconception="rounding_everywhere"),
+    wrong("It stays the same.", "The two errors balance only at the bottom of the curve.", misconception="step_does_not_matter"),
 )
 question(
     "used_twice",
@@ -1147,7 +1147,7 @@ question(
     "A gradient agreed with central differences at 20 random positive inputs. What may you conclude?",
     right(
         "It is right at these points, up to the tolerance; elsewhere it is untested.",
-        "The hasty rule for `abs` passed on positive numbers, and a kind tolerance let a lost gradient through.",
+        "The hasty rule for `abs` passed on positive numbers, and a loose tolerance let a lost gradient through.",
     ),
     wrong("It is proved correct.", "Remember `abs`: right on all positive numbers, wrong on all negative ones.", misconception="check_is_a_proof"),
     wrong("Nothing, central differences are not exact.", "They are good to about ten digits, and a typical mistake is far larger than that.", misconception="numerical_is_useless"),
@@ -1163,7 +1163,7 @@ question(
 # | central difference | `(f(x + h) - f(x - h)) / (2 * h)`; `h` near `1e-5` in float64; in float32 near `3e-3`, for about five digits |
 # | chain rule | multiply local slopes along a path, add over different paths |
 # | incoming gradient (cotangent) | the slope of the loss with respect to a step's output; every rule multiplies by it |
-# | zero gradient | a bug or a true slope of zero; moving the inputs tells |
+# | zero gradient | a bug or a true slope of zero; moving the inputs tells which |
 # | backward | one pass per output, one row at a time: why training goes this way |
 # | a passed check | evidence for the points, the inputs and the tolerance that were tested |
 #

@@ -17,7 +17,7 @@
 #
 # *Core: about 85 minutes; section 2 is a good place for a break. Further: about 5 minutes, optional. You build an engine that records numbers and finds their gradients. You need the rules for sums, products and tanh of lesson 01.*
 #
-# Sixty additions. In each, the last result is added to itself.
+# Sixty additions. In each, the previous result is added to itself.
 
 # %% tags=["engine"]
 import math
@@ -105,10 +105,10 @@ def negate(a):
 MiniTensor.__neg__ = negate
 
 # %% [markdown]
-# The last line tells Python what `-a` means for a MiniTensor. **Predict** what `b` holds of `a`.
+# The last line tells Python what `-a` means for a MiniTensor. **Predict** what `b` keeps of `a`.
 
 # %%
-predict("What does b hold of a?", "its value", "a copy", "a itself")
+predict("What does b keep of a?", "its value", "a copy", "a itself")
 a = MiniTensor(3.0)
 b = -a
 print(b, b.operation, b.inputs)
@@ -305,7 +305,7 @@ print("d =", d.data, "  a.grad =", a.grad, "  b.grad =", b.grad)
 # %% [markdown]
 # ### Exercise 2: difference and quotient
 #
-# Only the rules are missing. (Inside a rule you calculate with plain numbers, where `**` works; `**` of MiniTensors comes in exercise 3.) A quotient `a / b` moves by `1 / b` with `a`, and by `-a / b**2` with `b`.
+# Only the rules are missing. (Inside a rule you calculate with plain numbers, where `**` works; `**` of MiniTensors comes in exercise 3.) The slope of a quotient `a / b` is `1 / b` with respect to `a`, and `-a / b**2` with respect to `b`.
 #
 # Order matters here. For `2 - a` Python first asks the number 2, which knows nothing about MiniTensors; then it calls `MiniTensor.__rsub__(a, 2)`, the *reversed* difference. The last lines of the cell handle this for you, and likewise `1 / a`.
 
@@ -1084,7 +1084,7 @@ each_node_once = [seconds_for(MiniTensor.backward, doublings, count) for count i
 plot_doublings(every_path, each_node_once)
 
 # %% [markdown]
-# Both methods find the right gradient at every point. The lower one is nearly flat here: from 30 to 60 doublings the work doubles, once.
+# Both methods find the right gradient at every point. The lower curve is nearly flat here: from 30 to 60 doublings the work doubles only once.
 #
 # ## 3. Two different sums
 #
@@ -1104,7 +1104,7 @@ w.grad = 0.0
 print("a second call after setting it to zero: ", w.grad)
 
 # %% [markdown] items="gap:accumulation"
-# Within one call, the contributions of all uses are summed **in the dict**: that is the chain rule, and there is no choice. From call to call, results are summed **in `.grad`**: that is a design decision. PyTorch decided the same way.
+# Within one call, the contributions of all uses are summed **in the dict**: that is the chain rule, and there is no choice. From call to call, results are summed **in `.grad`**: that is a design decision. PyTorch made the same decision.
 
 # %% tags=["demo"]
 w_torch = leaf(2.0)
@@ -1274,7 +1274,7 @@ question(
 )
 question(
     "wrong_b",
-    "For `d = (a + b) * a` at 2 and 3 somebody's engine gives `a.grad = 7` and `b.grad = 5`. Right is 7 and 2. Which mistake fits?",
+    "For `d = (a + b) * a` at 2 and 3 somebody's engine gives `a.grad = 7` and `b.grad = 5`. The right ones are 7 and 2. Which mistake fits?",
     right(
         "The product gives each input its own value instead of the other one.",
         "The sum then gets 5 instead of 2, and passes it on to `a` and `b`; `a` gets another 2. For `a` the two mistakes happen to cancel: 5 + 2 = 2 + 5.",
@@ -1287,8 +1287,8 @@ question(
     "waiting",
     "In `e = c + d` with `d = c + a`, why can `c` not come right after `e`?",
     right("`d` will still send something to `c`.", "`c` would push on a gradient that is not complete yet, and what comes later would be lost or would need a second visit."),
-    wrong("Leaves must come last.", "`c` is no leaf here. Leaves may come as soon as all their uses are done.", misconception="leaves_last"),
-    wrong("`d` was computed later, and the latest always goes first.", "The order of computing does give a valid order. But the reason is the edge from `d` to `c`; without it, any order would do.", misconception="order_by_time"),
+    wrong("Leaves must come last.", "`c` is not a leaf here. Leaves may come as soon as all their uses are done.", misconception="leaves_last"),
+    wrong("`d` was computed later, and the latest always goes first.", "Reversing the order of computation does give a valid order. But the reason is the edge from `d` to `c`; without it, any order would do.", misconception="order_by_time"),
     wrong("It may: the sum does not depend on the order.", "The sum does not, but the moment when it is complete does.", misconception="no_topological_order"),
 )
 question(
@@ -1317,7 +1317,7 @@ question(
 )
 question(
     "other_branch",
-    "A function has an `if`. You call it once and then `backward`. Whose gradient do you get?",
+    "A function has an `if`. You call it once, and then call `backward`. Which gradient do you get?",
     right("That of the branch that ran.", "Only operations that ran were recorded."),
     wrong("The mean of both branches.", "The other branch left no trace in the graph.", misconception="both_branches"),
     wrong("None: an `if` breaks the graph.", "The graph never sees the `if`.", misconception="branches_break_autodiff"),
@@ -1381,7 +1381,7 @@ for start_value in (0.5, 3.0, 20.0):
     print(f"x = {start_value:4}:  {products} products   gradient {x.grad:.4f}")
 
 # %% [markdown]
-# Each call records as many products as the loop has run, and its gradient is that of exactly these. A text of any length can be read in this way, word by word. A graph that is fixed in advance needs a special node for such a loop.
+# Each call records one product per iteration of the loop, and its gradient is that of exactly these products. A text of any length can be read in this way, word by word. A graph that is fixed in advance needs a special node for such a loop.
 
 # %% [markdown]
 # ## A captured program, and the price of recording

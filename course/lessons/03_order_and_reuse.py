@@ -128,7 +128,7 @@ def report(a, b):
     return (e * e - c).exp() + a
 
 # %% [markdown]
-# The skill is to **reduce** it: remove something, check whether the bug still shows, and stop when nothing more can go. What is left usually tells you what the bug is. A tool helps: `compare` compares a suspect with the slow engine from the start of lesson 02, which follows every path and is right on every graph:
+# The skill is to **reduce** it: remove something, check whether the bug still shows, and stop when nothing more can go. What is left usually tells you what the bug is. A tool helps: `compare` checks a suspect against the slow engine from the start of lesson 02, which follows every path and is right on every graph:
 
 # %%
 def every_path(tensor, gradient=1.0):
@@ -175,7 +175,7 @@ def on_one_graph(backward, expression, number):
 
 
 def compare(backward, expression, *numbers):
-    """Whether a backward pass is right on an expression, and how many operations that took."""
+    """Print the number of operations, the right gradients, and those that a backward pass finds."""
     right = [round(grad, 6) for grad in gradients(every_path, expression, *numbers)]
     found = [round(grad, 6) for grad in gradients(backward, expression, *numbers)]
     print(f"{operations(expression, *numbers)} operations: right {right}, found {found}")
@@ -288,7 +288,7 @@ assert abs(right - found) > 1e-9, "at another number the bug does not show"
 credit
 
 # %% [markdown]
-# Both bugs need a number that is **used twice**. Now look again at the code of `pushing_again`: it differs from `every_path`, which is right, in a single expression. It pushes on not what has just arrived but everything so far, so the first arrival is pushed on a second time. `follow` prints a line whenever a node pushes its gradient on:
+# Both bugs need a number that is **used twice**. Now look again at the code of `pushing_again`: it differs from `every_path`, which is right, in a single expression. It pushes on everything so far, not just the latest arrival, so the first arrival is pushed on a second time. `follow` prints a line whenever a node pushes its gradient on:
 
 # %% tags=["demo"]
 a = MiniTensor(2.0)
@@ -684,7 +684,7 @@ try_all_orders(nodes, backward_in, is_topological)
 #
 # 1. the **forward** pass runs the program, and each operation records its inputs and keeps the values its rule will need;
 # 2. the **backward** pass starts with the gradient 1 at the output;
-# 3. it takes the nodes in a topological order; the opposite of the order in which they were made is one;
+# 3. it takes the nodes in a topological order; the reverse of the order in which they were made is one;
 # 4. each node's rule multiplies what has arrived by its local slopes and sends the shares to its inputs, where they are **added**;
 # 5. at a leaf, the sum stays in `.grad`.
 #
@@ -740,7 +740,7 @@ print("gradient of the shared weight:", w.grad)
 # %% [markdown]
 # One call of `backward`, one number. But it is a sum over ten uses. What did each step contribute?
 #
-# Here is a trick. Give each use **its own leaf** with the same value. The forward pass computes the same numbers, and each leaf receives only its own use's share.
+# Here is a trick. Give each use **its own leaf** with the same value. The forward pass computes the same numbers, and each leaf receives only the share of its own use.
 
 # %% [markdown]
 # ### Exercise 4: the contribution of each use
@@ -1001,7 +1001,7 @@ limit_here = longest_chain(recursing, 100_000)
 print("operations in a row:", limit_here, "; calls that Python allows:", sys.getrecursionlimit())
 
 # %% [markdown]
-# A recurrent network on a text of a few thousand letters is deeper than that. So is an optimizer whose steps are part of the graph. PyTorch has no such limit:
+# A recurrent network on a text of a few thousand characters is deeper than that. So is an optimizer whose steps are part of the graph. PyTorch has no such limit:
 
 # %% tags=["demo"]
 x_torch = torch.tensor(1.0, requires_grad=True)
@@ -1034,7 +1034,7 @@ for name, function in {"plain recursion": PLAIN, "through map": THROUGH_MAP}.ite
 #
 # Write `topological_order` again, for graphs of any depth. Don't search a list for each node: four times as many nodes would then take 16 times as long. The check counts the lines that run, and the plot at the end of this section measures the time.
 #
-# Below it is the course's version of `backward` from lesson 02, so that from now on everybody has the same one. You don't need to change it: it looks up `topological_order` when it is called, so it finds your new function. A `KeyError` in its line `pending.pop(node)` means that the order is wrong: nothing had arrived when that node's turn came.
+# Below your function is the course's version of `backward` from lesson 02, so that from now on everybody has the same one. You don't need to change it: it looks up `topological_order` when it is called, so it finds your new function. A `KeyError` in its line `pending.pop(node)` means that the order is wrong: nothing had arrived when that node's turn came.
 
 # %% [markdown] tags=["hint"] exercise="iterative_order"
 # In the recursive version a node is touched twice: when it is entered, and when all its inputs are done and it is appended. Put pairs on the stack: `(node, False)` means "enter", `(node, True)` means "its inputs are done".
@@ -1422,7 +1422,7 @@ question(
     "`nearest_first` is right on `c + b` and wrong on `b + c`, with `c = -b`. What follows for tests?",
     right(
         "A right number on one spelling proves little; test reuse in several spellings and shapes.",
-        "In `c + b` the node `b` stood second in the queue, and the share of `c` came just in time.",
+        "In `c + b` the node `b` was second in the queue, and the share of `c` came just in time.",
     ),
     wrong("Addition is not commutative for gradients.", "The gradients of both spellings are equal. The engine is wrong on one of them.", misconception="order_of_operands"),
     wrong("`b + c` should be avoided in programs.", "The program is fine. The engine must be fixed.", misconception="blame_the_program"),
@@ -1446,14 +1446,14 @@ question(
 )
 question(
     "deep",
-    "A recursive engine passes every test of its author and fails on a sequence of 5,000 letters. Why?",
+    "A recursive engine passes every test of its author and fails on a sequence of 5,000 characters. Why?",
     right(
         "The recursion goes down once per operation on the longest path, and Python's stack of calls is limited.",
         "Depth counts, not size: a graph of a million nodes side by side would be fine.",
     ),
     wrong("Too many nodes: the set of visited nodes is full.", "Sets grow as needed. A wide graph with as many nodes passes.", misconception="size_or_depth"),
     wrong("Gradients vanish over 5,000 steps.", "They may, but a tiny number is no error.", misconception="vanishing_is_an_error"),
-    wrong("The graph has a circle.", "Results are made from what exists already, so circles cannot arise.", misconception="cycles_in_the_graph"),
+    wrong("The graph has a cycle.", "Results are made from what exists already, so cycles cannot arise.", misconception="cycles_in_the_graph"),
 )
 question(
     "quadratic",
@@ -1463,7 +1463,7 @@ question(
         "Append and reverse once at the end: the same order in proportional time.",
     ),
     wrong("Nothing; it saves the reversal.", "It saves one pass over the list and pays with one pass per node.", misconception="constant_time_insert"),
-    wrong("The order comes out the wrong way round.", "The node that finishes last comes first, as it should.", misconception="leaves_first"),
+    wrong("The order comes out the wrong way around.", "The node that finishes last comes first, as it should.", misconception="leaves_first"),
     wrong("It needs recursion.", "Building the list has nothing to do with how the graph is walked.", misconception="recursion_needed"),
 )
 
@@ -1474,7 +1474,7 @@ question(
 # | --- | --- |
 # | smallest evidence | reduce a failing program until nothing more can go; what is left shows the bug |
 # | reuse | a number that is used twice needs `+=`, and one push after everything has arrived |
-# | topological order | the orders in which every node has all of its gradient before it sends; there may be several |
+# | topological order | the orders in which every node has its whole gradient before it pushes anything on; there may be several |
 # | nearest first | wrong: what counts is the longest path from the output, not the shortest |
 # | fan-out and accumulation | a sum within one call, which is the chain rule; a sum over calls, which is a convention |
 # | depth | no recursion over graphs: a list as a stack has no limit |

@@ -15,7 +15,7 @@
 # %% [markdown]
 # # One rule, a million numbers
 #
-# *Core: about 80 minutes; after section 5 is a good place for a break. Further: about 25 minutes, optional. You build the engine for arrays: undoing broadcasts, sums, matrix products, indexing, softmax. You need the engine of lessons 02 and 03 and NumPy's arrays.*
+# *Core: about 80 minutes; after section 5 is a good place for a break. Further: about 25 minutes, optional. You build the engine for arrays: sums, matrix products, indexing, softmax, and a function that undoes broadcasts. You need the engine of lessons 02 and 03 and NumPy's arrays.*
 #
 # Take one layer of a network: 100 examples with 1000 numbers each, and 1000 times 1000 weights. The matrix product in it has 100 times 1000 outputs, and a slope for each pair of an output and a weight. **Predict** how large a table of all these slopes is.
 
@@ -51,7 +51,7 @@ print(f"{weights_torch.grad.numel():,} gradients in {milliseconds:.0f} ms")
 print(f"{100 * 1000 * weights.size:,} slopes are {8e5 * weights.size / 1e9:,.0f} GB in float64")
 
 # %% [markdown]
-# So far every step had one or two slopes. Your computer could not hold the table of this one, and PyTorch needed milliseconds. **How can PyTorch multiply by a table that does not exist?**
+# So far every step had one or two slopes. Your computer could not hold the table of this step, and PyTorch needed milliseconds. **How can PyTorch multiply by a table that does not exist?**
 #
 # To find out, you build `MiniTensor` a second time, now for whole arrays. It is the engine for the rest of the course. You will be able to
 #
@@ -383,7 +383,7 @@ try_backward(x, (x * x).sum(0, keepdim=True), torch.tensor(1.0))
 # %% [markdown]
 # ### Exercise 2: backward
 #
-# You wrote this in lesson 02: pending gradients in a dict, nodes in topological order, each rule called once. Write the loop again for arrays. The start is given: without an argument, the cotangent is an array of ones if the output has exactly one entry; otherwise the error has PyTorch's words. Two things are new:
+# You wrote this in lesson 02: pending gradients in a dict, nodes in topological order, each rule called once. Write the loop again for arrays. The start is given: without an argument, the cotangent is an array of ones if the output has exactly one entry; otherwise it raises an error with PyTorch's wording. Two things are new:
 #
 # * **The stretch.** What a rule returns may have the stretched shape. Bring it to the shape of the input with `sum_to`, here, for all rules. Then no rule has to handle it.
 # * **The result.** A node's `.grad` is `None` until the first gradient arrives; a later call adds to it. Do not use `+=` here: it would write into an array that other code may also hold.
@@ -827,7 +827,7 @@ print((v @ jacobian(lambda x: x.sum(axis=1), x)).reshape(x.shape).round(4))
 # %% [markdown]
 # A stretch. Every entry of a row moves the sum of that row by as much as it moves itself, so each gets the cotangent of its row. The two are mirror images: **the rule of a stretch is a sum, and the rule of a sum is a stretch.**
 #
-# There is a trap: `v` has the shape `(2,)`, and NumPy lines shapes up at the end. It refuses to stretch `(2,)` to `(2, 3)`. It does stretch it to `(2, 2)`, but rows and columns are exchanged then.
+# There is a trap: `v` has the shape `(2,)`, and NumPy lines shapes up at the end. It refuses to stretch `(2,)` to `(2, 3)`. It does stretch it to `(2, 2)`, but then rows and columns are exchanged.
 
 # %% tags=["demo"]
 print("no error, but rows and columns are exchanged:", np.broadcast_to(v, (2, 2)).tolist())
@@ -1295,7 +1295,7 @@ print(f"largest difference from PyTorch {np.abs(W.grad - weights_torch.grad.nump
 #
 # So far, every check drew its cotangents at random. Is that necessary? The obvious check is simpler: sum the output to one number, call `backward()`, compare with moved inputs. Summing means a cotangent of ones.
 #
-# Here are two wrong rules. The first, for the transpose, does not transpose the cotangent back. The second is for softmax, which turns a row of numbers into probabilities, and it returns zeros. (The helper `probabilities` calculates the value.)
+# Here are two wrong rules. The first, for the transpose, does not transpose the cotangent back. The second, for softmax, which turns a row of numbers into probabilities, returns zeros. (The helper `probabilities` calculates the value.)
 
 # %% tags=["demo"]
 def careless_transpose(a):
@@ -1696,7 +1696,7 @@ question(
 #
 # | idea | in one line |
 # | --- | --- |
-# | one node per array | the number of nodes follows the operations, not the numbers |
+# | one node per array | the number of nodes depends on the operations, not on the size of the arrays |
 # | Jacobian | the table of all slopes: a row per output, a column per input; never built |
 # | rule | a vector-Jacobian product: cotangent of the output in, cotangents of the inputs out |
 # | stretch and sum | the rule of a stretch is a sum, the rule of a sum is a stretch |
@@ -1746,7 +1746,7 @@ print("moving one of the two down:", round((np.max(x) - np.max(x + down)) / h, 3
 # %% [markdown]
 # ### Exercise 7: the maximum
 #
-# If several entries are equally large, follow PyTorch: `a.max()` shares the cotangent equally among them; `a.max(1)` gives it to the first in each row, as PyTorch does on the CPU. The value is given. Make `chosen` in the shape of `a`: it says what fraction of the cotangent each entry gets.
+# If several entries are equally large, follow PyTorch: `a.max()` shares the cotangent equally among them; `a.max(1)` gives it to the first in each row, as PyTorch does on the CPU. The value is given. Make an array `chosen` in the shape of `a`: it says what fraction of the cotangent each entry gets.
 
 # %% [markdown] tags=["hint"] exercise="maximum"
 # Without `dim`: `a.data == a.data.max()` is True where an entry is largest. Divide it by its sum.
@@ -1935,4 +1935,4 @@ for expression in expressions:
         pass  # the card has already said it
 
 # %% [markdown]
-# In the second line the cotangent of ones reaches the transpose unchanged, and hides the mistake as above. `a.transpose(0, 1) * b` exposes it: the product gives every entry of the transpose its own weight, as a random cotangent would. It takes two operations; one is not enough. A good test does the same.
+# In the second line the cotangent of ones reaches the transpose unchanged, and hides the mistake as above. `a.transpose(0, 1) * b` exposes it: the product gives every entry of the transpose its own weight, as a random cotangent would. A good test does the same. (Two operations are needed; one is not enough.)

@@ -332,7 +332,7 @@ class MiniTensor:
 
 
 class AccumulateGrad(Function):
-    """The end of a path: it adds what arrives into `.grad` of its leaf."""
+    """The end of a path: it adds what arrives into the `.grad` of its leaf."""
 
     def __init__(self, variable):
         self.variable = variable
@@ -357,7 +357,7 @@ for old_name in (
 
 # %% tags=["engine"]
 def as_tensor(value):
-    """A MiniTensor stays what it is; a number or an array becomes one, without gradient."""
+    """A MiniTensor stays what it is; a number or an array becomes one that requires no gradient."""
     return value if isinstance(value, MiniTensor) else MiniTensor(value)
 
 
@@ -663,7 +663,7 @@ MiniTensor.retain_grad = retain_grad
 
 
 def keep_if_asked(node, grad):
-    """Add grad into .grad of a node's result, if it has asked and still exists."""
+    """Add grad into the .grad of a node's result, if that has asked for it and still exists."""
     tensor = node.retaining() if node.retaining is not None else None
     if tensor is not None:
         before = 0.0 if tensor.grad is None else tensor.grad.data
@@ -672,7 +672,7 @@ def keep_if_asked(node, grad):
 # %% [markdown] items="17 18 F53"
 # ### Exercise 2: record
 #
-# All the rules are there, but none of them runs yet: every operator calls `apply`, which you still have to write. It turns the calls into a graph. An edge goes from a node to where the gradients of its **inputs** must be sent. (Some texts call these nodes parents.) PyTorch writes an edge as a pair: the node, and the number of the node's output, for nodes with several. Yours have one output, so the number is always 0.
+# All the rules are there, but none of them runs yet: every operator calls `apply`, which you still have to write. `apply` turns the calls into a graph. An edge goes from a node to where the gradients of its **inputs** must be sent. (Some texts call these nodes parents.) PyTorch writes an edge as a pair: the node, and the number of the node's output, for nodes with several. Yours have one output, so the number is always 0.
 #
 # | the input is | its edge |
 # | --- | --- |
@@ -859,7 +859,7 @@ assert hasattr(end, "name"), (
 assert (end.name(), number) == ("AccumulateGrad", 0) and end.variable is w, (
     "the first edge must lead to the AccumulateGrad of w"
 )
-assert nothing[0] is None and nothing[1] == 0, "the edge of an input without gradient is (None, 0)"
+assert nothing[0] is None and nothing[1] == 0, "the edge of an input without a gradient is (None, 0)"
 assert [tuple(shape) for shape in product.grad_fn.input_shapes] == [(1, 3), (2, 1)], (
     "input_shapes are the shapes of the inputs"
 )
@@ -878,14 +878,14 @@ leaf = MiniTensor(2.0, requires_grad=True)
 for graph in ("first", "second"):
     end_of_leaf = Mul.apply(leaf, leaf).grad_fn.next_functions[0][0]
     assert end_of_leaf is not None and end_of_leaf.variable is leaf, (
-        f"the {graph} graph of a leaf must lead to an AccumulateGrad. When the graph before has "
-        "gone, so has its node, and leaf._accumulate() gives None: then make a new node"
+        f"the {graph} graph of a leaf must lead to an AccumulateGrad. When the graph before is "
+        "gone, so is its node, and leaf._accumulate() gives None: then make a new node"
     )
     del end_of_leaf
 
 
 def freed_at_once(self):
-    """Whether a leaf and its graph go as soon as nobody holds them, without a collector."""
+    """Whether a leaf and its graph are freed as soon as nothing holds them, without a collector."""
     import gc
 
     gc.disable()
@@ -946,7 +946,7 @@ for tensor in (w, hidden, shifted, (shifted**2).mean()):
 
 # %% nbgrader={"grade": false, "grade_id": "accumulate", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
 def accumulate(self, grad):
-    """Add what arrives into `.grad` of this node's leaf. `.grad` never shares memory with it.
+    """Add what arrives into the `.grad` of this node's leaf. `.grad` never shares memory with it.
 
     self: AccumulateGrad; its leaf is self.variable
     grad: array of the leaf's shape
@@ -1381,7 +1381,7 @@ for calls in (1, 2, 4, 8):
 # %% [markdown] items="62"
 # ### Exercise 5: an optimizer
 #
-# Something has to read `.grad`, move the parameters, and clear. Write `step` and `zero_grad` of `SGD`. It works like PyTorch's, and it supports momentum: then it steps along a running sum, the *buffer*, in which older gradients fade.
+# Something has to read `.grad`, move the parameters, and clear `.grad`. Write `step` and `zero_grad` of `SGD`. It works like PyTorch's, and it supports momentum: then it steps along a running sum, the *buffer*, in which older gradients fade.
 #
 # Work on `parameter.data`, the plain array. That way nothing is recorded, and the parameter stays the same object, a leaf.
 
@@ -1582,7 +1582,7 @@ assert np.allclose(w.data, [[1.0 - 2.125 - 0.9375 - 1.0, 2.0 - 2.125 - 0.9375 - 
 ### END HIDDEN TESTS
 
 # %% [markdown] items="62"
-# PyTorch's step does the same: it runs outside the record, and it changes the numbers **in place**. Why not write the update as an ordinary formula? **Predict** `is_leaf` in the three cases.
+# PyTorch's step does the same: it is not recorded, and it changes the numbers **in place**. Why not write the update as an ordinary formula? **Predict** `is_leaf` in the three cases.
 
 # %% tags=["demo"] items="62 F47"
 predict("What is is_leaf in the three cases?")
@@ -1599,7 +1599,7 @@ with torch.no_grad():
 print("the same, not tracked: leaf", untracked.is_leaf, "  requires_grad", untracked.requires_grad)
 
 # %% [markdown] items="61"
-# The formula gives a new tensor: without `no_grad` a result whose history reaches back into the old step, with it a constant. The optimizer would keep moving the old `w`, which no loss uses anymore. Changing in place does not preserve a graph; it keeps the parameter the same **object** that everything else refers to. The smallest training loop around it has five lines, in your engine as in PyTorch: clear, forward, loss, backward, step.
+# The formula gives a new tensor: without `no_grad`, a result whose history reaches back into the old step; with it, a constant. The optimizer would keep moving the old `w`, which no loss uses anymore. Changing in place does not preserve a graph; it keeps the parameter the same **object** that everything else refers to. The smallest training loop around it has five lines, in your engine as in PyTorch: clear, forward, loss, backward, step.
 
 # %% [markdown] items="57 58"
 # ## 6. Clearing: how, and where
@@ -1665,7 +1665,7 @@ print(f"never cleared, difference from PyTorch: {np.abs(forgotten - without_zero
 # %% [markdown] items="55 F1"
 # They are equal, to the last bit. The parameters roll down the loss like a ball, and nothing ever slows the ball down. With a small learning rate a rolling ball is faster than a careful walker. That explains the first picture. At the bottom the ball keeps swinging. By itself it only keeps its energy, so the claim "without zeroing, gradients grow exponentially" is false as stated.
 #
-# Then why does everybody fear this mistake? Because in real training something keeps **pushing** the ball. With mini-batches the landscape changes at each step. With momentum in the optimizer there are two running sums, one inside the other. **Predict** which runs explode. It is a linear regression with noise-free targets: the best loss is 0. The helper `distances` trains it by hand and says how far the weights are from the best ones. Unless it clears, it adds each fresh gradient to the sum of all before.
+# Then why does everybody fear this mistake? Because in real training something keeps **pushing** the ball. With mini-batches the landscape changes at each step. With momentum in the optimizer there are two running sums, one inside the other. **Predict** which runs explode. It is a linear regression with noise-free targets: the best loss is 0. The helper `distances` trains it by hand and says how far the weights are from the best ones. Unless it clears, it adds each fresh gradient to the sum of all earlier ones.
 
 # %% tags=["demo"] items="F1 55"
 predict("Which of the four runs explode?")
@@ -1698,7 +1698,7 @@ question(
 question(
     "where_kept",
     "`h = x * w`, `loss = (h * h).sum()`, `loss.backward()`; `x` is data, `w` a parameter. Where is a gradient kept?",
-    right("in `w.grad` only", "The gradient of `h` passed through `pending` and was dropped; nobody asked for that of `x`."),
+    right("in `w.grad` only", "The gradient of `h` passed through `pending` and was dropped; `x` requires none."),
     wrong("in `w.grad` and `h.grad`", "`h` is a result. It keeps its gradient only after `h.retain_grad()`.", misconception="every_node_keeps_grad"),
     wrong("in `x.grad` and `w.grad`: both are leaves", "Leaves, yes. But `x` requires no gradient, and none was computed for it.", misconception="leaves_require_grad"),
     wrong("nowhere, until an optimizer is made", "`backward` writes into `.grad`; the optimizer only reads it.", misconception="optimizer_computes_gradients"),
@@ -1724,20 +1724,20 @@ question(
     "Full batch, small learning rate, plain SGD, `zero_grad` forgotten. What does the loss do?",
     right("It falls faster at first, then swings without settling.", "The sum of all gradients is momentum 1.0: no friction, and no energy from outside either."),
     wrong("It grows exponentially from the first steps on.", "Exponential growth needs something that feeds energy in: mini-batches, the optimizer's momentum, or a learning rate times curvature above 4.", misconception="missing_zero_explodes"),
-    wrong("It falls faster at first, and then becomes NaN.", "Not here: what the loss gives up, the sum of gradients takes, and back.", misconception="missing_zero_explodes"),
+    wrong("It falls faster at first, and then becomes NaN.", "Not here: what the loss gives up, the sum of gradients takes, and vice versa.", misconception="missing_zero_explodes"),
     wrong("Nothing changes: `backward` overwrites `.grad`.", "It adds. You measured it.", misconception="backward_overwrites"),
 )
 question(
     "forbidden_place",
     "Which position of `optimizer.zero_grad()` in the loop is a mistake?",
-    right("between `backward` and `step`", "The gradient is cleared before anybody has read it, and the parameters never move."),
+    right("between `backward` and `step`", "The gradient is cleared before anything has read it, and the parameters never move."),
     wrong("after the forward pass", "The forward pass does not look at `.grad`.", misconception="zero_before_forward"),
     wrong("right after `step`", "Then `.grad` is empty when the next backward begins, which is all that is needed.", misconception="zero_before_forward"),
-    wrong("none: only the number of calls counts", "Three of the four positions are equal, the fourth stops training.", misconception="zero_anywhere"),
+    wrong("none: only the number of calls counts", "Three of the four positions are equivalent; the fourth stops training.", misconception="zero_anywhere"),
 )
 question(
     "uneven",
-    "Three micro-batches of 20, 20 and 24 rows, each with a mean loss, are to equal one batch of 64. What is each loss multiplied by?",
+    "Three micro-batches of 20, 20 and 24 rows, each with a mean loss, should equal one batch of 64. What is each loss multiplied by?",
     right("its number of rows divided by 64", "Then each row counts 1/64, as in the big batch."),
     wrong("1/3", "Then a row in the last part counts 1/72 and the others 1/60.", misconception="divide_by_parts"),
     wrong("1: adding is what accumulation is for", "The sum of three means is about three times the mean.", misconception="accumulation_equals_batch"),
@@ -1745,9 +1745,9 @@ question(
 )
 question(
     "none_or_zero",
-    "After `zero_grad()` a parameter takes no part in the next loss. SGD with momentum makes a step. Does the parameter move?",
-    right("No: its `.grad` is None, and the optimizer passes over it.", "Clearing to None is the default. With `set_to_none=False` it would slide on."),
-    wrong("Yes, momentum always goes on.", "Only for parameters with a gradient, be it zero. None means that there is none.", misconception="none_is_zero"),
+    "After `zero_grad()` a parameter takes no part in the next loss. SGD with momentum takes a step. Does the parameter move?",
+    right("No: its `.grad` is None, and the optimizer skips it.", "Clearing to None is the default. With `set_to_none=False` it would slide on."),
+    wrong("Yes, momentum always goes on.", "Only for parameters with a gradient, even if it is zero. None means that there is none.", misconception="none_is_zero"),
     wrong("No: its gradient is zero, so the step is zero.", "A gradient of zeros would let the buffer move it.", misconception="none_is_zero"),
     wrong("It raises an error.", "`.grad` being None is an ordinary state.", misconception="none_is_error"),
 )
@@ -1758,14 +1758,14 @@ question(
 # | idea | in one line |
 # | --- | --- |
 # | leaf | a tensor without `grad_fn`; it may or may not require a gradient |
-# | `requires_grad` | starts the record, and propagates to every result |
+# | `requires_grad` | starts the recording, and propagates to every result |
 # | `Function` | one operation; an instance is one call, the node of the graph and the `ctx` of its rule |
 # | `next_functions` | the edges of a node, toward where gradients go; `(None, 0)` for constants |
-# | `AccumulateGrad` | the end of every path: adds into `.grad` of its leaf, one per leaf |
+# | `AccumulateGrad` | the end of every path, one per leaf: adds into the leaf's `.grad` |
 # | `retain_grad` | asks an intermediate result to keep its gradient |
 # | `.grad` | a sum that you own: `backward` adds, the optimizer reads, you clear |
 # | clearing | anywhere after `step` and before the next `backward`; None is the default, and not the same as zeros |
-# | micro-batches (*Further*) | each part's mean counts by its share of the rows |
+# | micro-batches (*Further*) | each part's mean is weighted by its share of the rows |
 # | never clearing | momentum 1.0: a ball without friction, until something pushes it |
 
 # %% [markdown] items="140"
@@ -1894,7 +1894,7 @@ class NodeOfPyTorch:
 
 end = NodeOfPyTorch("torch::autograd::AccumulateGrad")
 found = graph_lines(end)
-assert found == ["AccumulateGrad"], f"of PyTorch's names show what follows the last ::, not {found}"
+assert found == ["AccumulateGrad"], f"for PyTorch's names, show what follows the last ::, not {found}"
 ### BEGIN HIDDEN TESTS
 sine = NodeOfPyTorch("SinBackward0", end)
 root = NodeOfPyTorch("AddBackward0", NodeOfPyTorch("MulBackward0", sine, None), sine)
@@ -1956,10 +1956,10 @@ for v in (MiniTensor(np.ones(3), requires_grad=True), torch.ones(3, requires_gra
     print("    edges of the product:", len(middle.next_functions))
 
 # %% [markdown] items="18"
-# The number in an edge says which output of a node it is about. Your nodes have one output, so it is always 0. PyTorch's `split` has several. **Predict** the two edges of the product.
+# The number in an edge says which output of the node it belongs to. Your nodes have one output, so it is always 0. PyTorch's `split` has several. **Predict** the two edges of the product.
 
 # %% tags=["demo"] items="18"
-predict("Which two edges has the product?")
+predict("What are the two edges of the product?")
 first, second = torch.arange(4.0, requires_grad=True).split(2)
 for node, number in (first * second).grad_fn.next_functions:
     print(node.name(), number)
@@ -1968,7 +1968,7 @@ for node, number in (first * second).grad_fn.next_functions:
 # Both edges lead to one node, with the numbers 0 and 1. Its rule gets two incoming gradients, one for each part, and puts them back side by side.
 
 # %% [markdown] items="23"
-# Names of nodes are worth reading. If a graph has a `MulBackward0` where you expected an `MmBackward0`, you have found a bug before training starts. Six root names:
+# The names of nodes are worth reading. If a graph has a `MulBackward0` where you expected an `MmBackward0`, you have found a bug before training starts. Six root names:
 
 # %% tags=["demo"] items="23"
 m = torch.ones(2, 2, requires_grad=True)
@@ -2017,7 +2017,7 @@ for name, sizes, weight in (
     print(f"{name:30s} relative error {error:.1e}   length {ratio:.2f} of the right one")
 
 # %% [markdown]
-# Without dividing, the gradient is four times too long: with SGD that is a learning rate four times too large. Dividing by the number of parts is right only if they have equal sizes; in general each part's mean must count by its share of the rows.
+# Without dividing, the gradient is four times too long: with SGD that is a learning rate four times too large. Dividing by the number of parts is right only if they have equal sizes; in general each part's mean must be weighted by its share of the rows.
 #
 # Even then there is a condition: the loss must be a plain average over rows that do not affect each other. Layers that normalize over the batch break it. The next cell splits 32 rows into 4 x 8, divided by 4, for three networks in PyTorch:
 
@@ -2083,7 +2083,7 @@ for step in range(100):
 # When you fine-tune a network, you often keep most of its parameters fixed: `requires_grad=False`, *frozen*. That saves work and memory, but how much depends on **which** layers are frozen. Take eight layers, four of them frozen. **Predict** the number of nodes: with the first four frozen, and with the last four.
 
 # %% tags=["demo"] items="31 F26"
-predict("How many nodes has the graph with the first four frozen, and with the last four?")
+predict("How many nodes does the graph have with the first four frozen, and with the last four?")
 
 
 def chain_of_layers(frozen, count=8):
@@ -2177,7 +2177,7 @@ for lr in (0.01, 0.5, 1.9, 2.1, 3.9, 4.1):
     print(f"{lr:<4}   {abs(1 - lr) ** 200:24.2g}   {early:8.3g} {late:8.3g}{stopped}")
 
 # %% [markdown] items="55"
-# If you clear correctly, gradient descent breaks down above learning rate 2. With the mistake, it holds out until 4.
+# If you clear correctly, gradient descent breaks down above a learning rate of 2. With the mistake, it holds out until 4.
 #
 # A ball that rolls without friction keeps its energy. With the loss as height and the buffer as speed, `loss + lr / 2 * norm**2` should stay nearly the same, step by step. That also bounds the buffer: `norm <= sqrt(2 * first loss / lr)`.
 
@@ -2185,7 +2185,7 @@ for lr in (0.01, 0.5, 1.9, 2.1, 3.9, 4.1):
 accumulation(forget=True)
 
 # %% [markdown] items="56"
-# The norm of `.grad` climbs toward its bound and stays there: what the loss gives up, the buffer takes. Nothing grows beyond that, so an alarm for exploding gradients does not find this mistake. Lay *momentum 1.0 on top*, change the learning rate, and look again. The button *A spring* shows the ball from before.
+# The norm of `.grad` climbs toward its bound and stays there: what the loss gives up, the buffer takes. Nothing grows beyond that, so an alarm for exploding gradients does not find this mistake. Switch on *compare with momentum 1.0*, change the learning rate, and look again. The button *A spring* shows the ball from before.
 
 # %% [markdown] items="63"
 # ## A post-mortem that you can replay

@@ -17,7 +17,7 @@
 #
 # *About 60 minutes. You build a `backward` that frees saved values, and fix a loop that leaks. You need lesson 05.*
 #
-# Three functions of one number, in PyTorch. For each of them, `backward` is called twice. **Predict** which second calls succeed.
+# Here are three functions of one number, in PyTorch. `backward` is called twice on each. **Predict** which second calls succeed.
 
 # %%
 import weakref
@@ -44,7 +44,7 @@ plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
 
 # %% tags=["demo"] items="65 F7"
 def backward_twice(loss):
-    """Call backward twice: what the second call says."""
+    """Call backward twice, and return what the second call says."""
     loss.backward()
     try:
         loss.backward()
@@ -61,7 +61,7 @@ for text in ("x**3", "x + 1", "x * 2"):
 print("\nthe message in full:", textwrap.fill(message, 90), sep="\n")
 
 # %% [markdown]
-# One works, and two do not, although their slopes have not changed. The message speaks of *saved intermediate values* that have been freed. **What does PyTorch throw away, why only sometimes, and what stays alive, and for how long?**
+# One works, and two do not, although their slopes have not changed. The message speaks of *saved intermediate values* that have been freed. **What does PyTorch throw away, and why only sometimes? What stays alive, and for how long?**
 #
 # In training this is a question of gigabytes. At the end of the lesson you can
 #
@@ -78,7 +78,7 @@ print("\nthe message in full:", textwrap.fill(message, 90), sep="\n")
 start_lesson()
 
 # %% [markdown] items="26"
-# A node keeps two kinds of things: its edges, which are small, and what `save_for_backward` got, which may be large. How much each operation saves is its own decision. **Predict** which of these save nothing, for a matrix of 8,000 bytes.
+# A node keeps two kinds of things: its edges, which are small, and the values given to `save_for_backward`, which may be large. Each operation decides how much it saves. **Predict** which of these save nothing, for a matrix of 8,000 bytes.
 
 # %% items="26"
 predict("Which operations save nothing?")
@@ -89,20 +89,20 @@ for text in ("a + a", "a.sum()", "a.reshape(1000)", "a.tanh()", "a ** 3", "a * 2
     print(f"{text:16s} {node.name():18s} saved arrays {len(node.saved)}   bytes {size:6d}")
 
 # %% [markdown]
-# A sum needs only the shape; `tanh` needs its output; a product needs both factors. (For `a * 2` PyTorch saves only the 2: nobody wants a gradient for the 2, so the rule does not need `a`. Yours keeps `a` as well; in lesson 08 it learns to ask.)
+# A sum needs only the shape; `tanh` needs its output; a product needs both factors. (For `a * 2` PyTorch saves only the 2: the 2 needs no gradient, so the rule does not need `a`. Your engine keeps `a` as well; in lesson 08 it learns to ask what is needed.)
 
 # %% [markdown]
 # ### Exercise 1: what is held
 #
 # Write a function that measures a whole graph: how many nodes, and how many bytes of saved arrays. One array may be saved by several nodes (the output of `tanh` is also the input of the next layer), but it occupies memory only once. Two arrays are the same if they are the same object: compare `id(array)`.
 #
-# `node.saved` is the tuple that `save_for_backward` got. Later in this lesson it becomes None when the node has been freed; such a node holds 0 bytes.
+# `node.saved` is the tuple that `save_for_backward` got. Later in this lesson it becomes None when the saved values are freed; such a node holds 0 bytes.
 
 # %% [markdown] tags=["hint"] exercise="held"
 # A dict from `id(array)` to `array.nbytes` counts each array once. Its values are summed at the end.
 
 # %% [markdown] tags=["hint"] exercise="held"
-# `for array in node.saved or ():` goes over nothing if `node.saved` is None.
+# `for array in node.saved or ():` loops over nothing if `node.saved` is None.
 
 # %% nbgrader={"grade": false, "grade_id": "held", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def held(node):
@@ -184,7 +184,7 @@ assert held(z.grad_fn) == (51, 4000), "fifty layers save fifty outputs"
 ### END HIDDEN TESTS
 
 # %% [markdown] items="26"
-# Where does the memory of training go? A network of eight layers, its weights, and what one forward pass holds for two sizes of the batch. **Predict:** which is larger, the weights or the saved arrays?
+# Where does the memory go in training? Here is a network of eight layers: the size of its weights, and what one forward pass holds for two batch sizes. **Predict:** which is larger, the weights or the saved arrays?
 
 # %% items="26"
 predict("Which is larger?", "the weights, always", "the saved arrays, always", "it depends")
@@ -209,12 +209,12 @@ for rows in (16, 1024):
     print(f"{rows:4d} rows: weights {own / 1e3:.0f} kB, saved besides {(total - own) / 1e3:5.0f} kB")
 
 # %% [markdown]
-# The weights are there once, whatever the batch. What is saved on the way forward grows with it, and soon outweighs everything. (Saved weights cost nothing extra; they are alive anyway.)
+# There is one copy of the weights, whatever the batch size. The values saved in the forward pass grow with the batch, and soon outweigh everything else. (Saved weights cost nothing extra; they are alive anyway.)
 #
-# A widespread sentence says that the graph keeps *every* intermediate result. Check it with weak references to two results, after all tensors but the last are gone. **Predict** which of them is still alive.
+# A widespread claim is that the graph keeps *every* intermediate result. Check it with weak references to two results, after all tensors but the last are gone. **Predict** which of them is still alive.
 
 # %%
-predict("Which result is alive?", "both", "that before the sum", "that before the square", "neither")
+predict("Which result is alive?", "both", "before the sum", "before the square", "neither")
 
 
 def result_alive(second_step):
@@ -235,9 +235,9 @@ print("x * 2, then square:", result_alive(lambda middle: middle**2))
 # %% [markdown] items="64"
 # ## 2. Let go
 #
-# When `backward` has called the rule of a node, what the node saved has done its work. Usually nobody calls `backward` on this graph again, so a good engine lets go **at once**, node by node, and not at the end. While the gradients travel backward, memory is given back.
+# When `backward` has called the rule of a node, the values that the node saved have done their work. Usually `backward` is not called on this graph again, so a good engine frees them **at once**, node by node, and not at the end. Memory is given back while the gradients travel backward.
 #
-# And if somebody does call again? Then the values are gone, and it must be said clearly. This is PyTorch's message:
+# And if `backward` is called again? Then the values are gone, and the error must say so clearly. This is PyTorch's message:
 
 # %% tags=["engine"]
 SECOND_BACKWARD = (
@@ -249,17 +249,17 @@ SECOND_BACKWARD = (
 # %% [markdown]
 # ### Exercise 2: release
 #
-# Two small functions of a node. `release` frees what is saved; a node that saved nothing must not change, since it can run again. `saved_tensors` gives what was saved, or raises the error.
+# Two small functions of a node. `release` frees what is saved; a node that saved nothing must not change, since it can run again. `saved_tensors` returns what was saved, or raises the error.
 
 # %% [markdown] tags=["hint"] exercise="release"
-# `self.saved` is a tuple; an empty one counts as false. Freed is not the same as empty: use None for it.
+# `self.saved` is a tuple; an empty one counts as false. Freed is not the same as empty: use None for freed.
 
 # %% [markdown] tags=["hint"] exercise="release"
 # `release`: `if self.saved: self.saved = None`. `saved_tensors`: if `self.saved is None`, `raise RuntimeError(SECOND_BACKWARD)`; otherwise return it.
 
 # %% nbgrader={"grade": false, "grade_id": "release", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
 def release(self):
-    """Free what the node has saved. The node itself stays. One that saved nothing does not change.
+    """Free what the node has saved. The node itself stays. A node that saved nothing does not change.
 
     self: Function
 
@@ -352,7 +352,7 @@ def message_of(action):
         raise
     except Exception as error:
         kind = type(error).__name__
-        assert isinstance(error, RuntimeError), f"a RuntimeError is due, not a {kind}: {error}"
+        assert isinstance(error, RuntimeError), f"expected a RuntimeError, not a {kind}: {error}"
         return str(error)
     return ""
 
@@ -392,14 +392,14 @@ assert held(cube.grad_fn)[1] == 0 and held(other.grad_fn)[1] == 16, "a freed nod
 # %% [markdown] items="64"
 # ### Exercise 3: backward with retain_graph
 #
-# Here is `backward` of lesson 05 with one more argument. Where must a node be released, and when not? Fill in the missing lines. The order matters: the rule still needs what is saved, and after it nobody does.
+# Here is the `backward` of lesson 05 with one more argument. Where must a node be released, and when must it not be? Fill in the missing lines. The order matters: the rule still needs the saved values, and nothing needs them afterward.
 
 # %% [markdown] tags=["hint"] exercise="backward"
 # It is one `if` and one call, right after the rule.
 
 # %% nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
 def backward(self, gradient=None, retain_graph=False):
-    """As before, and each node is released as soon as its rule has run; not with retain_graph=True.
+    """As before, but release each node as soon as its rule has run, unless retain_graph is True.
 
     >>> x = MiniTensor(2.0, requires_grad=True)
     >>> y = x**2
@@ -561,7 +561,7 @@ credit
 x = MiniTensor(2.0, requires_grad=True)
 y = x**3
 y.backward()
-assert held(y.grad_fn) == (2, 0), "after backward, nothing saved is left, and both nodes are"
+assert held(y.grad_fn) == (2, 0), "after backward, both nodes are left, but no saved values"
 assert message_of(lambda: y.backward()).startswith("Trying to backward"), (
     "a second call must raise the error"
 )
@@ -577,12 +577,12 @@ moved.backward()
 assert x.grad.item() == 38.0, "x + 1 has saved nothing, so it can run as often as you like"
 chain = ((x * x).tanh() * x).exp()
 chain.backward()
-assert held(chain.grad_fn) == (5, 0), "every node on the way must be released, not only one of them"
+assert held(chain.grad_fn) == (5, 0), "every node on the path must be released, not only one of them"
 outer = (x * x).tanh()
 outer.grad_fn.next_functions[0][0].release()  # now the product cannot run its rule
 assert message_of(lambda: outer.backward()) != "", "the product has been freed"
 assert held(outer.grad_fn)[1] == 0, (
-    "tanh had run its rule before the error came, and lets go at once, not at the end"
+    "tanh had run its rule before the error came, so its values must be freed at once, not at the end"
 )
 ### BEGIN HIDDEN TESTS
 trunk = x.tanh()
@@ -607,7 +607,7 @@ assert held(kept.grad_fn)[1] > 0, "a graph that backward did not pass through is
 ### END HIDDEN TESTS
 
 # %% [markdown] items="65"
-# The first experiment again, and whether your engine says the same, to the letter:
+# Here is the first experiment again. Does your engine say the same, to the letter?
 
 # %% tags=["demo"] items="65 68"
 ours = backward_twice(MiniTensor(2.0, requires_grad=True) ** 3)
@@ -643,7 +643,7 @@ for tensor in (MiniTensor, torch.tensor):
     print("the same lines as before:", graph_lines(loss.grad_fn) == before)
 
 # %% [markdown]
-# **Values are freed, nodes stay.** Nodes live as long as something points at them: the loss, or a later node. When the last one goes, the whole chain goes with it:
+# **Values are freed, nodes stay.** Nodes live as long as something points at them: the loss, or a later node. When the last reference goes, the whole chain goes with it:
 
 # %% items="25"
 x = MiniTensor(2.0, requires_grad=True)
@@ -670,7 +670,7 @@ for tensor in (MiniTensor, torch.tensor):
 # %% [markdown] items="25"
 # ## 3. A training step, watched
 #
-# Weak references can watch without keeping alive. A *census* counts every node and every saved array that is made, for as long as it exists, and takes a sample after each operation, forward and backward. It changes no line of your engine. `Census` is in `helpers_06.py`, beside this notebook; you don't need to read it.
+# Weak references can watch objects without keeping them alive. A *census* counts the nodes and the saved arrays that exist, and takes a sample after each operation, forward and backward. It changes no line of your engine. `Census` is in `helpers_06.py`, beside this notebook; you don't need to read it.
 
 # %% [markdown]
 # ### One step, with and without retain_graph
@@ -695,14 +695,14 @@ def one_step(retain_graph):
 plot_steps({f"retain_graph={retain}": one_step(retain) for retain in (False, True)})
 
 # %% [markdown]
-# Read it from left to right. Forward, each layer adds its saved output. After the gray line the values go, one node after the other, while the number of nodes stays. With `retain_graph=True` the values stay too. The last point is `del loss`: then everything goes, retained or not.
+# Read it from left to right. In the forward pass, each layer adds its saved output. After the gray line the values go, one node after the other, while the number of nodes stays. With `retain_graph=True` the values stay too. The last point is `del loss`: then everything goes, retained or not.
 #
-# So retaining is no leak. It postpones the freeing from `backward` to the moment when the graph itself goes.
+# So retaining is not a leak. It postpones the freeing from `backward` to the moment when the graph itself goes.
 
 # %% [markdown] items="66 67 70"
 # ## 4. When to retain
 #
-# Sometimes one graph is to be used twice. **Predict** the gradients of `x**2` at 2 after two calls, with `.grad` cleared in between, and without.
+# Sometimes you need to use one graph twice. **Predict** the gradients of `x**2` at 2 after two calls, with `.grad` cleared in between, and without.
 
 # %% items="66 67"
 predict("What are the gradients of x**2 at 2, cleared in between and not?")
@@ -718,7 +718,7 @@ for cleared in (True, False):
 # %% [markdown]
 # Retaining and accumulating are two different things. The first decides whether a second call is possible, the second what it does to `.grad`.
 #
-# The usual case is **two losses on a shared trunk**: an encoder, and two heads with a loss each. If you call `backward` on one loss and then on the other, you meet the error.
+# The usual case is **two losses on a shared trunk**: an encoder and two heads, each with its own loss. If you call `backward` on one loss and then on the other, you get the error.
 
 # %% items="69"
 def two_heads(seed=2):
@@ -743,11 +743,11 @@ except RuntimeError as error:
 # If several calls are needed, all but the last must retain; the last one should not, so that the values are freed. Write that for any number of losses.
 
 # %% [markdown] tags=["hint"] exercise="backward_each"
-# The call for loss number `i` must retain if another one follows: `i < len(losses) - 1`. `enumerate` gives number and loss.
+# The call for loss number `i` must retain if another one follows: `i < len(losses) - 1`. `enumerate` gives the number and the loss.
 
 # %% nbgrader={"grade": false, "grade_id": "backward_each", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def backward_each(losses):
-    """Call backward once on each loss, in their order. The losses may share parts of their graphs.
+    """Call backward once on each loss, in order. The losses may share parts of their graphs.
 
     losses: list of MiniTensors with one entry each; may be empty
     Returns: None. The saved values are freed when the last call is done, not before.
@@ -807,7 +807,7 @@ def calls_of_backward(self, function, count):
 MiniTensor.calls_of_backward = calls_of_backward
 calls = MiniTensor(1.0, requires_grad=True).calls_of_backward(backward_each, 3)
 assert [number for number, _ in calls] == [0, 1, 2], (
-    "backward must be called once on each loss, in their order; of three losses you call it on "
+    "backward must be called once on each loss, in order; with three losses you call it on "
     f"{[number for number, _ in calls]}"
 )
 assert [retained for _, retained in calls] == [True, True, False], (
@@ -835,7 +835,7 @@ assert message_of(lambda: trunk.backward()) != "", "the trunk must have been fre
 ### END HIDDEN TESTS
 
 # %% [markdown] items="69 70"
-# But was it needed at all? The gradient of a sum is the sum of the gradients. **Predict:** how often does each version call the rules of the encoder, and do the gradients differ?
+# But were two calls needed at all? The gradient of a sum is the sum of the gradients. **Predict:** how often does each version call the rules of the encoder, and do the gradients differ?
 
 # %% tags=["demo"] items="69 F9"
 predict("How often are rules of the encoder called, for each loss and for the sum?")
@@ -852,7 +852,7 @@ print(f"largest difference of the encoder's gradient: {difference:.1e}")
 # %% [markdown] items="71 72"
 # ## 5. Leak detective
 #
-# Memory that grows with each iteration is a leak. Below are five ways to write the body of a training loop. They run for twenty iterations on a `World`: a small network, whose loss is `world.loss()`, and a recurrent cell, whose next state is `world.next_state(state)`. `keep` is what survives from one iteration to the next. Does it grow, and what grows: saved values, nodes, or nothing?
+# Memory that grows with each iteration is a leak. Below are five ways to write the body of a training loop. They run for twenty iterations on a `World`: a small network whose loss is `world.loss()`, and a recurrent cell whose next state is `world.next_state(state)`. `keep` holds everything that survives from one iteration to the next. Does it grow, and what grows: saved values, nodes, or nothing?
 
 # %% tags=["demo"] items="71 72"
 def plain(world, keep):
@@ -885,29 +885,29 @@ def carrying(world, keep):
     (keep["state"] ** 2).mean().backward(retain_graph=True)
 
 # %% [markdown]
-# For your engine the census counts. For PyTorch a pair of *hooks* does, which are told of every saved tensor. **Predict** for each loop what grows in it.
+# In your engine the census counts. In PyTorch a pair of *hooks* does: functions that PyTorch calls for every saved tensor. **Predict** for each loop what grows in it.
 
 # %% tags=["demo"] items="F3 F5 71 72"
 predict("Which loops grow, and what grows in them?")
 show_growth((plain, retaining, remembering, validating, carrying), MiniTensor, Function)
 
 # %% [markdown] items="71 72 73"
-# Where two loops hold the same, the thin line lies on the wide one: C on A on the left, B on A and D on C on the right.
+# Where two loops hold the same amount, the thin line lies on the wide one: C on A on the left, B on A and D on C on the right.
 #
 # | loop | what grows | why |
 # | --- | --- | --- |
 # | A | nothing | the values are freed by `backward`, and the nodes when `keep["loss"]` gets its next value |
 # | B | **nothing**: the values of one graph instead of none; always the same amount | the old graph goes when the name is bound to the new loss. `retain_graph` by itself does not leak |
 # | C | **nodes only** | the values are freed, but each remembered loss holds its chain of nodes |
-# | D | **everything** | nobody called `backward`, so nothing was ever freed |
+# | D | **everything** | `backward` was never called, so nothing was ever freed |
 # | E | **everything, and time** | each state holds the one before it. Every `backward` runs through all steps since the start |
 #
 # So the rule is not "never write `retain_graph`". It is: **a loop leaks if something that is alive refers to the graph of an earlier iteration.** `retain_graph=True` decides only whether that graph still has its values.
 #
-# In C and D the fix is one word: remember a number, not a tensor. (In D, the next lesson does better still: a validation that is not recorded makes no graph at all.) `loss.item()` is a Python float, which knows nothing of graphs. For whole tensors, in PyTorch, it is `.detach().cpu()`: cut the history off, and move it out of the GPU's memory.
+# In C and D the fix is one word: remember a number, not a tensor. (In D, the next lesson does better still: a validation that is not recorded makes no graph at all.) `loss.item()` is a Python float, which knows nothing of graphs. For whole tensors, in PyTorch, use `.detach().cpu()`: cut the history off, and move the numbers out of the GPU's memory.
 
 # %% [markdown] items="73"
-# Here is this in slow motion, for three steps of a small network. **Predict** before you press a button: what is alive at the end of each step if the losses are kept in a list, with and without `retain_graph=True`, and what does `.item()` change? Then step through it and find the moment in which each node goes.
+# Here it is in slow motion, for three steps of a small network. **Predict** before you press a button: what is alive at the end of each step if the losses are kept in a list, with and without `retain_graph=True`, and what does `.item()` change? Then step through it and find the moment at which each node goes.
 
 # %% tags=["demo"]
 lifetime()
@@ -935,7 +935,7 @@ for steps in (1, 10, 25):
     print(f"after {steps:2d} steps (nodes, bytes) behind the state:", held(state.grad_fn))
 
 # %% [markdown]
-# Write a version that does not leak. The state enters each step as a **constant**: a new leaf that shares nothing with the graph of the step before. (In PyTorch one writes `state.detach()`; your engine learns the word in lesson 07. Until then, make a MiniTensor of the array.) `retain_graph` is not needed any more.
+# Write a version that does not leak. The state enters each step as a **constant**: a new leaf that shares nothing with the graph of the step before. (In PyTorch you write `state.detach()`; your engine gets this method in lesson 07. Until then, make a MiniTensor of the array.) `retain_graph` is not needed any more.
 
 # %% [markdown] tags=["hint"] exercise="run_sequence"
 # A MiniTensor made of `state.data` has the same numbers and no `grad_fn`. Do it once per step, before the state is used again.
@@ -1014,7 +1014,7 @@ def run_sequence(w, inputs, targets):
 
 # %% nbgrader={"grade": true, "grade_id": "test_run_sequence", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 def by_hand(weights, inputs, targets):
-    """The same with NumPy: losses, the gradient, and the last state."""
+    """The losses, the gradient and the last state, computed with NumPy."""
     state, gradient, history = np.zeros(targets[0].shape), np.zeros(weights.shape), []
     for x, target in zip(inputs, targets):
         before, state = state, np.tanh(state @ weights + x)
@@ -1024,8 +1024,8 @@ def by_hand(weights, inputs, targets):
 
 
 def backward_calls(self, function, inputs, targets):
-    """How often backward is called while a function runs with these arguments, and how many graphs
-    of earlier calls are still there at a later one, at most."""
+    """How often a function calls backward with these arguments, and the largest number of graphs of
+    earlier calls that are still there at a later call."""
     import weakref
 
     kind, calls, most = type(self), [], 0
@@ -1065,7 +1065,7 @@ assert isinstance(state, MiniTensor), "the state is returned as a MiniTensor"
 assert np.allclose(state.data, last), "the last state"
 assert state.grad_fn is None and not state.requires_grad, "the state must have no history"
 assert np.allclose(w.grad.data, gradient), (
-    "each step's gradient goes through this step only, and all are added in w.grad"
+    "each step's gradient goes through this step only, and all are added up in w.grad"
 )
 run_sequence(w, inputs, targets)
 assert np.allclose(w.grad.data, 2 * gradient), (
@@ -1098,13 +1098,13 @@ assert np.allclose(w.data, start), "the weights themselves must not change"
 # A procedure, from cheap to thorough:
 #
 # 1. **Look at what survives an iteration.** Lists, running sums, states, attributes, closures. `total += loss` is a list in disguise: the sum holds all losses.
-# 2. **Look at every `retain_graph=True`.** Which second call needs it? If there is none, it goes.
+# 2. **Look at every `retain_graph=True`.** Which second call needs it? If there is none, remove it.
 # 3. **Count tensors with a history**, and read the memory itself. *Further* shows how.
 
 # %% [markdown] items="74"
 # ### Counting tensors (further)
 #
-# Python can list all objects that it knows. Twenty scalars with a `grad_fn` are twenty losses that somebody keeps, and the garbage collector also knows who:
+# Python can list all objects that it knows. Twenty scalars with a `grad_fn` are twenty losses that something keeps alive, and the garbage collector also knows what:
 
 # %% tags=["demo"] items="74"
 def tensors_with_history():
@@ -1129,7 +1129,7 @@ lists = [thing for thing in gc.get_referrers(found[0]) if type(thing) is list]
 print("held by a list of", len(holder), "entries, which is `curve`:", holder is curve)
 
 # %% [markdown] items="74"
-# To read the memory itself, choose an instrument that can see it. On a GPU that is `torch.cuda.memory_summary()`. On the CPU, Python's own `tracemalloc` seems to be made for it. **Predict** what it says of 80 MB of tensors, and of 80 MB of NumPy arrays.
+# To read the memory itself, choose an instrument that can see it. On a GPU that is `torch.cuda.memory_summary()`. On the CPU, Python's own `tracemalloc` seems to be made for it. **Predict** what it reports for 80 MB of tensors, and for 80 MB of NumPy arrays.
 
 # %% tags=["demo"] items="74"
 predict("How many MB does tracemalloc see of 80 MB of tensors, and of 80 MB of NumPy arrays?")
@@ -1144,7 +1144,7 @@ for name, make in {
     print(f"{name:8s} tracemalloc sees {traced / 1e6:9.4f} MB of 80")
 
 # %% [markdown]
-# PyTorch takes its memory past Python, and `tracemalloc` cannot see it. A measurement that shows nothing may be measuring nothing.
+# PyTorch does not allocate its memory through Python, so `tracemalloc` cannot see it. A measurement that shows nothing may be measuring nothing.
 
 # %% [markdown]
 # ## Quiz
@@ -1153,10 +1153,10 @@ for name, make in {
 question(
     "second_call",
     "What does a second `backward()` on the same graph do, if nothing was retained?",
-    right("It raises an error if a node on the way had saved something, and otherwise works and adds to `.grad`.", "The error comes from a node whose values are gone. `x + 1` saved none."),
+    right("It raises an error if a node on the path had saved something, and otherwise works and adds to `.grad`.", "The error comes from a node whose values are gone. `x + 1` saved none."),
     wrong("It always raises an error: the graph is gone.", "The nodes are still there. Only saved values are freed.", misconception="backward_destroys_graph"),
     wrong("It gives the same `.grad` again.", "If it works at all, it adds.", misconception="backward_overwrites"),
-    wrong("It does nothing, since all gradients have been found.", "`backward` keeps no account of earlier calls.", misconception="backward_once_only"),
+    wrong("It does nothing, since all gradients have been found.", "`backward` keeps no record of earlier calls.", misconception="backward_once_only"),
 )
 question(
     "what_is_freed",
@@ -1177,9 +1177,9 @@ question(
 question(
     "retained_loop",
     "A loop with `loss = net(x)`, `loss.backward(retain_graph=True)` and a step runs for a thousand iterations. How much memory does it hold?",
-    right("one graph with its values, and two for a moment, while the next one is built", "The old graph goes when `loss` is bound anew. Until then the new forward pass has already built the next one."),
-    wrong("a thousand graphs", "Who would hold the other 999?", misconception="retain_leaks"),
-    wrong("none: retained graphs are freed at the next backward", "The next `backward` runs on another graph. The old one goes when `loss` is bound anew.", misconception="retain_until_next"),
+    right("one graph with its values, and two for a moment, while the next one is built", "The old graph goes when `loss` is rebound. Until then the new forward pass has already built the next one."),
+    wrong("a thousand graphs", "What would hold the other 999?", misconception="retain_leaks"),
+    wrong("none: retained graphs are freed at the next backward", "The next `backward` runs on another graph. The old one goes when `loss` is rebound.", misconception="retain_until_next"),
     wrong("a graph that doubles with each iteration", "k calls on one graph add k copies of the gradient. That has nothing to do with memory, and nothing doubles.", misconception="retain_is_exponential"),
 )
 question(
@@ -1192,7 +1192,7 @@ question(
 )
 question(
     "running_sum",
-    "For the mean loss of an epoch somebody writes `total = total + loss` in the loop, after `loss.backward()`. Does it leak?",
+    "For the mean loss of an epoch, a colleague writes `total = total + loss` in the loop, after `loss.backward()`. Does it leak?",
     right("Yes: `total` is a result whose graph contains the graph of every loss.", "Nodes only, since the values are freed. `total += loss.item()` fixes it."),
     wrong("No: a sum saves nothing.", "It saves no values, but it has edges to its inputs' nodes.", misconception="sum_saves_nothing"),
     wrong("No: `total` is one number.", "A number with a `grad_fn`.", misconception="loss_is_a_number"),
@@ -1215,14 +1215,14 @@ question(
 # | saved values | what rules need; they grow with the batch, and are most of a training step's memory |
 # | freeing | as soon as a node's rule has run; the nodes stay |
 # | second backward | fails at the first node that had saved something; what came before it has already changed `.grad` |
-# | `retain_graph` | postpones the freeing until the graph itself goes; no leak by itself |
+# | `retain_graph` | postpones the freeing until the graph itself goes; not a leak by itself |
 # | several losses | add them and call once; if you need separate calls, retain on all but the last |
 # | leak | something alive refers to the graph of an earlier iteration: a list, a sum, a state |
 # | remembering | `.item()` for a number; for tensors, cut the history |
 #
-# Back to the three functions of the beginning. `x**3` and `x * 2` had **saved** a value, which `backward` threw away as soon as its rule had run; `x + 1` had saved nothing, so there was nothing to miss. The nodes stayed in all three cases, and stay for as long as something points at them.
+# Back to the three functions from the beginning. `x**3` and `x * 2` had **saved** a value, which `backward` threw away as soon as its rule had run; `x + 1` had saved nothing, so there was nothing to miss. The nodes stayed in all three cases, and stay for as long as something points at them.
 #
-# The cure for a state was to make a fresh leaf of its numbers. That is one of several ways to say "do not record this". The next lesson builds them all, and measures what each of them really saves.
+# The fix for the state was to make a new leaf from its numbers. That is one of several ways to say "do not record this". The next lesson builds them all, and measures what each of them really saves.
 
 # %% tags=["demo"]
 # Save the notebook, then run this cell: it shows how far you have come, and what comes next.

@@ -98,7 +98,7 @@ print(f"the result itself needs {output.data.nbytes / 1024:.0f} KiB")
 
 # %% tags=["engine"]
 class Switches(threading.local):
-    """What one thread has switched on."""
+    """The switches of one thread."""
 
     recording = True
     inference = False  # for section 5
@@ -443,7 +443,7 @@ try:
 except KeyError:
     escaped = True
 assert is_grad_enabled(), "the switch must be put back if the block ends with an error"
-assert escaped, "the error must go on"
+assert escaped, "the error must propagate"
 ### BEGIN HIDDEN TESTS
 answers = []
 with no_grad():
@@ -651,7 +651,7 @@ def recorded_again(x):
 
 with no_grad():
     assert recorded_again(x).requires_grad, (
-        "the mode is that of self: enable_grad() above a function records, also inside no_grad"
+        "the mode is that of self: enable_grad() above a function records, even inside no_grad"
     )
     assert not is_grad_enabled(), "after the call the switch is as it was before: off"
 
@@ -679,7 +679,7 @@ try:
 except KeyError:
     raised = True
 still_on, switches.recording = is_grad_enabled(), True
-assert raised and still_on, "after an error the switch must be as before, and the error must go on"
+assert raised and still_on, "after an error the switch must be as before, and the error must propagate"
 ### BEGIN HIDDEN TESTS
 result = quiet_nested(quiet_nested, x, 3)
 assert np.allclose(result.data, [16.0, 32.0]) and not result.requires_grad, "three calls inside"
@@ -771,7 +771,7 @@ assert x.detach().grad is None, "a detached tensor is a new leaf: it has no .gra
 switches.recording = False
 shared = x.detach().shares_memory_with(x)
 switches.recording = True
-assert shared, "with recording off too, detach must not copy"
+assert shared, "detach must not copy, even with recording off"
 ### BEGIN HIDDEN TESTS
 x = MiniTensor([2.0, 3.0], requires_grad=True)
 y = x * 2
@@ -918,7 +918,7 @@ attempt("t after the error", lambda: t_torch.tolist())
 #
 # ### Exercise 5: inference_mode
 #
-# This has two parts. First write a class `inference_mode(mode=True)`. Inside, `switches.recording` is off and `switches.inference` is on. At the end **both** are restored, in nested blocks and after errors too. It is a context manager and a decorator, so it needs four methods: `__init__`, `__enter__`, `__exit__` and `__call__`. `inference_mode(False)` inside another does the opposite: recording on, marking off.
+# This exercise has two parts. First write a class `inference_mode(mode=True)`. Inside, `switches.recording` is off and `switches.inference` is on. At the end **both** are restored, in nested blocks and after errors too. It is a context manager and a decorator, so it needs four methods: `__init__`, `__enter__`, `__exit__` and `__call__`. `inference_mode(False)` inside another does the opposite: recording on, marking off.
 #
 # Second, complete the new `record`. It checks what the operation has saved. If one of the arrays in `ctx.saved_tensors` *is* the `data` of a marked input, raise `RuntimeError(SAVED_INFERENCE)`. (The first two lines are given: in inference mode nothing is recorded, not even inside `enable_grad`.)
 
@@ -1189,7 +1189,7 @@ except KeyError:
 found = is_grad_enabled(), is_inference_mode_enabled()
 switches.recording, switches.inference = True, False
 assert found == (True, False), "after an error both switches must be put back"
-assert escaped, "the error must go on"
+assert escaped, "the error must propagate"
 ### BEGIN HIDDEN TESTS
 for refused in (lambda: w * t, lambda: w / t, lambda: t @ w):
     raised = False
@@ -1301,7 +1301,7 @@ question(
     right("`backward` raises an error in the first step.", "The loss has no `grad_fn`, so there is no graph to walk."),
     wrong("The loss stays constant, without any message.", "For that, `backward` would have to succeed. Only a *part* of the model under `no_grad` is quiet.", misconception="no_grad_is_silent"),
     wrong("All gradients are zero.", "Where nothing arrives, `.grad` stays None. Zeros are not written.", misconception="none_means_zero"),
-    wrong("It trains as usual: `no_grad` affects inference only.", "The switch knows nothing of what the code is for.", misconception="modes_know_the_purpose"),
+    wrong("It trains as usual: `no_grad` affects inference only.", "The switch does not know what the code is for.", misconception="modes_know_the_purpose"),
 )
 question(
     "encoder_only",
@@ -1309,12 +1309,12 @@ question(
     right("None", "Its operations left no nodes, so no gradient is ever sent there."),
     wrong("A tensor of zeros", "Zero is a gradient that arrived. Here none does, and a test for zero norms would miss it.", misconception="none_means_zero"),
     wrong("The right gradient: recording is on again in the head", "The head's graph ends at the encoder's output, which is a plain tensor.", misconception="modes_are_retroactive"),
-    wrong("An error is raised at the border", "A plain tensor may enter any operation. That is why this case is quiet.", misconception="mixing_is_forbidden"),
+    wrong("An error is raised at the boundary", "A plain tensor may enter any operation. That is why this case is quiet.", misconception="mixing_is_forbidden"),
 )
 question(
     "backward_inside",
     "`y = x**3` is computed normally. Then, inside `no_grad`, `y.backward()`. Result?",
-    right("`x.grad` is right.", "The graph exists already. The switch is asked when something is recorded, not when it is walked."),
+    right("`x.grad` is right.", "The graph exists already. The switch is checked when an operation is recorded, not when the graph is walked."),
     wrong("An error: backward is switched off.", "It is *recording* that is switched off.", misconception="no_grad_disables_backward"),
     wrong("`x.grad` stays None.", "The nodes are there and pass the gradient on.", misconception="modes_are_retroactive"),
     wrong("`x.grad` is zero.", "No rule is changed by the mode.", misconception="none_means_zero"),
@@ -1346,8 +1346,8 @@ question(
 question(
     "memory_factor",
     "How much memory does `no_grad` save in a forward pass?",
-    right("It depends: nothing for one or two layers, more with every further one.", "Recording keeps about one activation per layer. Without it, a handful lives at a time."),
-    wrong("About half.", "For some depth it will be half. It is no law.", misconception="fixed_factor"),
+    right("It depends: nothing for one or two layers, more with every further one.", "Recording keeps about one activation per layer. Without it, only a few are alive at a time."),
+    wrong("About half.", "At some depth it is half, but not in general.", misconception="fixed_factor"),
     wrong("Two to three times, whatever the model.", "For one layer it is nothing, for 32 layers much more.", misconception="fixed_factor"),
     wrong("None; it only saves time.", "The opposite is true: in a large model the time hardly changes.", misconception="modes_save_time_only"),
 )
@@ -1372,7 +1372,7 @@ question(
 # | loud | no graph at all: `backward` raises an error. `.numpy()` of a recorded tensor |
 # | quiet | a part without a graph: `.grad` is None. `item()`, `.data`, comparisons |
 #
-# Now you can answer the opening question. Autograd notices a mistake when `backward` finds no graph, or when a program asks for something that does not exist. Once you take a plain number out, autograd cannot notice.
+# Now you can answer the opening question. Autograd notices a mistake when `backward` finds no graph, or when a program asks for something that does not exist. Once you have taken a plain number out, autograd cannot notice.
 #
 # In the next lesson you write operations with your own rules.
 
@@ -1431,7 +1431,7 @@ print(f"                 without:                  {through[-1]:5.2f}   right: 1
 # %% [markdown] items="81 F30"
 # ## Two networks with opposite aims
 #
-# In a **GAN** a generator `G` turns noise into samples, and a discriminator `D` says how real a sample looks. `D` is trained to tell real samples from made ones, `G` is trained to fool `D`. They have separate optimizers and take turns. Where does a `detach` belong? A tutorial says: *stop the gradient in the discriminator while training the generator.* Try three variants of the loss of `G`.
+# In a **GAN** a generator `G` turns noise into samples, and a discriminator `D` says how real a sample looks. `D` is trained to tell real samples from generated ones, `G` is trained to fool `D`. They have separate optimizers and take turns. Where does a `detach` belong? A tutorial says: *stop the gradient in the discriminator while training the generator.* Try three variants of the loss of `G`.
 
 # %% items="81 F30"
 noise = MiniTensor([[0.5], [-1.0], [2.0]])
@@ -1464,21 +1464,21 @@ for variant in ("nothing detached", "D's verdict detached", "sample detached"):
 #
 # ### Exercise 6: the two losses of a GAN
 #
-# The docstrings say what to write. The squared errors compare the scores with 1 for real and 0 for made samples.
+# The docstrings say what to write. The squared errors compare the scores with 1 for real and 0 for generated samples.
 
 # %% [markdown] tags=["hint"] exercise="gan_losses"
 # The loss of the discriminator has two means: of `(discriminator(real) - 1) ** 2`, and of `discriminator(made) ** 2`, where `made` comes from the generator and is detached.
 
 # %% [markdown] tags=["hint"] exercise="gan_losses"
-# The loss of the generator wants the score 1 for made samples, and detaches nothing.
+# The loss of the generator compares the scores of generated samples with 1, and detaches nothing.
 
 # %% nbgrader={"grade": false, "grade_id": "gan_losses", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def discriminator_loss(generator, discriminator, real, noise):
-    """Mean of (score - 1)**2 over real samples, plus mean of score**2 over made ones.
+    """Mean of (score - 1)**2 over real samples, plus mean of score**2 over generated ones.
 
     generator, discriminator: functions from a MiniTensor to a MiniTensor
-    real, noise: MiniTensors; generator(noise) are the made samples, and what a discriminator
-        returns are scores
+    real, noise: MiniTensors; generator(noise) returns the generated samples, and the discriminator
+        returns scores
     Returns: MiniTensor of shape (). Its backward reaches the parameters of the discriminator, and
         not those of the generator
     """
@@ -1489,7 +1489,7 @@ def discriminator_loss(generator, discriminator, real, noise):
 
 
 def generator_loss(generator, discriminator, noise):
-    """Mean of (score - 1)**2 over made samples.
+    """Mean of (score - 1)**2 over generated samples.
 
     generator, discriminator, noise: as for discriminator_loss
     Returns: MiniTensor of shape (). Its backward reaches the parameters of the generator
@@ -1542,7 +1542,7 @@ def generator_loss(generator, discriminator, noise):
 
 # %% nbgrader={"grade": true, "grade_id": "test_gan_losses", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 def try_gan(seed, rows, features):
-    """Both losses for linear networks, compared with the results on paper."""
+    """Both losses for linear networks, compared with results worked out on paper."""
     draw = np.random.default_rng(seed)
     G, D = draw.normal(size=(2, features)), draw.normal(size=(features, 1))
     real, noise = draw.normal(size=(rows, features)), draw.normal(size=(rows + 2, 2))

@@ -31,7 +31,7 @@ from helpers_08 import custom_operation, leaf, passes
 
 # %% tags=["demo"]
 def unchanged(grad, x):
-    """The rule of both: the gradient goes on as it came."""
+    """The rule of both: return the gradient unchanged."""
     return grad
 
 
@@ -92,7 +92,7 @@ start_lesson()
 class MaskedRelu(Function):
     @staticmethod
     def forward(ctx, a):
-        mask = a > 0  # where the input counts
+        mask = a > 0  # where the input passes
         ctx.save_for_backward(mask)  # one byte per entry, where a would need eight
         return np.where(mask, a, 0.0)
 
@@ -145,7 +145,7 @@ Function.apply = classmethod(apply)
 # %% [markdown]
 # ### Exercise 1: only what is needed
 #
-# Write the rule of `Linear`. In place of a gradient that is not needed, it returns `None`. Then skip its product, too: no check can see whether you do, but section *What Linear saves* (*Further*) measures the time.
+# Write the rule of `Linear`. In place of a gradient that is not needed, it returns `None`. Skip the product for it, too: no check can see whether you do, but the section *What Linear saves* (*Further*) measures the time.
 
 # %% [markdown] tags=["hint"] exercise="linear"
 # The gradient of `x` is `grad @ w.T`, that of `w` is `x.T @ grad`, that of `b` is `grad` summed over the rows. `b` was broadcast over the rows, so the engine would sum `grad` itself; you may also return `grad`.
@@ -255,7 +255,7 @@ x, w, b = (
 )
 node = x.linear(w, b).grad_fn
 assert tuple(getattr(node, "needs_input_grad", ())) == (False, True, True), (
-    "apply gives one True or False per input, in their order: run the cell above the exercise"
+    "apply gives one True or False per input, in order: run the cell above the exercise"
 )
 
 
@@ -805,7 +805,7 @@ def try_jacobians(function, arrays, number, right):
     )
     assert np.allclose(found, right), f"the table should be\n{right}\nnot\n{found}"
     assert np.allclose(found, right, rtol=0, atol=1e-13), (
-        "the table is right to a few digits, as differences are: find it by backward"
+        "the table is right to a few digits only, as differences are: use backward"
     )
     for x, (data, grad) in zip(inputs, before):
         assert np.array_equal(x.data, data), "the data of an input was changed"
@@ -1009,7 +1009,7 @@ class Uneven(Function):
 
 
 pair = MiniTensor([1.0, 2.0], requires_grad=True)
-expect(MISMATCH + "0", Uneven.apply, (pair,))  # each entry has a tolerance of its own
+expect(MISMATCH + "0", Uneven.apply, (pair,))  # each entry has its own tolerance
 expect(MISMATCH + "0", lambda x: x * np.nan, (x,))  # a NaN agrees with nothing, not even with a NaN
 doubled = with_rule(lambda grad, output: 2 * grad * (1 - output**2))
 expect(MISMATCH + "0", doubled, (x,), rtol=0.6)  # a part of |numerical| is allowed, not of |analytical|
@@ -1137,7 +1137,7 @@ question(
     right("At this `x`, the rule agrees with differences within the tolerance, for cotangents with a single 1.", "The sentence has all four restrictions, and each can let a wrong rule pass."),
     wrong("The rule is right.", "`abs` with slope 1 passed at positive points.", misconception="gradcheck_proves"),
     wrong("The rule is right for all inputs of this size.", "Other points may lie on another branch.", misconception="gradcheck_proves"),
-    wrong("The parameters inside `f` get right gradients too.", "Only what is in the tuple and requires grad is looked at.", misconception="gradcheck_sees_parameters"),
+    wrong("The parameters inside `f` get right gradients too.", "Only inputs in the tuple that require grad are checked.", misconception="gradcheck_sees_parameters"),
 )
 question(
     "at_zero",
@@ -1160,13 +1160,13 @@ question(
     "What is `ctx.needs_input_grad` for?",
     right("To skip work for gradients that nobody will use.", "In `Linear` it saves one product of matrices out of two."),
     wrong("To switch recording off.", "That is the grad mode.", misconception="flags_mixed_up"),
-    wrong("To tell the engine which gradients were computed.", "It goes the other way: the engine tells the rule.", misconception="flags_mixed_up"),
+    wrong("To tell the engine which gradients were computed.", "It is the other way around: the engine tells the rule.", misconception="flags_mixed_up"),
     wrong("To check that the number of returned gradients is right.", "It has one entry per input, but nothing is checked with it.", misconception="form_is_not_checked"),
 )
 question(
     "save",
     "What does `ctx.save_for_backward(y)` do that `ctx.y = y` does not?",
-    right("The value is freed after backward, changes to it are noticed, and no circle of references arises.", "These are the three services. The value itself would be the same."),
+    right("The value is freed after backward, changes to it are noticed, and there is no reference cycle.", "These are the three services. The value itself would be the same."),
     wrong("It makes a copy, so that `y` may be changed.", "Nothing is copied. In PyTorch a change is *noticed* (lesson 09).", misconception="saved_values_are_copies"),
     wrong("It makes the gradient flow through `y`.", "What is saved is data for the rule. Edges come from the inputs.", misconception="saving_makes_edges"),
     wrong("Nothing. It is only tidier.", "An output that is kept as an attribute leaks.", misconception="ctx_attributes_are_equal"),
@@ -1177,13 +1177,13 @@ question(
     right("The differences are wrong: with eps = 1e-6 rounding destroys them.", "A float32 has about seven digits. The rule is innocent."),
     wrong("The rule is less exact in float32.", "It is, by about 1e-7. That would pass.", misconception="range_and_precision"),
     wrong("Because float32 has no gradients.", "It is the usual type in training.", misconception="float32_has_no_gradients"),
-    wrong("One has to raise atol to 1e-2, then the check is as good.", "Then a rule that is half a percent off passes as well.", misconception="tolerance_cures"),
+    wrong("Raise atol to 1e-2, and the check is as good.", "Then a rule that is half a percent off passes as well.", misconception="tolerance_cures"),
 )
 question(
     "check_fails",
     "A straight-through rounding fails `gradcheck`. What follows?",
     right("Nothing new: it differs from the true derivative on purpose.", "Test it another way: the values of forward, and that the gradient passes unchanged."),
-    wrong("It must be repaired.", "The true derivative, zero, does not train.", misconception="surrogates_must_pass"),
+    wrong("It must be fixed.", "The true derivative, zero, does not train.", misconception="surrogates_must_pass"),
     wrong("The tolerance must be larger.", "1 and 0 are not a matter of tolerance.", misconception="tolerance_cures"),
     wrong("The step eps was too small.", "With a larger step the differences would give another wrong number.", misconception="tolerance_cures"),
 )
@@ -1638,7 +1638,7 @@ assert np.allclose(y.data, [0.5, -1.0, 1.0]), f"the nearest multiples of 0.5, no
 assert np.allclose(a.data, [0.3, -0.9, 1.2]), "forward must not write into its input"
 y.backward(np.array([1.0, 10.0, 100.0]))
 assert a.grad is not None and np.allclose(a.grad.data, [1.0, 10.0, 100.0]), (
-    "the gradient passes as it came"
+    "the gradient passes unchanged"
 )
 y = a.quantize(0.25)
 assert np.allclose(y.data, [0.25, -1.0, 1.25]), f"the nearest multiples of 0.25, not {y.data}"
@@ -1746,7 +1746,7 @@ def two_moons(count, seed):
 
 
 def starting_weights(sizes, seed):
-    """Weights and offsets for each layer, as arrays."""
+    """Weights and biases for each layer, as arrays."""
     generator = np.random.default_rng(seed)
     arrays = []
     for inputs, outputs in zip(sizes, sizes[1:]):
@@ -1890,7 +1890,7 @@ plt.show()
 # </details>
 # <details><summary>What does <code>dL/dw</code> mean? For example, <code>w.grad = -18</code>.</summary>
 #
-# If `w` grows a little, the loss falls about 18 times as much. The sign says in which direction the loss falls, the size how strongly it reacts here; far away that may be different.
+# If `w` grows a little, the loss falls about 18 times as much. The sign says in which direction the loss falls, and the size says how strongly it reacts here; far away both may be different.
 # </details>
 # <details><summary>What does <code>requires_grad=True</code> mean, and when is False better?</summary>
 #

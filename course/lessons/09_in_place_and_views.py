@@ -62,7 +62,7 @@ for text, write in ways.items():
     attempt(text, lambda: slope_after(write), shown=54)
 
 # %% [markdown]
-# The same numbers are overwritten in five ways. PyTorch refuses one at once and two in `backward`; for two it returns a wrong slope without a message. **What can it see, and what can it not see?** In this lesson you will
+# The same numbers are overwritten in five ways. PyTorch refuses one immediately and two in `backward`; for two it returns a wrong slope without a message. **What can it see, and what can it not see?** In this lesson you will
 #
 # 1. count writes to memory, and refuse a backward pass that would use overwritten values;
 # 2. write methods that work in place;
@@ -163,7 +163,7 @@ def record(ctx, inputs, output):
 
 
 def modified(node, position):
-    """The error for a saved value, given by its position, that has been written to."""
+    """The error for the saved value at this position, which has been written to."""
     note = node.notes[position]
     maker = node if note.source == "output" else None
     if isinstance(note.source, int):
@@ -342,7 +342,7 @@ def written(tensor):
 
 
 def complaint(action):
-    """The text of the error that an action raises; nothing if it runs."""
+    """The text of the error that an action raises; empty if it runs."""
     try:
         action()
     except NotImplementedError:
@@ -374,7 +374,7 @@ x, w = MiniTensor([1.0, 2.0, 3.0], requires_grad=True), MiniTensor([4.0, 5.0, 6.
 product = (x * w).grad_fn
 assert isinstance(product.saved_tensors, tuple), "saved_tensors returns the tuple of the saved values"
 assert sources(product) == [0, 1], f"x is input 0, w is input 1, not {sources(product)}"
-assert [note.version for note in product.notes] == [0, 0], "nobody has written yet: version 0"
+assert [note.version for note in product.notes] == [0, 0], "nothing has been written yet: version 0"
 twin = MiniTensor([1.0, 2.0, 3.0])
 assert sources((x * twin).grad_fn) == [0, 1], "equal numbers are not the same object: compare with `is`"
 assert sources((x * x).grad_fn) == [0, 0], "x is there twice: source is its first position"
@@ -495,7 +495,7 @@ attempt("yours:", lambda: y.sum().backward(), shown=400)
 attempt("PyTorch:", lambda: y_torch.sum().backward(), shown=400)
 
 # %% [markdown] items="F11"
-# PyTorch's hint points to a tool that finds the operation; your message names it. What moves a counter? Some texts say that under `no_grad` *every* operation counts, or that computing does. **Predict** the four numbers in each line.
+# PyTorch's hint points to a tool that finds the operation; your message names it. What moves a counter? Some texts say that under `no_grad` *every* operation does; others say that any computation does. **Predict** the four numbers in each line.
 
 # %% tags=["demo"] items="F11"
 predict("What are the four numbers under no_grad?")
@@ -539,12 +539,12 @@ def set_history(tensor, node):
 
 
 def take_over(self, new):
-    """Give self the history of new, which is recorded. (Part *Further*: what a view needs.)"""
+    """Give self the history of new, which is recorded. (*Further* adds what views need.)"""
     set_history(self, new.grad_fn)
 
 
 class Copy(Function):
-    """The value, stretched to the shape of former if it is smaller."""
+    """The value, broadcast to the shape of former if it is smaller."""
 
     @staticmethod
     def forward(ctx, former, value):
@@ -603,7 +603,7 @@ def check_writable(self):
 # `former = MiniTensor(self.data.copy())`, then set its `requires_grad` and `grad_fn` to those of self. `new = operation(former)`.
 
 # %% [markdown] tags=["hint"] exercise="change"
-# `self.data[...] = new.data` writes into the memory of self; `self.data = new.data` would replace the array. NumPy stretches a smaller array, and also puts shape (1, 3) into shape (3,), so compare the shapes first.
+# `self.data[...] = new.data` writes into the memory of self; `self.data = new.data` would replace the array. NumPy broadcasts a smaller array, and also writes shape (1, 3) into shape (3,), so compare the shapes first.
 
 # %% [markdown] tags=["hint"] exercise="change"
 # The order: `check_writable(self)`, compute, compare shapes, `take_over(self, new)` if `new.requires_grad`, write, `self._counter.value += 1`, `return self`.
@@ -756,7 +756,7 @@ MiniTensor.zero_ = lambda self: self.copy_(0.0)
 
 # %% nbgrader={"grade": true, "grade_id": "test_change", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 def add_and_tell(self, other):
-    """Whether add_ returns self, and whether self has the array that it had."""
+    """Whether add_ returns self, and whether self still has its old array."""
     array = self.data
     return self.add_(other) is self, self.data is array
 
@@ -793,7 +793,7 @@ MiniTensor.seen_by_take_over = seen_by_take_over
 MiniTensor.former_has_history = former_has_history
 x = MiniTensor([1.0, 2.0, 3.0], requires_grad=True)
 assert complaint(lambda: x.add_(1.0)) == LEAF, "check_writable refuses a leaf that requires grad"
-assert x.data.tolist() == [1.0, 2.0, 3.0] and x._version == 0, "refused means: nothing has changed"
+assert x.data.tolist() == [1.0, 2.0, 3.0] and x._version == 0, "a refused write changes nothing"
 with no_grad():
     x.mul_(2.0)
 assert x.data.tolist() == [2.0, 4.0, 6.0], f"mul_(2) makes [2, 4, 6], not {x.data.tolist()}"
@@ -808,7 +808,7 @@ y.add_(0.0)
 assert y.data.tolist() == [3.0, 5.0, 7.0] and y._version == 2, "two calls of add_, two writes"
 assert y.grad_fn.name() == "AddBackward0", (
     "y is the result of add_ now: operation gets a former with the history of y, and take_over gives y "
-    "the history of what came back"
+    "the history of the result"
 )
 assert (x * 1).seen_by_operation() == [2.0, 4.0, 6.0], (
     "former keeps the old value after the write: it is not self, and it has a copy of the array"
@@ -821,8 +821,8 @@ text = complaint(lambda: y.copy_(MiniTensor(np.ones((1, 3)))))
 assert text == "output with shape [3] doesn't match the broadcast shape [1, 3]", (
     f"(1, 3) is another shape than (3,); you say: {text!r}"
 )
-assert y.data.tolist() == [3.0, 5.0, 7.0], "refused means: no number has changed"
-assert y._version == 2 and y.grad_fn.name() == "AddBackward0", "refused means: nothing has changed"
+assert y.data.tolist() == [3.0, 5.0, 7.0], "a refused write changes no number"
+assert y._version == 2 and y.grad_fn.name() == "AddBackward0", "a refused write changes nothing"
 plain = MiniTensor([1.0]).add_(1.0)
 assert plain.is_leaf and not plain.requires_grad, "nothing requires grad: do not call take_over"
 y = x * 5
@@ -936,7 +936,7 @@ for text, compute in {"x**2": lambda x: x**2, "x.exp()": lambda x: x.exp()}.item
     attempt(f"yours:   {text:8s}no_grad", lambda: write_between(x, compute, no_grad), shown=50)
 
 # %% [markdown] items="113 114"
-# The rule of `x**2` needs `x`. The rule of `exp` needs only its output, which is unchanged. The slope 7.389 belongs to the old `x`, and that is right, because the old `x` was what ran. The same write is harmless or fatal, depending on **what a rule has saved**. So you cannot memorize where it is safe to write. Write in place where memory matters, and rely on the counter.
+# The rule of `x**2` needs `x`. The rule of `exp` needs only its output, which is unchanged. The slope 7.389 belongs to the old `x`, and that is right: the forward pass used the old `x`. The same write is harmless or fatal, depending on **what a rule has saved**. So you cannot memorize where it is safe to write. Write in place where memory matters, and rely on the counter.
 #
 # There are two fixes. **Compute out of place**: `x = x + 1` makes a new tensor, and what was saved stays. Or give the node a copy: `x.clone()**2`.
 
@@ -1251,7 +1251,7 @@ assert twin.is_leaf and not twin.requires_grad, "a detached tensor is a leaf tha
 square = w * w
 twin.add_(1.0)
 assert w.data.tolist() == [[2.0, 3.0], [4.0, 5.0]], "the same memory"
-assert complaint(lambda: square.sum().backward()).startswith(MODIFIED), "w was saved, twin wrote"
+assert complaint(lambda: square.sum().backward()).startswith(MODIFIED), "twin wrote to what was saved"
 w.grad = MiniTensor(np.ones((2, 2)))
 assert w.detach().grad is None, "what detach returns is a new leaf, without the gradient of w"
 credit = check_gradients(
@@ -1427,7 +1427,7 @@ array[0] = 100.0
 print("after a write to the array, x is", x_torch.tolist(), "at version", x_torch._version)
 
 # %% [markdown] items="117 F16"
-# PyTorch complains only where something would be lost. You need `detach` if the tensor requires grad and operations are recorded, and `cpu` if the tensor is on another device. `detach().cpu().numpy()` is right for most tensors. `numpy(force=True)` does the same, and also serves a conjugated complex tensor. Neither helps with bfloat16, which NumPy does not have. The last line is the second silent kind again.
+# PyTorch complains only where something would be lost. You need `detach` if the tensor requires grad and operations are recorded, and `cpu` if the tensor is on another device. `detach().cpu().numpy()` is right for most tensors. `numpy(force=True)` does the same, and also works for a conjugated complex tensor. Neither helps with bfloat16, which NumPy does not have. The last line shows the second silent kind again.
 #
 # Each tensor lives on one **device**. As a rule, an operation needs its inputs on the same device. Your machine may have no GPU. So the next cell uses the device `meta`, which every machine has: its tensors have a shape but no numbers. **Predict** which lines complain.
 
@@ -1443,7 +1443,7 @@ attempt("a 0-dim tensor there", lambda: torch.tensor(2.0, device="meta") * here)
 attempt("numpy() from there", there.numpy, shown=90)
 
 # %% [markdown] items="116 117"
-# A 0-dim tensor of the CPU counts as a number and may meet any device. The opposite is an error. Move data to the device of the model, `batch.to(device)`, once per batch, and fetch results with `.cpu()` when you want arrays. But `meta` is not a GPU, and not every operation checks: `torch.ones(2, 2) @ torch.ones(2, 2, device="meta")` returns a CPU tensor with arbitrary numbers.
+# A 0-dim tensor on the CPU counts as a number and works with any device. The opposite is an error. Move data to the device of the model, `batch.to(device)`, once per batch, and fetch results with `.cpu()` when you want arrays. But `meta` is not a GPU, and not every operation checks: `torch.ones(2, 2) @ torch.ones(2, 2, device="meta")` returns a CPU tensor with arbitrary numbers.
 
 # %% [markdown]
 # ## Quiz
@@ -1456,7 +1456,7 @@ question(
     "`b = a * 2` and `b.add_(1)` run under `no_grad`. What are the versions of `a` and `b`?",
     right("0 and 1", "A counter counts writes in place, in every mode."),
     wrong(
-        "1 and 2", "Computing from a tensor is no write.", misconception="versions_count_operations"
+        "1 and 2", "Computing from a tensor is not a write.", misconception="versions_count_operations"
     ),
     wrong(
         "0 and 0, nothing is recorded",
@@ -1481,7 +1481,7 @@ question(
     ),
     wrong(
         "The gradient at the new `h`",
-        "It belongs to what ran, and that was the old `h`.",
+        "It belongs to the `h` that the forward pass used.",
         misconception="every_write_corrupts",
     ),
 )
@@ -1513,7 +1513,7 @@ question(
     "Why may a leaf that requires grad not be written to while operations are recorded?",
     right(
         "It would become a result, and the gradient would go past it to the old value.",
-        "A leaf is what no operation has made.",
+        "A leaf is a tensor that no operation has made.",
     ),
     wrong(
         "Because parameters are read-only.",
@@ -1554,7 +1554,7 @@ question(
     "`h = model(x)`; under `no_grad`: `h.clamp_(max=1)`; then `loss = (h**2).sum()`. What about the gradients?",
     right(
         "Silently wrong: the clamp is in the values and not in the graph.",
-        "The square saved `h` after the write, so its version fits.",
+        "The square saved `h` after the write, so the versions match.",
     ),
     wrong(
         "An error, because `h` was written to.",
@@ -1593,7 +1593,7 @@ question(
 )
 question(
     "view_write",
-    "In PyTorch: `y = a * 2`, `v = y[0]`, then `y.mul_(b)`. What does `v` have from `b`?",
+    "In PyTorch: `y = a * 2`, `v = y[0]`, then `y.mul_(b)`. How does `v` depend on `b` now?",
     right(
         "Its value and its history contain `b`.",
         "It shares the memory, and after the write it gets a new history from its base.",
@@ -1604,7 +1604,7 @@ question(
         misconception="views_keep_their_history",
     ),
     wrong(
-        "Nothing: `v` was made before.", "It is the same memory.", misconception="views_are_copies"
+        "Not at all: `v` was made before.", "It is the same memory.", misconception="views_are_copies"
     ),
     wrong(
         "Using `v` now is an error.",
@@ -1699,7 +1699,7 @@ class CopySlices(Function):
 
     forward: base and part are arrays, positions an array of integers (an option, not an input).
         Entry part[i, j] goes to position positions[i, j] of the base, numbered row by row. A part
-        of a smaller shape, such as (), is stretched to that of positions. If a position occurs
+        of a smaller shape, such as (), is broadcast to that of positions. If a position occurs
         twice, the last of its entries stays. base itself must not be written to.
     backward: one gradient for base, one for part. Entries that did not stay get 0. grad must not
         be written to.
@@ -1880,7 +1880,7 @@ def block_written(a, b):
 
 
 def grad_kept(self, grad):
-    """Whether the rule behind self leaves the gradient that it gets as it is."""
+    """Whether the rule behind self leaves the incoming gradient unchanged."""
     before = grad.tolist()
     self.grad_fn.backward(self.grad_fn, grad)
     return grad.tolist() == before
@@ -1903,19 +1903,19 @@ if credit.is_whole:  # otherwise the card says what is wrong
     base = MiniTensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
     filled = CopySlices.apply(base, 9.0, positions=np.array([[2, 3]]))
     assert filled.data.tolist() == [[1.0, 2.0], [9.0, 9.0]], (
-        "the result has the shape of base. The part 9.0 is stretched to the positions 2 and 3, row by "
+        "the result has the shape of base. The part 9.0 is broadcast to the positions 2 and 3, row by "
         f"row; yours is {filled.data.tolist()}"
     )
     column = MiniTensor([[5.0], [6.0]])
     filled = CopySlices.apply(base, column, positions=np.array([[0, 1], [2, 3]]))
     assert filled.data.tolist() == [[5.0, 5.0], [6.0, 6.0]], (
-        "a part of shape (2, 1) is stretched to (2, 2) as in broadcasting: each row repeats its entry"
+        "a part of shape (2, 1) is broadcast to (2, 2): each row repeats its entry"
     )
     assert base.data.tolist() == [[1.0, 2.0], [3.0, 4.0]], "the base must not be written to: copy it"
     assert y.grad_kept(np.array([1.0, 10.0, 100.0])), "backward must not write to grad: copy it"
     y.backward(np.array([1.0, 10.0, 100.0]))
-    assert x.grad.data.tolist() == [0.0, 0.0, 100.0], "what was replaced has no effect"
-    assert v.grad.data.tolist() == [0.0, 1.0, 10.0], "what did not stay has no effect"
+    assert x.grad.data.tolist() == [0.0, 0.0, 100.0], "replaced entries have no effect"
+    assert v.grad.data.tolist() == [0.0, 1.0, 10.0], "entries that did not stay have no effect"
     shared = MiniTensor(np.zeros(3))
     with no_grad():
         quiet = shared[:2]
@@ -1965,7 +1965,7 @@ attempt("yours:", lambda: show_gradients(mini_leaf))
 attempt("PyTorch:", lambda: show_gradients(leaf))
 
 # %% [markdown] items="gap:views"
-# This is the graph after the write. Two paths lead from `a` to `y`. Which of them brings the gradient of the first entry, and where is it multiplied by 5?
+# This is the graph after the write. Two paths lead from `a` to `y`. Which of them carries the gradient of the first entry, and where is it multiplied by 5?
 
 # %% tags=["demo"] items="gap:views"
 from mini_autograd.widgets import explore
@@ -2047,7 +2047,7 @@ for seed in range(150):
 print(dict(endings), f"  largest relative difference: {largest:.1e}")
 
 # %% [markdown] items="gap:views F17"
-# Each of these programs gives an error or right gradients: here, a write through a method is either handled correctly or refused. (None of them repeats an index.)
+# Each of these programs gives an error or the right gradients: here, a write through a method is either handled correctly or refused. (None of them repeats an index.)
 
 # %% [markdown] items="113"
 # ## Fingerprints
@@ -2057,7 +2057,7 @@ print(dict(endings), f"  largest relative difference: {largest:.1e}")
 # A tool can find what a counter cannot see. `fingerprints(output)` goes through all nodes behind a tensor and takes a fingerprint of every saved array. Later, `silent_changes(before)` takes them again. It names the nodes whose saved arrays have changed **although their counter has not moved**. That costs a pass over all saved memory, so use it only for debugging.
 
 # %% [markdown] tags=["hint"] exercise="fingerprints"
-# `topological_order(output.grad_fn)` lists the nodes. `node.saved` is the tuple of saved values, `()` if there are none, None if they have been freed. Read it there: `saved_tensors` would raise.
+# `topological_order(output.grad_fn)` lists the nodes. `node.saved` is the tuple of saved values, `()` if there are none, None if they have been freed. Read the values there: `saved_tensors` would raise an error.
 
 # %% [markdown] tags=["hint"] exercise="fingerprints"
 # A fingerprint is `hash(saved.tobytes())`, or simply a copy. The key in the dict is `(node, position)`.
@@ -2088,7 +2088,7 @@ def fingerprints(output):
 
 
 def silent_changes(before):
-    """Which saved arrays have changed since then, although their counter has not moved.
+    """Which saved arrays have changed since before, although their counter has not moved.
 
     before: what fingerprints returned
     Returns: list of the names of their nodes, in the order of before, once per array. Leave out
@@ -2211,7 +2211,7 @@ h = x * w
 y = h.exp() + h**3
 before = fingerprints(y)
 assert [position for _, position in before].count(1) == 1, "the product has saved two arrays"
-assert silent_changes(before) == [], "nobody has written"
+assert silent_changes(before) == [], "nothing has been written"
 w.poke(0, 50.0)
 assert silent_changes(before) == ["MulBackward0"], "w was saved by the product, and changed"
 h.mul_(2.0)
@@ -2240,7 +2240,7 @@ assert silent_changes(before) == ["MulBackward0"], (
 
 
 class SavesNone(Function):
-    """Saves None, a number of Python and an array."""
+    """Saves None, a Python number and an array."""
 
     @staticmethod
     def forward(ctx, a):

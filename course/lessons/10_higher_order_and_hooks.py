@@ -52,7 +52,7 @@ def leaf(value):
 
 
 def asked_twice(at, **options):
-    """First and second derivative of x**3 by PyTorch, or what it says instead."""
+    """First and second derivative of x**3 from PyTorch, or its error message."""
     x = leaf(at)
     (first,) = torch.autograd.grad(x**3, x, **options)
     try:
@@ -164,7 +164,7 @@ for y in (x * 3, x / x.detach(), x.exp(), x.max(), x + 1):
 # You need the node that the gradient goes to: `node` itself for `"output"`, `node.next_functions[note.source][0]` for a number, and none otherwise.
 
 # %% [markdown] tags=["hint"] exercise="reconnected"
-# If there is such a node: `tensor.requires_grad, tensor.grad_fn = True, source`. Be careful: the source may be the number 0, which counts as false in an `if`.
+# If there is such a node, call it `end`: `tensor.requires_grad, tensor.grad_fn = True, end`. Be careful: `note.source` may be the number 0, which counts as false in an `if`.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "reconnected", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def reconnected(node):
@@ -305,7 +305,7 @@ node = (w * data).grad_fn
 tensors = reconnected(node)
 assert isinstance(tensors, tuple) and len(tensors) == 2, "one MiniTensor per saved value, in a tuple"
 assert np.allclose(tensors[0].data, [1.0, -2.0]) and np.allclose(tensors[1].data, [3.0, 4.0]), (
-    "the numbers are those that were saved, in their order"
+    "the numbers are those that were saved, in order"
 )
 assert tensors[0].requires_grad, "the first factor was w, which requires grad: so does its new tensor"
 assert tensors[0].grad_fn is node.next_functions[0][0], (
@@ -326,7 +326,7 @@ assert output.requires_grad and output.grad_fn is node, "the saved output of Exp
 
 
 class SavesFour(Function):
-    """w * sign(a); saves None, what is neither input nor output, input 1, and a part of input 1."""
+    """w * sign(a); saves None, a value neither input nor output, input 1, and part of input 1."""
 
     @staticmethod
     def forward(ctx, a, w):
@@ -397,7 +397,7 @@ for name, y in {"tanh": x.tanh(), "sum": x.sum(), "@": x @ w, "logsumexp": x.log
         print(f"{name:10s} {type(error).__name__}: {str(error)[:70]}")
 
 # %% [markdown]
-# `np.broadcast_to`, `np.expand_dims` and `np.swapaxes` do not know MiniTensors. What they do has to become an operation of your engine, with its own rule. Such operations come in **pairs**, and each is the rule of the other:
+# `np.broadcast_to`, `np.expand_dims` and `np.swapaxes` do not know MiniTensors. Operations of your engine, with their own rules, have to do their work. Such operations come in **pairs**, and each is the rule of the other:
 #
 # | operation | what it does | its rule |
 # | --- | --- | --- |
@@ -445,7 +445,7 @@ class SumTo(Function):
 # %% [markdown]
 # ## The other rules in operators (just run it)
 #
-# Run the next two cells. You don't need to read them: they contain `Scatter`, the rules that used NumPy's functions, rewritten with these operations, and the operations that you wrote yourself in full.
+# Run the next two cells. You don't need to read them. They contain `Scatter`; the rules that used NumPy's functions, rewritten with these operations; and complete versions of operations that you wrote in exercises.
 
 # %% tags=["engine"]
 class Scatter(Function):
@@ -634,10 +634,10 @@ MiniTensor.linear = lambda self, w, b: Linear.apply(self, w, b)
 #
 # Now put the pieces together. A backward pass is a **walk** through the graph. Four functions for it are given.
 #
-# * `cotangent_of(output, gradient)` is what the walk begins with, as a MiniTensor: `gradient`, or 1 for a single number. It raises PyTorch's errors.
+# * `cotangent_of(output, gradient)` returns the cotangent that the walk begins with, as a MiniTensor: `gradient`, or 1 for a single number. It raises PyTorch's errors.
 # * `shares_of(node, grad)` runs one rule. If `grad` is an array, the rule gets `node` and computes with arrays. If `grad` is a MiniTensor, the rule gets `AsTensors(node)`, and what it computes is recorded. It returns one gradient or None for each edge. It refuses a rule that cannot be recorded, and names it. It also counts what a rule returns, as PyTorch does.
-# * `after_hooks(node, grad)` calls the hooks. A **hook** is a function that may look at a tensor's gradient on its path, or replace it (see *Further*). It returns the gradient that goes on.
-# * `retained(node, grad)` adds the gradient to `.grad` of a tensor that asked for it with `retain_grad`. The same happens in `.grad` of a leaf. If the gradient is a MiniTensor with a history, so is the sum.
+# * `after_hooks(node, grad)` calls the hooks. A **hook** is a function that may look at a tensor's gradient on its path, or replace it (see *Further*). `after_hooks` returns the gradient that is passed on.
+# * `retained(node, grad)` adds the gradient to `.grad` of a tensor that asked for it with `retain_grad`, as happens with every leaf. If the gradient is a MiniTensor with a history, the sum has one too.
 #
 # ### The four functions (just run it)
 #
@@ -740,7 +740,7 @@ class RemovableHandle:
 
 
 def register_hook(self, hook):
-    """Have hook called with the gradient of self, in every walk that visits it. Returns a handle.
+    """Call hook with the gradient of self in every walk that visits it. Returns a handle.
 
     hook: function of one MiniTensor, which it must not change. Returns None, or a replacement of
         the same shape: a MiniTensor, array or number. It may remove itself while it runs.
@@ -757,7 +757,7 @@ MiniTensor.register_hook = register_hook
 
 
 def after_hooks(node, grad):
-    """The gradient that goes on from a node, after all hooks of the tensor it belongs to.
+    """The gradient that a node passes on, after all hooks of the tensor it belongs to.
 
     For an AccumulateGrad that tensor is node.variable, else the node's result. grad is an array or a
     MiniTensor, and so is the result. Raises RuntimeError if a replacement has another shape.
@@ -815,7 +815,7 @@ for wanted in (), [hidden.grad_fn]:
 # * It goes through `visits(root, wanted)`.
 # * With `create_graph`, the gradients are MiniTensors, and recording is on. Without it they are arrays, and recording is off. PyTorch does the same: `create_graph` decides whether *the rules run with recording on or off*. The mode of the caller does not matter.
 # * At each node, when its gradient is complete, three things happen in this order. First `grad = after_hooks(node, grad)`; then `retained(node, grad)`; then, if the node is wanted, its gradient goes into the result. They happen at every visited node, even an `AccumulateGrad`.
-# * Only nodes that work go on. An `AccumulateGrad` does `node.accumulate(grad)`, which is given. For all others the rule runs (`shares_of`), the node is released unless `retain_graph` is set, and the shares are sent along the edges.
+# * Only nodes that work do more. An `AccumulateGrad` calls `node.accumulate(grad)`, which is given. For all others the rule runs (`shares_of`), the node is released unless `retain_graph` is set, and the shares are sent along the edges.
 
 # %% [markdown] tags=["hint"] exercise="walk"
 # After the three lines for every node: `if not works: continue`. `found[node] = as_tensor(grad)` makes a MiniTensor of either kind.
@@ -830,13 +830,13 @@ for wanted in (), [hidden.grad_fn]:
 def walk(root, cotangent, retain_graph, create_graph, wanted=()):
     """Send a cotangent from root through the graph.
 
-    root: node; cotangent: MiniTensor of the shape of what root made
+    root: node; cotangent: MiniTensor of the shape of root's output
     retain_graph: if False, each node whose rule has run is released
     create_graph: if True, the rules run on MiniTensors with recording on, and their results have
         a history; if False they run on arrays, with recording off
     wanted: list of nodes. If it is empty, gradients are added to .grad of the leaves. Otherwise no
         .grad of a leaf is changed, and only nodes that lead to a wanted one work: see visits.
-    Returns: dict from each wanted node that a gradient has reached to that gradient: a MiniTensor,
+    Returns: dict from each wanted node that a gradient has reached to its gradient: a MiniTensor,
         complete, after after_hooks
 
     >>> x = MiniTensor(2.0, requires_grad=True)
@@ -1086,13 +1086,13 @@ def try_hooks():
     (hidden * [1.0, 2.0] + hidden).sum().backward(retain_graph=True)
     seen = [list(map(float, array)) for array in noted.seen]
     assert seen == [[2.0, 3.0], [60.0, 90.0]], (
-        "after_hooks gets the complete gradient, once at each node, and what it returns goes on: the "
+        "after_hooks gets the complete gradient, once at each node, and its result is passed on: the "
         f"hooks should see [2, 3] at the result and [60, 90] at the leaf, not {seen}"
     )
     assert np.allclose(noted.grad.data, [60.0, 90.0]), "what the hooks return arrives at the leaf"
     assert np.allclose(hidden.grad.data, [20.0, 30.0]), "retained comes after after_hooks"
     found = walk(hidden.sum().grad_fn, MiniTensor(1.0), False, False, [hidden.grad_fn])
-    assert hidden.grad_fn in found, "a wanted node comes into the result, also if it does not work"
+    assert hidden.grad_fn in found, "a wanted node is in the result, even if it does not work"
     assert np.allclose(found[hidden.grad_fn].data, 10.0), "the result has what the hooks return"
 
 
@@ -1102,7 +1102,7 @@ def try_wanted():
     z = (hidden * hidden).sum()
     found = walk(z.grad_fn, MiniTensor(1.0), True, False, [hidden.grad_fn])
     assert isinstance(found, dict), f"walk returns a dict from wanted nodes to gradients, not {found!r}"
-    assert hidden.grad_fn in found, "a wanted node comes into the result, also if it does not work"
+    assert hidden.grad_fn in found, "a wanted node is in the result, even if it does not work"
     assert isinstance(found[hidden.grad_fn], MiniTensor), "the gradients in the result are MiniTensors"
     assert len(found) == 1 and np.allclose(found[hidden.grad_fn].data, [4.0, 12.0]), (
         "the result has the complete gradient of each wanted node"
@@ -1120,7 +1120,7 @@ def try_wanted():
     hidden.retain_grad()
     walk(z.grad_fn, MiniTensor(1.0), False, False, [hidden.grad_fn])
     assert hidden.grad is not None and np.allclose(hidden.grad.data, [4.0, 12.0]), (
-        "retained(node, grad) comes at every visited node, also at one that does not work"
+        "retained(node, grad) comes at every visited node, even at one that does not work"
     )
     hidden.sum().backward()
     assert np.allclose(x.grad.data, [1.0, 2.0]), (
@@ -1264,7 +1264,7 @@ def both(x):
 print(both(MiniTensor(2.0, requires_grad=True)))
 
 # %% [markdown] items="118"
-# First 12, then 24 in place of 12: the second derivative was *added* to `.grad`, which held the first. PyTorch gives the same numbers, and a warning:
+# First 12, then 24 instead of 12: the second derivative was *added* to `.grad`, which held the first. PyTorch gives the same numbers, and a warning:
 
 # %% tags=["demo"] items="118"
 torch.set_warn_always(True)  # otherwise PyTorch warns once, and not if you run this cell again
@@ -1288,7 +1288,7 @@ torch.set_warn_always(False)
 #
 # ### Exercise 3: grad and hvp
 #
-# Complete `grad`: it needs `wanted`, the list of the inputs' nodes, and `found`, what `walk` returns. The errors have PyTorch's texts. Then write `hvp`, the Hessian-vector product. There, handle a function whose gradient does not depend on `x`, such as a sum: its Hessian is zero.
+# Complete `grad`: it needs `wanted`, the list of the inputs' nodes, and `found`, what `walk` returns. The error messages are PyTorch's. Then write `hvp`, the Hessian-vector product. It must also handle a function whose gradient does not depend on `x`, such as a sum: its Hessian is zero.
 
 # %% [markdown] tags=["hint"] exercise="grad"
 # If `retain_graph` is None, use `create_graph`. The wanted nodes are `[edge_to(x)[0] for x in inputs]`. `cotangent_of`, `edge_to(outputs)` and `walk` do the rest.
@@ -1306,7 +1306,7 @@ def grad(
     grad_outputs: cotangent, an array or MiniTensor of the shape of outputs; may be left out for one
         number. With create_graph the gradients can be differentiated with respect to it as well.
     retain_graph: None means: as create_graph
-    Returns: tuple with one MiniTensor per input, in their order
+    Returns: tuple with one MiniTensor per input, in order
     Raises: RuntimeError if there are no inputs, or one that does not require grad;
         RuntimeError for the first input that outputs does not depend on, with its position:
         "The differentiated Tensor at index 1 appears to not have been used in the graph. Set
@@ -1448,7 +1448,7 @@ def hvp(function, x, v):
 
 # %% nbgrader={"grade": true, "grade_id": "test_grad", "locked": true, "points": 7, "schema_version": 3, "solution": false, "task": false}
 def says(action):
-    """The text of the error that an action raises; nothing if it runs."""
+    """The text of the error that an action raises; empty if it runs."""
     try:
         action()
     except NotImplementedError:
@@ -1631,7 +1631,7 @@ for retain in (False, True):
         print(f"{retain!s:7s} {create!s:7s}  {second:31s}  {tried(lambda: grad(y, x))}")
 
 # %% [markdown] items="121 F8"
-# There are two switches and two columns. `retain_graph` decides the last column, `create_graph` the column before it. They seem to be one switch because `create_graph` sets the default of `retain_graph`.
+# There are two switches and two columns. `retain_graph` decides the last column, `create_graph` the column before it. They look like one switch because `create_graph` sets the default of `retain_graph`.
 #
 # Your engine can draw the graph that it has made. Here is the graph of the slope of `tanh(x * w)`, which is `(1 - y * y) * w`. Step through it. Which two operations belong to the forward pass? Which edges lead from the rules back into it?
 
@@ -1653,7 +1653,7 @@ explore(slope)
 question(
     "retain_only",
     "`g, = grad(x**3, x, retain_graph=True)`, then `grad(g, x)`. What happens?",
-    right("An error: `g` has no history.", "`retain_graph` keeps the graph of `x**3`. Nobody has recorded how `g` was computed."),
+    right("An error: `g` has no history.", "`retain_graph` keeps the graph of `x**3`. The computation of `g` was not recorded."),
     wrong("The second derivative, `6 * x`.", "For that the backward pass itself must be recorded: `create_graph=True`.", misconception="retain_means_create"),
     wrong("Zero: a gradient is a constant.", "It is a constant for autograd, and a constant has no gradient at all: you get an error, not zero.", misconception="none_means_zero"),
     wrong("The first derivative once more.", "That would be `grad` of the same output again.", misconception="retain_means_create"),
@@ -1661,7 +1661,7 @@ question(
 question(
     "quiet_mix_up",
     "A loss is `(u - 1)**2 + slope**2`, where `slope` came from `grad` without `create_graph`. What does training do?",
-    right("It runs, and ignores the second term.", "The first term has a history, so `backward` finds a path. The part of `slope` is silently missing."),
+    right("It runs, and ignores the second term.", "The first term has a history, so `backward` finds a path. The contribution of `slope` is silently missing."),
     wrong("`backward` raises an error.", "Only if there were no other path to the weights.", misconception="missing_history_is_loud"),
     wrong("It is right, only slower.", "A whole term has no gradient.", misconception="retain_means_create"),
     wrong("The gradient of the second term is added twice.", "It is not there at all.", misconception="missing_history_is_loud"),
@@ -1678,7 +1678,7 @@ question(
     "saved_intermediate",
     "A rule uses a value that `forward` has computed and saved. It is neither input nor output. What about second derivatives?",
     right("They are silently wrong: the value counts as a constant.", "Only inputs and the output lead back. `gradgradcheck` finds the mistake."),
-    wrong("They are right: what is saved is remembered with its history.", "Inside `forward` nothing is recorded, so there is no history.", misconception="saving_makes_edges"),
+    wrong("They are right: saved values keep their history.", "Inside `forward` nothing is recorded, so there is no history.", misconception="saving_makes_edges"),
     wrong("An error in the first backward pass.", "For first derivatives the rule is fine.", misconception="missing_history_is_loud"),
     wrong("They are right, if `retain_graph=True`.", "That keeps the saved value alive. It does not give it a history.", misconception="retain_means_create"),
 )
@@ -1692,8 +1692,8 @@ question(
 )
 question(
     "hook_returns",
-    "A hook prints the norm of the gradient and ends without `return`. Which gradient goes on?",
-    right("The gradient as it was.", "Returning nothing is returning None, and None keeps it."),
+    "A hook prints the norm of the gradient and ends without `return`. Which gradient is passed on?",
+    right("The gradient, unchanged.", "Returning nothing is returning None, and None keeps it."),
     wrong("None: the gradient is lost.", "None means: no replacement.", misconception="hook_must_return"),
     wrong("Zero.", "A hook that wants zeros has to return them.", misconception="none_means_zero"),
     wrong("An error is raised.", "Most hooks only look.", misconception="hook_must_return"),
@@ -1704,7 +1704,7 @@ question(
     right("Once, with the sum of the three contributions.", "It is called when the gradient is complete."),
     wrong("Three times, with each contribution.", "That would be hooks at the edges.", misconception="hook_per_use"),
     wrong("Once, with the sum of the contributions and the old `.grad`.", "A hook sees what arrives in this backward pass. Only the leaf adds it to `.grad`.", misconception="hook_sees_grad"),
-    wrong("Once, with the last contribution.", "The node waits until all have come.", misconception="hook_per_use"),
+    wrong("Once, with the last contribution.", "The node waits until all have arrived.", misconception="hook_per_use"),
 )
 question(
     "clip_nan",
@@ -1717,7 +1717,7 @@ question(
 question(
     "clip_limit",
     "A recipe says: always clip at 1.0. You change the loss from mean to sum over 64 rows. What then?",
-    right("The gradients are 64 times as long, so the same limit now shortens steps that it let pass.", "The norm has a unit. The limit is a setting, like the learning rate."),
+    right("The gradients are 64 times as long, so the same limit now shortens steps that it let pass before.", "The norm has a unit. The limit is a setting, like the learning rate."),
     wrong("Nothing: clipping is relative.", "It compares with a fixed number.", misconception="clipping_is_relative"),
     wrong("Clipping at 1.0 is needed in both cases.", "It may be useful in both, in one, or in neither. Look at the norms.", misconception="clipping_is_a_law"),
     wrong("The direction of each step changes.", "Clipping by norm keeps the direction.", misconception="clip_by_value_or_norm"),
@@ -1749,7 +1749,7 @@ question(
     "back_slope",
     "At `w = 2` the slope of the loss is `dL/dw = -18`. What happens if `w` becomes 2.001?",
     right("The loss falls by about 0.018.", "A slope is the change of the output per small change of the input: -18 times 0.001."),
-    wrong("The loss becomes -18.", "A slope is no value of the loss.", misconception="slope_is_value"),
+    wrong("The loss becomes -18.", "A slope is not a value of the loss.", misconception="slope_is_value"),
     wrong("The loss rises by about 0.018.", "The sign is negative: a larger `w` gives a smaller loss here.", misconception="sign_of_slope"),
     wrong("The loss falls by 18.", "That would be a step of 1, and far away the slope may be different.", misconception="slope_is_change"),
 )
@@ -1758,7 +1758,7 @@ question(
     "The same loss is computed twice from `w`, and each time `loss.backward()` is called. Nothing is cleared. What is `w.grad`?",
     right("twice the gradient", "`backward` adds to `.grad`."),
     wrong("the gradient", "The second call does not replace what is there.", misconception="backward_overwrites"),
-    wrong("the mean of both gradients", "Nobody divides.", misconception="backward_averages"),
+    wrong("the mean of both gradients", "Nothing is divided.", misconception="backward_averages"),
     wrong("There is none: the second call raises an error.", "The second loss has a graph of its own.", misconception="backward_once_only"),
 )
 question(
@@ -1790,7 +1790,7 @@ question(
     "A validation loop runs after `model.eval()`, but without `no_grad`. What is wrong with it?",
     right("Its numbers are right, but it records graphs that nobody uses.", "`eval` changes what some layers compute. Recording is another switch."),
     wrong("Dropout is still active.", "That is what `eval` switches off.", misconception="eval_is_no_grad"),
-    wrong("The weights change.", "Nobody calls `step`.", misconception="recording_changes_weights"),
+    wrong("The weights change.", "`step` is never called.", misconception="recording_changes_weights"),
     wrong("Nothing: `eval` switches recording off.", "It does not. Ask `output.requires_grad`.", misconception="eval_is_no_grad"),
 )
 question(
@@ -1806,13 +1806,13 @@ question(
     "`y = x.exp()`, then `y.add_(1)`, then `y.sum().backward()`. What happens?",
     right("`backward` raises an error.", "`exp` had saved its output, and that has been written to. The version counter shows it."),
     wrong("The gradient is silently wrong.", "A write by a method is counted.", misconception="in_place_is_silent"),
-    wrong("`y.add_(1)` raises an error.", "`y` is no leaf, so it may be written to. Only the rule of `exp` minds.", misconception="every_write_is_an_error"),
+    wrong("`y.add_(1)` raises an error.", "`y` is not a leaf, so it may be written to. Only the rule of `exp` minds.", misconception="every_write_is_an_error"),
     wrong("The gradient is right: adding 1 changes no slope.", "It would be, if the rule of `exp` did not need the old output.", misconception="every_write_is_harmless"),
 )
 question(
     "back_none",
     "After the first `loss.backward()`, `p.grad` is None for one parameter. What does that say?",
-    right("No recorded path leads from the loss to `p`.", "It is unused, or a `detach`, `item()` or `no_grad` lies on the way."),
+    right("No recorded path leads from the loss to `p`.", "It is unused, or there is a `detach`, `item()` or `no_grad` on the path."),
     wrong("Its gradient is zero.", "Then it would be a tensor of zeros.", misconception="none_means_zero"),
     wrong("Its learning rate is zero.", "The optimizer comes after `backward`.", misconception="optimizer_sets_grad"),
     wrong("It will be filled by the next `backward`.", "The same graph gives the same None.", misconception="grad_comes_late"),
@@ -1855,7 +1855,7 @@ progress()
 # %% [markdown] items="123"
 # ## Hooks
 #
-# A **hook** is called with the gradient of a tensor as soon as that gradient is complete. If it returns a tensor, that tensor goes on in place of the gradient. If it returns None, the gradient goes on as it is. **Predict** the printed lines, and the gradient of `x`, which is not cleared.
+# A **hook** is called with the gradient of a tensor as soon as that gradient is complete. If it returns a tensor, that tensor is passed on in place of the gradient. If it returns None, the gradient is passed on unchanged. **Predict** the printed lines, and the gradient of `x`, which is not cleared.
 
 # %% tags=["demo"] items="123"
 predict("What is the gradient of x after the first backward, and after the second?")
@@ -1877,7 +1877,7 @@ hidden_torch.sum().backward()
 print("gradient of x:", x_torch.grad.tolist())
 
 # %% [markdown] items="123"
-# Hooks are called in the order in which you registered them. Each sees what the one before has returned. `register_hook` returns a handle that can remove the hook. The hooks of a result are kept on its **node**, because the program may drop the result before the backward pass. The hooks of a leaf are kept on the **tensor**.
+# Hooks are called in the order in which you registered them. Each sees what the previous one returned. `register_hook` returns a handle that can remove the hook. The hooks of a result are kept on its **node**, because the program may drop the result before the backward pass. The hooks of a leaf are kept on the **tensor**.
 
 # %% [markdown] items="123"
 # One use is **gradient reversal**. Suppose a network's features should not tell a classifier which camera a picture came from. Then the classifier gets the true gradient, and the features get it with a minus sign. One hook does that, in your engine and in PyTorch.
@@ -2054,7 +2054,7 @@ def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=Fals
     parameters: MiniTensor, or an iterable of them; those whose .grad is None are left out
     max_norm, norm_type: numbers; norm_type may be math.inf
     Returns: MiniTensor of shape (), the norm before clipping; 0 if there are no gradients.
-    Each p.grad stays the same object. Its numbers are multiplied in place, by 1 too, and by NaN.
+    Each p.grad stays the same object. Its numbers are multiplied in place, even by 1 or NaN.
     Raises RuntimeError whose text begins with "The total norm of order 2.0 for gradients from
         `parameters` is non-finite" (with norm_type instead of 2.0) if error_if_nonfinite and the
         norm is infinite or NaN; then no gradient is changed.
@@ -2183,11 +2183,11 @@ clip_grad_norm_(parameters, 10.0)
 assert np.allclose(b.grad.data, [-0.8]), "a short gradient is not made longer"
 assert held._version == 2, "a short gradient is multiplied by 1, in one counted write too"
 clip_grad_norm_((p for p in parameters), 10.0)
-assert held._version == 3, "parameters may be a generator, which can be gone through only once"
+assert held._version == 3, "parameters may be a generator, which can be iterated over only once"
 assert clip_grad_norm_([none], 1.0).item() == 0.0, "no gradients: the norm is 0"
 single = with_gradients([3.0, -4.0, 12.0])[0]
-assert clip_grad_norm_(single, 100.0, norm_type=math.inf).item() == 12.0, "the largest size"
-assert clip_grad_norm_(single, 100.0, norm_type=1.0).item() == 19.0, "the sum of the sizes"
+assert clip_grad_norm_(single, 100.0, norm_type=math.inf).item() == 12.0, "the largest absolute value"
+assert clip_grad_norm_(single, 100.0, norm_type=1.0).item() == 19.0, "the sum of the absolute values"
 
 infinite = with_gradients([math.inf, 1.0])[0]
 text = says(lambda: clip_grad_norm_(infinite, 1.0, error_if_nonfinite=True))
@@ -2234,7 +2234,7 @@ assert clip_grad_norm_([], 1.0).item() == 0.0, "no parameters: the norm is 0"
 # Clipping is often recommended **against NaN**. A gradient has overflowed: one entry is infinite, another is 1. **Predict** what clipping to norm 1 does to it. Then predict the same for a model of three parameters, one of which has a NaN in its gradient.
 
 # %% items="F22"
-predict("What does clipping to norm 1 make of [inf, 1]?", "[1, 0]", "[nan, 0]", "[inf, 1]")
+predict("What does clipping to norm 1 turn [inf, 1] into?", "[1, 0]", "[nan, 0]", "[inf, 1]")
 
 
 def clipped(*gradients):
@@ -2336,7 +2336,7 @@ for name, rule in rules.items():
 print(f"{'linear':17s} {twice_right(lambda x, w, c: x.linear(w, c[:2]).tanh(), a, b, c)}")
 
 # %% [markdown] items="105"
-# All of the given rules pass. Your `logsumexp` of lesson 08 was written for arrays, and says so. (If you wrote it with operators, it already passes.)
+# All of the given rules pass. Your `logsumexp` of lesson 08 was written for arrays, and the error says so. (If you wrote it with operators, it already passes.)
 #
 # A class that saves the softmax is right for one derivative and silently wrong for two: a softmax is neither an input nor the output, so it comes back as a **constant**. PyTorch treats such a value in the same way. Here is `exp(-x)` at 0, with three rules. Both derivatives have size 1. **Predict** the second ones.
 
@@ -2563,9 +2563,9 @@ axes[1].legend(loc="upper right")
 plt.show()
 
 # %% [markdown] items="119 F8"
-# There is no error. The loss also depends on the weights through `u[0]`, so `backward` finds a path. The part of `slope` is silently missing.
+# There is no error. The loss also depends on the weights through `u[0]`, so `backward` finds a path. The contribution of `slope` is silently missing.
 #
-# **Learning to learn.** A step of gradient descent, `w1 = w0 - 0.1 * g(w0)`, is a function of `w0`. How does the loss *after* the step depend on `w0`? Should the gradient be a constant, or keep its history? Finite differences decide.
+# **Learning to learn.** A step of gradient descent, `w1 = w0 - 0.1 * g(w0)`, is a function of `w0`. How does the loss *after* the step depend on `w0`? Should the gradient be a constant, or keep its history? Finite differences give the answer.
 
 # %% tags=["demo"] items="119"
 def loss_of(w):
@@ -2622,7 +2622,7 @@ def loss_torch(flat):
 
 _, theirs = torch.autograd.functional.hvp(loss_torch, flat_torch, torch.tensor(direction))
 mine = hvp(network_loss, flat, direction).data
-print(f"largest difference to PyTorch's: {np.abs(mine - theirs.numpy()).max():.1e}")
+print(f"largest difference from PyTorch's: {np.abs(mine - theirs.numpy()).max():.1e}")
 
 # %% [markdown]
 # ## The cycle of create_graph
@@ -2733,7 +2733,7 @@ axis.legend()
 plt.show()
 
 # %% [markdown]
-# Why does nobody train large networks like this? For `n` weights, solving costs about `n**3` operations. There is another reason. The function `x**3 - 3 * x` falls without limit to the left. It has a maximum at -1 and a minimum at 1. **Predict** where Newton's method goes from -2, and from 0.2.
+# Why are large networks not trained like this? For `n` weights, solving costs about `n**3` operations. There is another reason. The function `x**3 - 3 * x` falls without limit to the left. It has a maximum at -1 and a minimum at 1. **Predict** where Newton's method goes from -2, and from 0.2.
 
 # %%
 predict(

@@ -15,9 +15,9 @@
 # %% [markdown]
 # # Training
 #
-# *Core: about 70 minutes; before section 4 is a good place for a break. Further: about 40 minutes, optional. You build modules, Dropout, batch normalization, Adam and the training loop. You need the engine of the lessons before, and the training loop of lesson 05.*
+# *Core: about 70 minutes; before section 4 is a good place for a break. Further: about 40 minutes, optional. You build modules, Dropout, batch normalization, Adam and the training loop. You need the engine of the previous lessons, and the training loop of lesson 05.*
 #
-# A network is trained in PyTorch on a few noisy points, for far too many epochs. After each epoch it is tried on other points. Whenever it does better there than ever before, its weights are kept: `best = model.state_dict()`. At the end the best weights are loaded again.
+# A network is trained in PyTorch on a few noisy points, for far too many epochs. After each epoch its loss on other points is measured. Whenever this loss is the lowest so far, the weights are kept: `best = model.state_dict()`. At the end the best weights are loaded again.
 
 # %%
 from autograder.student import hints, predict, quiz, start_lesson
@@ -75,7 +75,7 @@ print(f"with the best weights loaded: {loaded:.3f}")
 # 2. write layers that behave differently in training and in evaluation, and say what `eval()` does and what `no_grad` does;
 # 3. write Adam, with its correction;
 # 4. cut batches into micro-batches without changing the gradient;
-# 5. run a whole training, and watch it live.
+# 5. run a whole training loop, and watch it live.
 #
 # If something breaks your engine, run the next cell again, and then every cell below it.
 
@@ -247,7 +247,7 @@ class Module(ModuleTools):
 #
 # `module.named_modules()` walks through a module and all modules in it. It gives pairs `(name, module)`; the outermost has the name `""`. A module keeps what it owns in two dictionaries, by name: `module._parameters` and `module._buffers`.
 #
-# Write `state_dict`. It returns a dictionary of all parameters *and* buffers by name, as detached tensors in the same memory. A shared tensor stands under each of its names.
+# Write `state_dict`. It returns a dictionary of all parameters *and* buffers by name, as detached tensors in the same memory. A shared tensor is listed under each of its names.
 
 # %% [markdown] tags=["hint"] exercise="module"
 # Compare `named_parameters` of `ModuleTools`, which makes the names in the same form: `f"{path}.{name}" if path else name`.
@@ -259,7 +259,7 @@ class Module(ModuleTools):
 def state_dict(self):
     """All parameters and buffers of the module and of all in it, as a dict from name to MiniTensor.
 
-    The tensors are detached, in the memory of the module. What is shared stands under each name.
+    The tensors are detached, in the memory of the module. A shared one is under each of its names.
 
     >>> layer = Module()
     >>> layer.weight = Parameter([1.0, 2.0])
@@ -333,7 +333,7 @@ class Affine(Module):
 
 
 class Twice(Module):
-    """Two of them, or one of them two times."""
+    """Two Affine modules, or one that is used twice."""
 
     def __init__(self, size, shared=False):
         super().__init__()
@@ -361,11 +361,11 @@ assert set(state) == both, (
 outer = Module()
 outer.inner = model
 assert set(outer.state_dict()) == {f"inner.{name}" for name in both}, (
-    "a name is the whole path, such as inner.first.weight, however deep a module lies"
+    "a name is the whole path, such as inner.first.weight, however deep the module is nested"
 )
 for module in (tied, Twice(2, shared=True)):
     found = set(module.state_dict())
-    assert found == both, f"what is shared stands under each of its names: {both - found} too"
+    assert found == both, f"a shared tensor is listed under each of its names; missing: {both - found}"
 assert all(isinstance(tensor, MiniTensor) for tensor in state.values()), "the values are MiniTensors"
 model(MiniTensor([1.0, 1.0])).sum().backward()
 assert not state["scale"].requires_grad, "the tensors of a state are detached"
@@ -392,7 +392,7 @@ assert np.allclose(fresh.calls.data, 1.0) and np.allclose(fresh.weight.data, 1.0
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Back to the beginning: what keeps the best weights? Here is the same training three times.
+# Back to the beginning: which of these keeps the best weights? Here is the same training run three times.
 
 # %% tags=["demo"]
 keepers = {
@@ -405,7 +405,7 @@ for name, keep in keepers.items():
     print(f"{name:28s} lowest {min(losses):.3f}   after loading {loaded:.3f}")
 
 # %% [markdown]
-# A new dictionary with the old tensors is no copy either. In your engine you can write `{name: MiniTensor(tensor.data.copy()) for name, tensor in model.state_dict().items()}`.
+# A new dictionary with the old tensors is not a copy either. In your engine you can write `{name: MiniTensor(tensor.data.copy()) for name, tensor in model.state_dict().items()}`.
 #
 # There is another silent mistake. A parameter or a module is registered when you assign it; a list of modules is neither. In PyTorch, this model keeps its layers in a list, or in a `ModuleList`. **Predict** what an optimizer does with the model whose layers are in a list.
 
@@ -427,7 +427,7 @@ except ValueError as error:
     print("ValueError:", error)
 
 # %% [markdown] items="61"
-# Here the optimizer noticed, because the list of parameters was empty. With one registered layer beside the list it does not notice: the layers in the list keep their random starting weights. In PyTorch, `ModuleList` and `Sequential` register what they hold.
+# Here the optimizer noticed the mistake, because the list of parameters was empty. With one registered layer beside the list it does not: the layers in the list keep their random starting weights. In PyTorch, `ModuleList` and `Sequential` register what they hold.
 #
 # ## 2. Layers
 #
@@ -443,7 +443,7 @@ default_generator = np.random.default_rng()
 
 
 def manual_seed(seed):
-    """Start the random numbers of layers and loaders again, from a seed."""
+    """Restart the random numbers of layers and loaders from a seed."""
     default_generator.bit_generator.state = np.random.default_rng(seed).bit_generator.state
 
 
@@ -519,7 +519,7 @@ def normal_share(a):
 
 
 def gelu(self, approximate="none"):
-    """As in PyTorch: exact, or with approximate="tanh" the usual shortcut."""
+    """As in PyTorch: exact, or with approximate="tanh" the usual approximation."""
     if approximate == "none":
         return Gelu.apply(self)
     inner = (self + self**3 * 0.044715) * math.sqrt(2 / math.pi)
@@ -564,10 +564,10 @@ def mse_loss(prediction, target, reduction="mean"):
 # %% [markdown]
 # ### A loss in use
 #
-# `mse_loss` needs two tensors of one shape. Predictions often have the shape `(8, 1)` and targets `(8,)`. **Predict** the loss of predictions that are all right.
+# `mse_loss` needs two tensors of the same shape. Predictions often have the shape `(8, 1)` and targets `(8,)`. **Predict** the loss of predictions that are all correct.
 
 # %% tags=["demo"]
-predict("What is the loss of predictions that are all right?")
+predict("What is the loss of predictions that are all correct?")
 target = np.arange(8.0)
 right_predictions = MiniTensor(target.reshape(8, 1))
 with warnings.catch_warnings(record=True) as caught:
@@ -579,11 +579,11 @@ with warnings.catch_warnings(record=True) as caught:
 print("shaped alike:", mse_loss(right_predictions, target.reshape(8, 1)).item())
 
 # %% [markdown]
-# All predictions are right, and the loss is 10.5. A column and a row are broadcast to a square: each prediction is compared with every target. It is only a warning, in PyTorch and here. Do not ignore it.
+# All predictions are correct, and the loss is 10.5. A column and a row are broadcast to a square: each prediction is compared with every target. It is only a warning, in PyTorch and here. Do not ignore it.
 #
 # ### Exercise 2: Dropout
 #
-# In training, `Dropout(p)` sets each entry to 0 with probability `p`, with new random numbers in every call. It multiplies the others by one factor, so that the *expected* output is the input. In evaluation it returns its input. **Which factor is that?** Think of 100 entries of 1 and `p = 0.75`: how many are left, and what must they be?
+# In training, `Dropout(p)` sets each entry to 0 with probability `p`, with new random numbers in every call. It multiplies the others by the same factor, so that the *expected* output equals the input. In evaluation it returns its input. **Which factor is that?** Think of 100 entries of 1 and `p = 0.75`: how many are left, and what must they be?
 #
 # Complete `forward`. Take the random numbers from `default_generator`.
 
@@ -595,12 +595,12 @@ print("shaped alike:", mse_loss(right_predictions, target.reshape(8, 1)).item())
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "dropout", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class Dropout(Module):
-    """In training, each entry is 0 with probability p, else x times one factor; in evaluation x.
+    """In training, sets entries to 0 with probability p and scales the rest; in evaluation, returns x.
 
-    x: MiniTensor of any shape; the result has the same shape. Which entries are kept is drawn
-        from default_generator, again in each call, and for each entry by itself.
+    x: MiniTensor of any shape; the result has the same shape. Each call takes new random
+        numbers from default_generator, and each entry is kept or dropped independently.
     p: 0 keeps all; 1 keeps none: all entries are 0, and so is the gradient
-    The gradient is 0 where the entry was dropped; elsewhere what arrives, times the same factor.
+    The gradient is 0 where the entry was dropped; elsewhere it is scaled by the same factor.
 
     >>> layer = Dropout(0.5)
     >>> set(layer(MiniTensor(np.ones(1000))).data.tolist()) == {0.0, 2.0}
@@ -716,7 +716,7 @@ for _ in range(2):
 assert np.array_equal(*drawn), "the random numbers should come from default_generator"
 half = [(try_dropout(Dropout(0.5), array)[0] > 0).mean() for _ in range(6)]
 assert abs(np.mean(half) - 0.5) < 0.06, f"with p = 0.5, half should be kept, not {np.mean(half):.2f}"
-assert len(set(half)) > 1, "each entry is drawn by itself, so the share that is kept varies a little"
+assert len(set(half)) > 1, "each entry is drawn independently, so the share that is kept varies"
 ### BEGIN HIDDEN TESTS
 layer.train()
 for p, shape in ((0.2, (3000,)), (0.5, (10, 20, 15)), (0.9, (100, 1, 60))):
@@ -747,7 +747,7 @@ assert 0.4 < (negative == 0).mean() < 0.6 and np.allclose(negative[negative > 0]
 #
 # The numbers are PyTorch's. Look at `track`: PyTorch, too, divides the running variance by `rows - 1`, but the variance of the batch by `rows`.
 #
-# Your engine's operations take `dim` and `keepdim`, as in `x.mean(dim=0)`. NumPy's words `axis` and `keepdims` do not work. The square root is `** 0.5`.
+# Your engine's operations take `dim` and `keepdim`, as in `x.mean(dim=0)`. NumPy's names `axis` and `keepdims` do not work. The square root is `** 0.5`.
 
 # %% [markdown] tags=["hint"] exercise="batchnorm"
 # `mean = x.mean(dim=0)` has shape (features,) and is stretched over the rows. `centered = x - mean`, `variance = (centered * centered).mean(dim=0)`.
@@ -931,7 +931,7 @@ def reason_for_result(found, rows, weight, bias, eps):
 
 
 def reason_for_gradient(found, inner, normal, deviation):
-    """Through what no gradient flows, if that explains the gradient of x."""
+    """What blocks the gradient, if that explains the gradient of x."""
     through_variance = normal * (inner * normal).mean(axis=0)
     for reason, gradient in (
         ("mean", inner - through_variance),
@@ -1039,7 +1039,7 @@ close(leaf.grad, inner / np.sqrt(rows.var(axis=0) + 1e-5) + cotangent * normal, 
 # %% [markdown] items="84"
 # ### eval() and no_grad, once more
 #
-# In lesson 07 you saw that `eval()` and `no_grad` are two things. Now the model also remembers earlier batches. **Predict** the four lines, above all the column `changed`: does a forward pass change the model?
+# In lesson 07 you saw that `eval()` and `no_grad` are two different things. Now the model also remembers earlier batches. **Predict** the four lines, above all the column `changed`: does a forward pass change the model?
 
 # %% tags=["demo"] items="84"
 predict("In how many of the four lines does a forward pass change the model?")
@@ -1058,7 +1058,7 @@ for training, recording in ((True, True), (True, False), (False, True), (False, 
     print(f"twice the same {same!s:5s}   changed {len(changed)}   saved {megabytes:5.2f} MB")
 
 # %% [markdown] items="84"
-# `no_grad` decides what is recorded and saved. The mode decides what is computed, and whether the three buffers move. It also affects memory: in evaluation, Dropout and BatchNorm save less. Only the last line saves nothing *and* gives the answer that you want.
+# `no_grad` decides what is recorded and saved. The mode decides what is computed, and whether the three buffers change. It also affects memory: in evaluation, Dropout and BatchNorm save less. Only the last line saves nothing *and* gives the answer that you want.
 #
 # Look at the second line, too: a forward pass in training mode changes the buffers, and so the model, even under `no_grad`.
 
@@ -1129,10 +1129,10 @@ class SGD(Optimizer):
 #
 # > `lr * corrected mean / (sqrt(corrected square) + eps)`.
 #
-# How large is the very first change, for a gradient of 1000 and for one of 0.001? Work it out, then complete `change`. It gets an array, and the `state` of this parameter: a dictionary, empty at first, which nobody else uses. Everything that you remember belongs there. The given line keeps `t` there, as `state["step"]`.
+# How large is the very first change, for a gradient of 1000 and for one of 0.001? Work it out, then complete `change`. It gets an array, and the `state` of this parameter: a dictionary, empty at first, which nothing else uses. Keep in it everything that you must remember. The given line keeps `t` in it, as `state["step"]`.
 
 # %% [markdown] tags=["hint"] exercise="adam"
-# `t` is `state["step"]`. What does not exist yet counts as 0: `state.get("mean", 0.0)`.
+# `t` is `state["step"]`. A missing entry counts as 0: `state.get("mean", 0.0)`.
 
 # %% [markdown] tags=["hint"] exercise="adam"
 # `state["mean"] = beta1 * state.get("mean", 0.0) + (1 - beta1) * gradient`, and `"square"` in the same form. The corrected mean is `state["mean"] / (1 - beta1 ** state["step"])`; do not put it back into the state.
@@ -1313,7 +1313,7 @@ assert np.allclose(alias.data, u.data), "a step writes in place"
 # %% [markdown]
 # ### A data set, a loader and clipping (just run it)
 #
-# Run these two cells. You need not read them. `clip_grad_norm_` shortens the gradients of all parameters together if their norm is above a limit, as in PyTorch (lesson 10, part *Further*).
+# Run these two cells. You don't need to read them. `clip_grad_norm_` shortens the gradients of all parameters together if their norm is above a limit, as in PyTorch (lesson 10, part *Further*).
 
 # %% tags=["engine"]
 class TensorDataset:
@@ -1332,7 +1332,7 @@ class TensorDataset:
 
 
 def collate(samples):
-    """A list of samples to one batch: a tuple with one MiniTensor or array per part."""
+    """One batch from a list of samples: a tuple with one MiniTensor or array per part."""
     stacked = [np.stack(parts) for parts in zip(*samples)]
     return tuple(MiniTensor(part) if part.dtype.kind == "f" else part for part in stacked)
 
@@ -1411,9 +1411,9 @@ print("mean over the samples:", np.mean(losses))
 #
 # ### Exercise 5: one step, and an evaluation
 #
-# `train_step` makes **one** step of the optimizer for one batch. If the batch does not fit into memory, it is cut into micro-batches. The cutting is given. Complete what happens with one part: it runs forward and backward before the next part begins, so that only the graph of one part is alive. The step must be that of the whole batch. The loss function gives a *mean* over the rows that it gets. By what must you multiply the loss of a part, if the last part is smaller? You know this from lesson 05. Add up `total` as well: it must become the mean loss over the batch, a plain number.
+# `train_step` makes **one** step of the optimizer for one batch. If the batch does not fit into memory, it is cut into micro-batches. The cutting is given. Complete what happens with one part: it runs forward and backward before the next part begins, so that only the graph of one part is alive. The step must be the same as for the whole batch. The loss function gives a *mean* over the rows that it gets. By what must you multiply the loss of a part, if the last part is smaller? You know this from lesson 05. Add up `total` as well: it must become the mean loss over the batch, a plain number.
 #
-# `evaluate` gives the mean loss over all *samples* of a loader. It changes no weight, no gradient and no running statistics. Complete it: add up `total` and `rows`. At the end the model gets back the mode in which it was, even after an error: that part is given.
+# `evaluate` gives the mean loss over all *samples* of a loader. It changes no weight, no gradient and no running statistics. Complete it: add up `total` and `rows`. At the end the model returns to its previous mode, even after an error: that part is given.
 
 # %% [markdown] tags=["hint"] exercise="loop"
 # The loss of each part counts by its share: `loss * (rows of the part / rows of the batch)`. The batch has `rows` rows, the part has `part_x.shape[0]`. The backward pass starts at this weighted loss.
@@ -1427,8 +1427,8 @@ def train_step(model, optimizer, loss_function, x, y, micro_batch=None):
 
     x: MiniTensor; y: MiniTensor or array with the same number of rows
     loss_function: loss_function(model(x), y) is a mean over the rows, a MiniTensor of shape ()
-    micro_batch: the model gets so many rows at a time, in their order, and in the end what is left;
-        the backward pass of a part comes before the forward pass of the next. None for all rows
+    micro_batch: how many rows the model gets at a time, in their order; the last part may be
+        smaller; None for all rows. Each part runs backward before the next one runs forward
     The mode of the model stays as it is.
     Returns: the mean loss over the rows of the batch, a float (with the weights before the step)
 
@@ -1461,7 +1461,7 @@ def evaluate(model, loader, loss_function):
 
     loader: gives pairs (x, y), whose numbers of rows may differ
     The model's parameters, gradients and buffers stay as they are, and model.training is what it
-    was, also if an error is raised.
+    was, even if an error is raised.
     """
     before = model.training
     total, rows = 0.0, 0
@@ -1603,7 +1603,7 @@ class Counted(SGD):
 
 
 def reason_for_step(found, x, error, size):
-    """By what the loss of each part was multiplied, if that explains the gradient."""
+    """The factor of the loss of each part, if that explains the gradient."""
     pieces = [slice(begin, begin + size) for begin in range(0, len(x), size)]
     gradients = [2 * x[piece].T @ error[piece] / len(x[piece]) for piece in pieces]
     factors = {"1": 1, "1 / parts": 1 / len(pieces), "size / rows": size / len(x)}
@@ -1614,7 +1614,7 @@ def reason_for_step(found, x, error, size):
 
 
 def step_of(rows, micro_batch, start, lr=0.1):
-    """One step on a mean squared error, beside the same in plain NumPy."""
+    """One step on a mean squared error, compared with the same in plain NumPy."""
     random = np.random.default_rng(rows)
     x, y = random.normal(size=(rows, 2)), random.normal(size=(rows, 1))
     model = Observed(np.array(start))
@@ -1628,11 +1628,11 @@ def step_of(rows, micro_batch, start, lr=0.1):
     assert all(modes == {True} for _, modes, _ in model.calls), "train_step leaves the mode as it is"
     through = sum(count for count, _, _ in model.calls)
     assert through <= rows, (
-        f"each row goes through the model once, but for {rows} rows {through} went through it"
+        f"each of the {rows} rows goes through the model once, but {through} rows went through it"
     )
     assert len(set(model.gradients)) == len(model.calls), (
-        "when a part begins, the gradients of the parts before must be in .grad: their backward passes "
-        "have run, and nobody has cleared .grad since"
+        "when a part begins, the gradients of earlier parts must be in .grad: their backward passes "
+        "have run, and .grad has not been cleared since"
     )
     reason = reason_for_step(optimizer.seen[0], x, error, micro_batch or rows)
     assert np.allclose(optimizer.seen[0], right), (
@@ -1719,7 +1719,7 @@ assert np.isclose(evaluate(Observed(np.array([[1.0], [2.0]])), single, mse_loss)
 # %% [markdown]
 # ### Everything together
 #
-# Train on the digits of lesson 08, with all the parts. The comments say why each line stands where it stands. `monitor` goes through the batches, and draws what is logged and the norm of the gradient of each layer.
+# Train on the digits of lesson 08, with all the parts. The comments say why each line is where it is. `monitor` goes through the batches, and draws what is logged and the norm of the gradient of each layer.
 
 # %% tags=["demo"] items="60"
 with np.load("data/digits.npz") as file:
@@ -1728,16 +1728,16 @@ known = TensorDataset(pixels[:600], labels[:600])
 held_out = TensorDataset(pixels[600:], labels[600:])
 
 manual_seed(6)
-# the normalization would take a bias of the first layer away
+# the normalization would cancel a bias of the first layer
 layers = LinearLayer(64, 48, bias=False), BatchNorm1d(48), GELU(), Dropout(0.2)
 model = Sequential(*layers, LinearLayer(48, 10))
 optimizer = Adam(model.parameters(), lr=0.01)  # holds these objects, and writes into them
-loader = DataLoader(known, batch_size=50, shuffle=True)  # another order in each epoch
+loader = DataLoader(known, batch_size=50, shuffle=True)  # a new order in each epoch
 test_loader = DataLoader(held_out, batch_size=128)  # no need to shuffle
 watch = monitor(loader, model=model)
 history, lowest, best = [], float("inf"), None
 for epoch in range(8):
-    model.train()  # dropout drops, the statistics run
+    model.train()  # dropout is on, the running statistics change
     norms = []
     for x, y in watch:
         optimizer.zero_grad()  # anywhere after step and before backward
@@ -1763,20 +1763,20 @@ print(f"best weights: loss {evaluate(model, test_loader, cross_entropy):.4f}", e
 print(f"{(answers == labels[600:]).mean():.1%} of {len(answers)} held-out digits right")
 
 # %% [markdown] items="60"
-# The lowest loss is there again: this time it was a copy. Read the table. Is the loss on the held-out digits still falling? Does the norm of the gradient grow? In which epochs did clipping shorten gradients?
+# This time the lowest loss is back, because `best` was a copy. Read the table. Is the loss on the held-out digits still falling? Does the norm of the gradient grow? In which epochs did clipping shorten gradients?
 #
-# And is it *right*? *Further* runs such a training in PyTorch beside yours, measures what cutting a batch changes, and tries three ways to update a parameter.
+# But is the training *right*? *Further* trains such a network in PyTorch beside yours, measures what cutting a batch changes, and tries three ways to update a parameter.
 #
 # ## Quiz
 
 # %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_11", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="84"
 question(
     "eval_or_no_grad",
-    "A model is tried on other data under `no_grad()`, without `model.eval()`. What happens?",
+    "A model is tested on other data under `no_grad()`, without `model.eval()`. What happens?",
     right("Dropout drops, and batch normalization updates its running statistics.", "`no_grad` only stops the recording. What layers compute is a matter of the mode."),
     wrong("The same as with `eval()`, only slower.", "The numbers differ, and the model has changed afterward.", misconception="no_grad_is_eval"),
-    wrong("The weights may change.", "Weights are changed by an optimizer only. Buffers are changed by forward passes.", misconception="buffers_are_parameters"),
-    wrong("An error: batch normalization needs gradients.", "It computes as always.", misconception="no_grad_is_eval"),
+    wrong("The weights may change.", "Only an optimizer changes weights. Forward passes change buffers.", misconception="buffers_are_parameters"),
+    wrong("An error: batch normalization needs gradients.", "It computes as usual.", misconception="no_grad_is_eval"),
 )
 question(
     "snapshot",
@@ -1784,7 +1784,7 @@ question(
     right("The weights after the 100 epochs", "A state shows the memory of the model, and optimizers write in place. So copy it."),
     wrong("The weights of that moment", "Nothing was copied.", misconception="state_is_a_copy"),
     wrong("Nothing: the optimizer has made new parameters.", "It changes numbers in place; the parameter objects stay.", misconception="step_makes_new_tensors"),
-    wrong("The weights of that moment, and the buffers of now", "Both are shown, not copied.", misconception="state_is_a_copy"),
+    wrong("The weights of that moment, and the current buffers", "Neither was copied.", misconception="state_is_a_copy"),
 )
 question(
     "uneven",
@@ -1798,7 +1798,7 @@ question(
     "split_and_normalize",
     "A network with batch normalization is trained in micro-batches, each weighted by its share of the rows. Is the gradient that of the whole batch?",
     right("No: each part is normalized by its own mean and variance.", "A different function is differentiated. In your measurement the error was large."),
-    wrong("Yes, the weights take care of that.", "That is true if the rows do not depend on each other. Here they do.", misconception="weights_cure_batchnorm"),
+    wrong("Yes, the weighting takes care of that.", "That is true if the rows do not depend on each other. Here they do.", misconception="weights_cure_batchnorm"),
     wrong("Yes, if all parts have the same size.", "Equal parts still have different means.", misconception="weights_cure_batchnorm"),
     wrong("Only if the running statistics are switched off.", "They take no part in the gradient in training mode.", misconception="running_statistics_in_training"),
 )
@@ -1821,7 +1821,7 @@ question(
 question(
     "in_a_list",
     "A module keeps its three hidden layers in a plain Python list, and its output layer in an attribute. What does training do?",
-    right("It moves the output layer only, and says nothing.", "A list is neither a parameter nor a module, so what it holds is not registered. Use Sequential or ModuleList."),
+    right("It moves only the output layer, without a message.", "A list is neither a parameter nor a module, so what it holds is not registered. Use Sequential or ModuleList."),
     wrong("It raises an error, because parameters are missing.", "PyTorch cannot know how many there should be. It notices only an empty list of parameters.", misconception="lists_register"),
     wrong("It moves all four layers.", "`parameters()` does not look into lists.", misconception="lists_register"),
     wrong("It moves none of them.", "The output layer is registered.", misconception="lists_register"),
@@ -1829,7 +1829,7 @@ question(
 question(
     "in_place",
     "Why does an optimizer write into the parameter, in place?",
-    right("So that the model and the optimizer keep holding the same object.", "Nobody would hold a new tensor."),
+    right("So that the model and the optimizer keep holding the same object.", "They would not know of a new tensor."),
     wrong("So that the graph of the parameter is kept.", "A parameter has no history that could be kept.", misconception="in_place_keeps_the_graph"),
     wrong("So that the step is recorded.", "It is not recorded, on purpose.", misconception="steps_are_recorded"),
     wrong("Because a new array would have wrong numbers.", "The numbers would be the same. You have seen a new Parameter: right numbers, wrong object.", misconception="in_place_keeps_the_graph"),
@@ -1850,10 +1850,10 @@ question(
 #
 # | idea | in one line |
 # | --- | --- |
-# | Module | assigning to an attribute registers; a name is the path to a parameter; a shared parameter counts once |
+# | Module | what you assign to an attribute is registered; a name is the path to a parameter; a shared parameter counts once |
 # | `state_dict` | shows parameters and buffers, and copies nothing: copy what you want to keep |
 # | `eval()`, `no_grad` | the first changes what layers compute, the second what is recorded; an evaluation needs both |
-# | Dropout | drops a share of p and scales the rest, so that the mean stays |
+# | Dropout | drops a share of p and scales the rest, so that the mean stays the same |
 # | BatchNorm | the batch's statistics in training, running ones in evaluation; a forward pass changes the model |
 # | optimizer | reads `.grad`, writes in place, unrecorded; keeps a state for each parameter |
 # | Adam | lr sets the size of a step, not the size of the gradient; the correction keeps the first steps from being too large |
@@ -1895,7 +1895,7 @@ for p in (0.2, 0.5, 0.9):
 # %% [markdown] items="84"
 # ## Looking changes a model
 #
-# How bad is `no_grad` without `eval()`? A model is trained, then tried on other data ten times. No optimizer runs. **Predict** whether the model is the same afterward.
+# How bad is `no_grad` without `eval()`? A model is trained, then run on other data ten times. No optimizer runs. **Predict** whether the model is the same afterward.
 
 # %% tags=["demo"] items="84"
 predict("Is the model the same afterward?", "yes", "no")
@@ -1973,7 +1973,7 @@ axis.legend()
 plt.show()
 
 # %% [markdown]
-# They are too large. The square gathers a hundred times more slowly than the mean, so at first it is much further below its true size, and the change is divided by its root. With a constant gradient, as here, the first steps are three to six and a half times the learning rate.
+# They are too large. The running mean of the square builds up a hundred times more slowly than that of the gradient, so at first it is much further below its true size, and the change is divided by its square root. With a constant gradient, as here, the first steps are three to six and a half times the learning rate.
 
 # %% [markdown]
 # ## The paths through a batch normalization
@@ -1997,7 +1997,7 @@ for name, buffer in own_torch.named_buffers():
     print(f"{name:19s} {difference:.1e}   now", getattr(own, name).data.round(3))
 
 # %% [markdown]
-# The gradient of one row reaches the others. In the picture, find the paths by which it comes from the result to `x`.
+# The gradient of one row reaches the others. In the picture, find the paths along which it gets from the result to `x`.
 
 # %% tags=["demo"]
 from mini_autograd.widgets import explore
@@ -2006,7 +2006,7 @@ x = MiniTensor([[1.0, 5.0], [3.0, 4.0], [8.0, 0.0]], requires_grad=True)
 explore(BatchNorm1d(2)(x))
 
 # %% [markdown]
-# There are three: the direct one, one through the mean, and one through the variance, which is itself made of `x` and of the mean.
+# There are three: the direct one, one through the mean, and one through the variance, which is itself computed from `x` and the mean.
 #
 # Now a layer with a bias stands in front of the normalization. **Predict** the gradient of that bias.
 
@@ -2019,7 +2019,7 @@ print("gradient of the weight:", np.abs(layer.weight.grad.data).max().round(3), 
 print("gradient of the bias:  ", np.abs(layer.bias.grad.data).max().round(12))
 
 # %% [markdown]
-# It is 0: the mean takes away what the bias adds. That is why such layers are often made with `bias=False`.
+# It is 0: subtracting the mean removes what the bias adds. That is why such layers are often made with `bias=False`.
 #
 # ## Adam beside PyTorch
 #
@@ -2073,10 +2073,10 @@ for name, (kind, kind_torch, options) in pairs.items():
 # %% [markdown]
 # ## Your weights in PyTorch
 #
-# The names and shapes are PyTorch's, so PyTorch can load your state. **Predict** the difference of the outputs.
+# The names and shapes are PyTorch's, so PyTorch can load your state. **Predict** the difference between the outputs.
 
 # %% tags=["demo"]
-predict("How large is the difference of the outputs?", "1e-16 or 0", "about 1e-7", "about 0.01")
+predict("How large is the difference between the outputs?", "1e-16 or 0", "about 1e-7", "about 0.01")
 manual_seed(0)
 mine = Sequential(LinearLayer(3, 16), GELU(), LinearLayer(16, 2))
 theirs = torch.nn.Sequential(torch.nn.Linear(3, 16), torch.nn.GELU(), torch.nn.Linear(16, 2))
@@ -2115,7 +2115,7 @@ for update in (by_optimizer, by_formula, by_new_parameter):
     print("   PyTorch:", try_update(torch.nn.Linear(2, 1), torch.ones(1, 2), update))
 
 # %% [markdown] items="62 F47"
-# An update in place keeps the **object**. The module, the optimizer and every `state_dict` know this one tensor. The formula gives a plain tensor with a history. A module accepts only a `Parameter` (or None) there. A new parameter is accepted, but the optimizer goes on moving the old one.
+# An update in place keeps the **object**. The module, the optimizer and every `state_dict` hold this one tensor. The formula gives a plain tensor with a history. For a registered parameter, a module accepts only another `Parameter` (or None). A new parameter is accepted, but the optimizer goes on moving the old one.
 
 # %% [markdown]
 # ## What cutting a batch changes
@@ -2157,7 +2157,7 @@ print("kept by a graph of 1024 rows: {:.2f} MB; of 128 rows: {:.2f} MB".format(*
 # %% [markdown]
 # ## A whole training beside PyTorch
 #
-# This comparison has everything but dropout, because no other library draws the same random numbers: batches in random order, normalization, GELU, weight decay. The same batches go through PyTorch.
+# This comparison has batches in random order, normalization, GELU and weight decay. Only dropout is missing, because no other library draws the same random numbers. PyTorch gets the same batches.
 
 # %% tags=["demo"]
 def networks():
@@ -2198,4 +2198,4 @@ for name, tensor in model.state_dict().items():
 assert difference.max() < 1e-6, "not PyTorch's training: look at Adam, BatchNorm1d, train_step"
 
 # %% [markdown]
-# The differences are rounding errors. Every number of this training, the running statistics included, is PyTorch's.
+# The differences are rounding errors. Every number of this training run, the running statistics included, is PyTorch's.

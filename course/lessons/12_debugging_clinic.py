@@ -15,9 +15,9 @@
 # %% [markdown] items="gap:where_sqrt"
 # # Debugging clinic
 #
-# *Core: about 80 minutes; before section 3 is a good place for a break. Further: about 45 minutes, optional. You build four instruments and repair four broken trainings; the optional part has four more. You need the training loop of lesson 11 and the graph of your engine.*
+# *Core: about 80 minutes; before section 3 is a good place for a break. Further: about 45 minutes, optional. You build four instruments and repair four broken training loops; the optional part has four more. You need the training loop of lesson 11 and the graph of your engine.*
 #
-# The length of a vector has no derivative at zero. So the code below first asks whether a row has a length, and takes 0 where it has none. The loss is finite, and the root of the row of zeros is not used in it.
+# The length of a vector has no derivative at zero. So the code below first asks whether a row is zero, and takes 0 where it is. The loss is finite, and the root of the row of zeros is not used in it.
 
 # %%
 from autograder.student import hints, predict, quiz, start_lesson
@@ -53,13 +53,13 @@ print(x.grad)
 # %% [markdown]
 # The gradient is not a number, because of a branch that was not taken. After the next step of an optimizer the weight that made this row is NaN, and soon the whole network. No error is raised anywhere.
 #
-# Most bugs in training are like this one: the program runs, and something is wrong. An *instrument* finds them: it measures something of which you know the right value. In this lesson you will
+# Most bugs in training are like this one: the program runs, and something is wrong. An *instrument* finds them: it measures something whose right value you know. In this lesson you will
 #
 # 1. build anomaly mode, which names the operation and the line behind a NaN, and measure what it does not see;
 # 2. log gradient norms, and read them;
 # 3. find the first layer whose output is not finite, and units that are dead;
-# 4. write a check that a training must pass before it starts;
-# 5. repair trainings, each with a symptom. We call them *patients*. The one above is patient 4.
+# 4. write a check that a training run must pass before it starts;
+# 5. repair training loops, each with a symptom. We call them *patients*. The one above is patient 4.
 #
 # If something breaks your engine, run the next cell again, and then every cell below it.
 
@@ -96,7 +96,7 @@ MiniTensor.sqrt = lambda self: self**0.5
 # %% [markdown] items="gap:where_sqrt"
 # ## The same NaN on your engine
 #
-# Here is the same loss on your engine. The zeros from `where` are not the cause: the rule of the square root multiplies them by its slope, which is infinite at 0, and `0 * inf` is NaN. NumPy may warn about infinite values and NaN. The lesson silences that, because PyTorch does not warn either.
+# Here is the same loss on your engine. The zeros from `where` are not the cause: the rule of the square root multiplies them by its slope, which is infinite at 0, and `0 * inf` is NaN. NumPy may warn about infinite values and NaN. The lesson silences these warnings, because PyTorch does not warn either.
 
 # %% items="gap:where_sqrt"
 np.seterr(all="ignore")
@@ -119,7 +119,7 @@ print(x.grad.data)
 # %% [markdown]
 # ### The forward calls (just run it)
 #
-# Run this cell. You don't need to read it. `forward_calls` looks at the calls that are running. `record` and `shares_of` of lessons 09 and 10 get an addition each: in anomaly mode, `record` notes the calls in `node.calls`, and `shares_of` calls `check_shares`, which you write.
+# Run this cell. You don't need to read it. `forward_calls` looks at the calls that are running. `record` and `shares_of` of lessons 09 and 10 each get an addition: in anomaly mode, `record` notes the calls in `node.calls`, and `shares_of` calls `check_shares`, which you write.
 
 # %% tags=["engine"]
 Switches.anomaly = False  # whether this thread is in anomaly mode
@@ -127,7 +127,7 @@ Function.calls = ()  # the forward calls that led to a node, outermost first, as
 
 
 def forward_calls():
-    """The calls that led to the operation that is being recorded, from the notebook's cell inwards."""
+    """The calls that led to the operation that is being recorded, from the notebook's cell inward."""
     frame, lines = sys._getframe(1), []
     while frame is not None and frame.f_code.co_name in ("record", "apply", "<lambda>"):
         frame = frame.f_back  # the engine's own
@@ -177,8 +177,8 @@ class detect_anomaly:
     """Inside, nodes note where they are recorded, and backward raises at the first NaN from a rule.
 
     mode: detect_anomaly(False) switches it off inside
-    When the block ends, also after an error, switches.anomaly is what it was when the block began.
-    The error goes on. Only the attribute of `switches` is set, so other threads keep their mode.
+    When the block ends, even after an error, switches.anomaly is what it was when the block began.
+    The error is not caught. Only the attribute of `switches` is set, so other threads keep their mode.
 
     >>> with detect_anomaly():
     ...     with detect_anomaly(False):
@@ -204,14 +204,14 @@ class detect_anomaly:
 
 
 def check_shares(node, shares):
-    """Raise RuntimeError if a share contains NaN; the first such share counts. Infinity is no alarm.
+    """Raise RuntimeError if a share contains NaN; the first such share counts. Infinity is allowed.
 
-    node: the node whose rule has run; node.name() is such as "PowBackward0"
+    node: the node whose rule has run; node.name() is, say, "PowBackward0"
     shares: what the rule returned, a list with an array, a MiniTensor or None for each input
     The text of the error is, for the share with number i,
         Function 'PowBackward0' returned nan values in its {i}th output.
-    and then each entry of node.calls, in a line of its own. If node.calls is empty, NO_CALLS stands
-    in the second line.
+    and then each entry of node.calls, in a line of its own. If node.calls is empty, NO_CALLS is
+    the second line.
 
     >>> node = (MiniTensor(1.0, requires_grad=True) * 2).grad_fn
     >>> check_shares(node, [np.array([1.0, np.inf]), None])
@@ -348,7 +348,7 @@ with detect_anomaly():
     lines = alarm_of(unnoted).splitlines()
 assert lines[1:] == [NO_CALLS], f"node.calls is empty: the second line is NO_CALLS, not {lines[1:]}"
 with detect_anomaly():
-    assert alarm_of(a.sqrt().sum()) == "", "an infinite gradient is no alarm"
+    assert alarm_of(a.sqrt().sum()) == "", "an infinite gradient raises no alarm"
 
 def said_about(node, *shares):
     """The text of the error of check_shares, or "" if there is none."""
@@ -371,7 +371,7 @@ try:
         raise KeyError("left by an error")
 except KeyError:
     came_out = True
-assert came_out, "an error inside of the block goes on"
+assert came_out, "an error inside the block must not be caught"
 assert switches.anomaly is False, "a block that is left by an error puts the mode back"
 with detect_anomaly():
     later = detect_anomaly()
@@ -387,7 +387,7 @@ for shares, number in (([nan, nan], 0), ([MiniTensor(one), MiniTensor(nan)], 1))
         f"Function 'MulBackward0' returned nan values in its {number}th output."
     ], f"the first share with a NaN is number {number}; the text is {text!r}"
 endless = np.array([np.inf, -np.inf])
-assert said_about((a * b).grad_fn, one, endless) == "", "infinite entries are no NaN, and no alarm"
+assert said_about((a * b).grad_fn, one, endless) == "", "infinity is not NaN, and raises no alarm"
 ### BEGIN HIDDEN TESTS
 with detect_anomaly(False):
     try:
@@ -415,7 +415,7 @@ assert said_about(node, one, nan).splitlines()[1:] == list(node.calls)
 ### END HIDDEN TESTS
 
 # %% [markdown] items="106"
-# Now the alarm looks at the lengths. Its last line names the place in the code.
+# Now run the lengths in anomaly mode. The last line of the alarm names the place in the code.
 
 # %% items="106"
 x = MiniTensor([[3.0, 4.0], [0.0, 0.0], [6.0, 8.0]], requires_grad=True)
@@ -450,7 +450,7 @@ cases = {
 print_alarms(cases, MiniTensor, detect_anomaly)
 
 # %% [markdown] items="F19"
-# Both modes agree in each line. There is no alarm for `log(-1)`: the loss itself is NaN, but the slope `1 / x` is an ordinary number. There is none for infinite values and gradients. Anomaly mode looks for one thing only: a rule that returns NaN. Here is a rule that is wrong by a factor of 2. **Predict** whether anomaly mode sees it. `gradcheck` of lesson 08 does:
+# Your mode and PyTorch's agree in each line. There is no alarm for `log(-1)`: the loss itself is NaN, but the slope `1 / x` is an ordinary number. There is also none for infinite values and gradients. Anomaly mode looks for one thing only: a rule that returns NaN. Here is a rule that is wrong by a factor of 2. **Predict** whether anomaly mode sees it. `gradcheck` of lesson 08 does:
 
 # %% tags=["demo"] items="F19"
 predict("Does anomaly mode see a rule that is wrong by a factor of 2?", "yes", "no")
@@ -480,7 +480,7 @@ print("gradcheck:", result_or_error(lambda: gradcheck(WrongSquare.apply, [leaf])
 # %% [markdown] items="107 109 137"
 # ## 2. Norms of gradients
 #
-# Each patient is a short piece of a training, with a symptom. Run the cell, and **find the cause before you read on**. You repair patients 1 to 4 in exercise 3. The repairs are short.
+# Each patient is a short piece of training code, with a symptom. Run the cell, and **find the cause before you read on**. You repair patients 1 to 4 in exercise 3. The repairs are short.
 #
 # **Patients 1 and 2** train. The loss of the first falls without end. The second does not learn at all. What does the first one try to do?
 
@@ -525,7 +525,7 @@ for patient in (patient_1, patient_2):
 # Write `grad_norms` from its docstring.
 
 # %% [markdown] tags=["hint"] exercise="norms"
-# `model.named_parameters()` gives the pairs, and `np.linalg.norm(array)` the length of an array of any shape; of a single number too.
+# `model.named_parameters()` gives the pairs, and `np.linalg.norm(array)` the length of an array of any shape, even of a single number.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "norms", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def grad_norms(model):
@@ -628,7 +628,7 @@ for patient in (patient_1, patient_2):
 # %% [markdown] items="107"
 # Patient 2 clears its gradients just before the step. Patient 1 has gradients, but they are sums over all steps so far, and there is no target in its loss.
 #
-# Norms also show what happens during a training. Here are three trainings of the same network on the same data: a healthy one; one whose first step is far too large; and one where a single target is a typing error, 1000 in place of 1. **Predict** in which of them the first layer ends with a gradient of 0.
+# Norms also show what happens during a training. Here are three training runs of the same network on the same data: a healthy one; one whose first step is far too large; and one where a single target has a typo, 1000 in place of 1. **Predict** in which of them the first layer ends with a gradient of 0.
 
 # %% tags=["demo"] items="107"
 predict("Where does the first layer end with a gradient of 0?", "healthy", "huge step", "wrong target")
@@ -657,7 +657,7 @@ for name, (_, norms) in runs.items():
     print(f"{name:30s} first layer, steps 0, 1, 30, 58, 59:", norms[[0, 1, 30, 58, 59], 0].round(4))
 
 # %% [markdown] items="107"
-# *A zero that stays*: after one huge step the gradients explode for a while, although the learning rate is then normal. Then the first layers get exactly 0, and nothing brings them back. *A peak that returns*: every sixth step, when the batch with the typing error comes. A norm tells you in which layer and in which step to look; it does not tell you why.
+# *A zero that stays*: after one huge step the gradients explode for a while, although the learning rate is normal by then. Then the first layers get exactly 0, and nothing brings them back. *A peak that returns*: every sixth step, when the batch with the typo comes up. A norm tells you in which layer and in which step to look; it does not tell you why.
 #
 # Two more patients. **Patient 3** learns slowly and badly, and there is no message. **Predict** the loss that it gives for a *perfect* prediction. Then run the cell: what is wrong?
 
@@ -699,9 +699,9 @@ print(x.grad)
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "repair_one", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def fit(model, optimizer, x, y, steps):
-    """Patients 1 and 2, repaired: so many steps on one batch, for the smallest mse_loss(model(x), y).
+    """Patients 1 and 2, repaired: `steps` steps on one batch that reduce mse_loss(model(x), y).
 
-    Each step uses the gradient of its own loss only, whatever .grad was before, also before the first.
+    Each step, even the first, uses the gradient of its own loss only, whatever .grad was before.
     Returns: list of the losses as floats, each with the weights before its step
 
     >>> w = Module()
@@ -841,7 +841,7 @@ def reason_for(found, right, uncleared):
     if np.allclose(found, found[0]):
         return "the weights do not move: do backward and step run, and what is in .grad then?"
     if not np.isclose(found[0], right[0]):
-        return "already the first loss, before any step, is not mse_loss(model(x), y)"
+        return "even the first loss, before any step, is not mse_loss(model(x), y)"
     if np.isclose(found[1], uncleared[1]):
         return ".grad held 1000 before the first step: is it cleared before each backward pass?"
     return "the weights do not move as a step along the gradient of mse_loss moves them"
@@ -885,7 +885,7 @@ try:
 except ValueError as error:
     told = str(error)
 assert "(3, 1)" in told and "(1, 3)" in told, (
-    f"a target of shape (1, 3) raises a ValueError that names both shapes, but: {told}"
+    f"a target of shape (1, 3) raises a ValueError that names both shapes, not: {told}"
 )
 
 x = MiniTensor([[0.0, 0.0], [5.0, -12.0]], requires_grad=True)
@@ -1087,7 +1087,7 @@ assert is_grad_enabled(), "recording is on again"
 ### END HIDDEN TESTS
 
 # %% [markdown] items="107"
-# A ReLU unit whose input is negative for all rows sends nothing back: it is *dead*. With the outputs, `dead_units` counts them: columns that are 0 for all rows after a ReLU. **Predict** how many of the 16 units of layer 3 are dead after the huge first step of section 2.
+# A ReLU unit whose input is negative for all rows sends nothing back: it is *dead*. `dead_units` finds such units in the outputs: columns that are 0 for all rows after a ReLU. **Predict** how many of the 16 units of layer 3 are dead after the huge first step of section 2.
 
 # %% tags=["demo"] items="107"
 predict("How many of the 16 units are dead?")
@@ -1097,12 +1097,12 @@ for name, (model, _) in runs.items():
     print(f"{name:29s}", dead_units(model, x))
 
 # %% [markdown]
-# A dead unit stays dead while its inputs stay the same, because it blocks the gradient that could change it. In the second training all units of the second layer are dead. So the first layer gets nothing either, and only the last bias can still change.
+# A dead unit stays dead while its inputs stay the same, because it blocks the gradient that could change it. In the second run all units of the second layer are dead. So the first layer gets nothing either, and only the last bias can still change.
 
 # %% [markdown] items="109 139"
 # ## 4. Before it starts
 #
-# **Patient 5** has three hidden layers, and learns less than you expect. Run the cell and **find the cause before you read on**.
+# **Patient 5** has three hidden layers, and learns less than you would expect. Run the cell and **find the cause before you read on**.
 
 # %% tags=["demo"] items="139"
 class Patient5(Module):
@@ -1121,7 +1121,7 @@ patient = Patient5()
 print([name for name, _ in patient.named_parameters()])
 
 # %% [markdown] items="109 139"
-# A layer in a plain list is hard to see: `model.parameters()` does not know its weights, so nobody misses them. But the graph knows them. Every leaf that takes part in the loss has an `AccumulateGrad` node there, whose `variable` is the leaf. So one batch is enough to find this patient before the first epoch. That is the fourth instrument.
+# A layer in a plain list is hard to see: `model.parameters()` does not give its weights, and nothing complains. But the graph knows them. Every leaf that takes part in the loss has an `AccumulateGrad` node there, whose `variable` is the leaf. So one batch is enough to find this patient before the first epoch. That is the fourth instrument.
 #
 # ### Exercise 5: the check before the start
 #
@@ -1135,14 +1135,14 @@ print([name for name, _ in patient.named_parameters()])
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "preflight", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def preflight(model, optimizer, loss_function, x, y):
-    """Examine a training with one batch, before it starts.
+    """Examine a training run with one batch, before it starts.
 
     The loss is loss_function(model(x), y): one number that requires grad, like every parameter.
     Returns: list of texts, empty if all is well, in this order
     (names of parameters in the order of model.named_parameters()):
-        "not in the optimizer: NAME"      for a parameter that optimizer.parameters does not have
-        "not in the model: shape SHAPE"   for each leaf in the graph of the loss that is no parameter
-            of the model, in any order; SHAPE is such as (3, 4)
+        "not in the optimizer: NAME"      for a parameter that is not in optimizer.parameters
+        "not in the model: shape SHAPE"   for each leaf in the graph of the loss that is not a parameter
+            of the model, in any order; SHAPE is, say, (3, 4)
         and one for each parameter, if it is true:
         "no gradient: NAME"               no path leads from the loss to it
         "zero gradient: NAME"             all entries of its gradient are 0
@@ -1277,7 +1277,7 @@ def examined(loss_function, model):
 switches.anomaly = False  # in case exercise 1 has left the mode on
 x, y = np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 0.5]]), np.array([[1.0], [2.0], [-1.0]])
 model = Sequential(LinearLayer(2, 3), TanhLayer(), LinearLayer(3, 1))
-same(examined(mse_loss, model), [], "a healthy training")
+same(examined(mse_loss, model), [], "a healthy training run")
 assert all(parameter.grad is None for parameter in model.parameters()), "every .grad is still None"
 patient = Patient()
 spare = "no gradient: spare"
@@ -1305,7 +1305,7 @@ assert patient.bias.grad is kept, ".grad is the object that it was"
 assert np.allclose(kept.data, 7.0), ".grad has the numbers that it had"
 assert patient.weight.grad is None, "a .grad that was None is still None"
 patient.spare.grad = MiniTensor([[1.0, 1.0, 1.0]])
-same(examined(mse_loss, patient), [spare], "a .grad left over from before is no gradient of this loss")
+same(examined(mse_loss, patient), [spare], "a .grad left over from before does not count")
 adam = Adam(model.parameters(), lr=1.0)
 model[0].weight.grad = MiniTensor(np.ones((3, 2)))  # a step would use it
 weights = model[0].weight.data.copy()
@@ -1326,11 +1326,11 @@ assert listed.hidden[0].weight.grad is None, "the leaves outside of the model ke
 ### END HIDDEN TESTS
 
 # %% [markdown] items="109"
-# The last two findings go further than the assertion that every training needs: *some parameter has received a gradient that is not zero*. In PyTorch it is one line, after the first `backward`:
+# The last two findings go further than the assertion that every training run needs: *some parameter has received a gradient that is not zero*. In PyTorch this assertion is one line, after the first `backward`:
 #
 #     assert any(p.grad is not None and p.grad.abs().sum() > 0 for p in model.parameters())
 #
-# The network whose first step was too large passes this line: its last bias still moves. Your check sees more. Here are that network and patient 5:
+# The network whose first step was too large passes this test: its last bias still moves. Your check sees more. Here are that network and patient 5:
 
 # %% tags=["demo"] items="109"
 model, _ = runs["first step 50 in place of 0.1"]
@@ -1349,7 +1349,7 @@ print(preflight(patient, SGD(patient.parameters()), mse_loss, *waves()))
 # | loss is finite, a gradient is NaN | an infinite slope in a branch that was not taken (patient 4) | anomaly mode |
 # | loss does not move at all | step without gradients (2), detached loss, dead units | `preflight`, `dead_units` |
 # | loss falls without end, below 0 | no target (1) | read the loss |
-# | loss falls, then stops too high | softmax twice (8), parameters unknown (5), shapes that are broadcast (3) | `preflight`; the loss of a perfect answer |
+# | loss falls, then stops too high | softmax twice (8), unregistered parameters (5), shapes that are broadcast (3) | `preflight`; the loss of a perfect answer |
 # | all outputs alike | weights that start at 0 or at one number, shapes that are broadcast (3), dead units | `layer_outputs` |
 # | validation is worse than it should be | mode (6) | `training` of each module, `num_batches_tracked` |
 # | memory grows | losses are kept with their graphs (7) | weak references; `torch.cuda.memory_allocated()` after each step |
@@ -1389,7 +1389,7 @@ question(
     "no_alarm",
     "The loss is NaN because of `log(-1)`. Anomaly mode says nothing. Why?",
     right("The rule of log returns grad / (-1), a finite number.", "The mode looks at what rules return, not at what the forward pass computes."),
-    wrong("Because NaN does not reach backward.", "Backward runs as always.", misconception="nan_stops_backward"),
+    wrong("Because NaN does not reach backward.", "Backward runs as usual.", misconception="nan_stops_backward"),
     wrong("Because it was switched on too late.", "It was on, in your table.", misconception="anomaly_sees_forward"),
     wrong("It looks at leaves only.", "It looks at each node's rule.", misconception="anomaly_sees_leaves"),
 )
@@ -1398,7 +1398,7 @@ question(
     "You have written a rule of your own, and a factor may be missing. What finds the mistake?",
     right("gradcheck", "It compares the rule with difference quotients."),
     wrong("Anomaly mode", "A wrong number is not NaN.", misconception="anomaly_finds_wrong_numbers"),
-    wrong("The norms of the gradients", "Nobody knows what they should be.", misconception="norms_find_wrong_rules"),
+    wrong("The norms of the gradients", "You do not know what they should be.", misconception="norms_find_wrong_rules"),
     wrong("The loss: it would grow.", "With half the gradient the loss still falls, more slowly.", misconception="wrong_gradients_are_loud"),
 )
 question(
@@ -1413,7 +1413,7 @@ question(
     "none_or_zero",
     "After backward, the norm of one gradient is None, of another 0.0. What does the difference say?",
     right("No path leads from the loss to the first; the path to the second has slope 0.", "The first is about the graph, the second about numbers."),
-    wrong("Nothing: both do not learn.", "That is true, but for different reasons.", misconception="none_is_zero"),
+    wrong("Nothing: neither of them learns.", "That is true, but for different reasons.", misconception="none_is_zero"),
     wrong("The first was cleared by zero_grad, the second was not.", "Both have been through the same backward.", misconception="none_is_zero"),
     wrong("The first does not require grad, the second is dead.", "A parameter that requires grad also has None if nothing uses it.", misconception="none_means_frozen"),
 )
@@ -1457,7 +1457,7 @@ progress()
 # %% [markdown]
 # # Further
 #
-# This part is optional. No later lesson needs it, and your engine goes on without its exercises; they only give points. Its sections do not depend on each other.
+# This part is optional. No later lesson needs it, and your engine works without its exercises, which only earn points. Its sections do not depend on each other.
 
 # %% [markdown] items="110"
 # ## The other patients
@@ -1465,7 +1465,7 @@ progress()
 # **Patient 6** validates after each epoch. The instrument is a counter of lesson 11: `num_batches_tracked`. Each epoch has 4 batches, and each call has two epochs. **Predict** the numbers that it should show, then run the cell. Why are they smaller?
 
 # %% tags=["demo"]
-predict("Which number of batches should it show?")
+predict("What number of batches should it show?")
 
 
 def patient_6(model, optimizer, loader, validation, epochs):
@@ -1490,7 +1490,7 @@ for _ in range(3):
     print("batches seen in training mode:", model[1].num_batches_tracked.item())
 
 # %% [markdown]
-# **Patient 7** works, but its memory grows with each step. The instruments are weak references to all nodes of the steps, which keep no node alive. The list holds the losses. What does a loss hold?
+# **Patient 7** works, but its memory grows with each step. The instruments are weak references to all nodes of the steps; a weak reference does not keep its node alive. The list holds the losses. What does a loss hold?
 
 # %% tags=["demo"] items="110"
 import weakref
@@ -1539,7 +1539,7 @@ for size in (1.0, 10.0, 1000.0):
 # %% [markdown]
 # ### Exercise 6: patients 5 to 8
 #
-# Write the repaired class and functions. Patient 5 is the one of section 4. The exercise is not part of the engine that goes on.
+# Write the repaired class and functions. Patient 5 is the one of section 4. The exercise is not part of the engine of later lessons.
 
 # %% [markdown] tags=["hint"] exercise="repair_two"
 # Patient 5: an attribute for each layer, or one `Sequential` that holds all of them. The names are free.
@@ -1551,7 +1551,7 @@ for size in (1.0, 10.0, 1000.0):
 class Deep(Module):
     """Patient 5, repaired: hidden layers with tanh after each, and a last layer without.
 
-    sizes: the number of features at the input, after each layer, and at the output, such as
+    sizes: the number of features at the input, after each hidden layer, and at the output, such as
         [4, 8, 8, 1] for two hidden layers and the last one; at least two numbers
     All weights and biases are known to parameters(), from the first layer to the last, weight first.
 
@@ -1770,7 +1770,7 @@ def expected_losses(epochs, lr):
 others = TensorDataset(np.array([[1.0], [2.0], [5.0]]), np.array([[2.0], [4.0], [6.0]]))
 points = TensorDataset(np.array([[1.0], [2.0], [3.0]]), np.array([[2.0], [4.0], [6.0]]))
 model = Counting()
-model.eval()  # a training switches to training mode itself
+model.eval()  # train_epochs switches to training mode itself
 loader = DataLoader(points, batch_size=2)
 other_loader = DataLoader(others, batch_size=2)
 optimizer = SGD(model.parameters(), lr=0.05)
@@ -1858,7 +1858,7 @@ for size in (1.0, 10.0, 1000.0):
 # Dead units are not the only bad start. **Predict** how many different units the second layer has after 20 steps, if all weights and biases start at the same number.
 
 # %% tags=["demo"] items="110"
-predict("How many different units has the second layer after 20 steps?")
+predict("How many different units does the second layer have after 20 steps?")
 x, y = waves()
 for value in (0.0, 0.1):
     model = small_network()
@@ -1873,7 +1873,7 @@ for value in (0.0, 0.1):
 # All 16 units stay alike: equal weights get equal gradients. At 0 even the gradients are 0, except that of the last bias. That is why weights start at random numbers.
 
 # %% [markdown]
-# What if a NaN appears in validation? Test one number per batch, and call `first_bad` when it is not finite. In one run row 17 has a missing value, in the other one weight is infinite.
+# What if a NaN appears in validation? Test one number per batch, and call `first_bad` when it is not finite. In the first run row 17 has a missing value; in the second, one weight is infinite.
 
 # %% tags=["demo"] items="108"
 def checked_validation(model, batches, loss_function):
@@ -1906,7 +1906,7 @@ except RuntimeError as error:
 # %% [markdown] items="106"
 # ## The price of anomaly mode
 #
-# Each node looks at the running calls, and each share is read once more. **Predict** for which networks that is expensive: narrow or wide ones?
+# Each node looks at the running calls, and each share is read one more time. **Predict** for which networks that is expensive: narrow or wide ones?
 
 # %% tags=["demo"] items="106"
 import time
@@ -1915,7 +1915,7 @@ predict("For which networks is it expensive?", "narrow ones", "wide ones", "both
 
 
 def slowdown(step, slow, repeats=9):
-    """How much longer a step takes in the mode `slow`: the middle of the times, taken in turn."""
+    """How much longer a step takes in the mode `slow`: medians of times that are taken in turn."""
     times = {slow: [], off: []}
     for _ in range(repeats):
         for mode in times:
@@ -1989,7 +1989,7 @@ def profiled(length, width=16):
 
 
 errors = os.dup(2)
-os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # the first call prints a note that is no error
+os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # the first call prints a note that is not an error
 profiled(128)
 os.dup2(errors, 2)
 for length in (128, 512, 2048):

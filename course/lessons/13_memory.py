@@ -15,7 +15,7 @@
 # %% [markdown] items="124"
 # # Compute it again
 #
-# *Core: about 80 minutes; before exercise 2 is a good place for a break. Further: about 60 minutes, optional. You build a count of saved bytes and a checkpoint; in the optional part, a planner for where to cut. You need lessons 06, 08 and 10.*
+# *Core: about 80 minutes; before exercise 2 is a good place for a break. Further: about 60 minutes, optional. You build a counter of saved bytes and a checkpoint; in the optional part, a planner for where to cut. You need lessons 06, 08 and 10.*
 #
 # Take a Transformer with 12 blocks of width 512 and a vocabulary of 50,000 words. One training step gets 32 texts of 512 words each, in float32. The forward pass keeps values for the backward pass. **Predict** how much memory these values need, as a multiple of the memory of the weights. And with only one text?
 #
@@ -117,7 +117,7 @@ def step_bytes(depth, width, texts, length, words=50_000, run=plain, classify=Tr
 # Make your prediction, then run the cell.
 
 # %% tags=["demo"]
-predict("How many times the memory of the weights do the kept values of 32 texts need?")
+predict("How many times as much memory as the weights do the kept values of 32 texts need?")
 print("GiB         weights   with gradients and moments   activations   peak of the rest")
 for texts in (1, 4, 16, 32, 64):
     own, held, peak = step_bytes(12, 512, texts, length=512)
@@ -265,7 +265,7 @@ assert tuple(found) == (200, 48), (
 assert tuple(saved_bytes(h * h)) == (200, 48), "an array that several nodes have saved counts once"
 assert tuple(saved_bytes(x @ w + w.sum())) == (120, 48), "sums save nothing; x and w count"
 assert tuple(saved_bytes(x)) == (0, 0), "a tensor without a grad_fn keeps nothing"
-assert tuple(saved_bytes(w)) == (0, 0), "a leaf is no graph"
+assert tuple(saved_bytes(w)) == (0, 0), "a leaf has no graph"
 v = MiniTensor(np.ones((4, 3)), requires_grad=True)
 found = saved_bytes((x @ v.T) * (x @ v.T))
 assert tuple(found) == (120 + 2 * 160, 96), (
@@ -345,7 +345,7 @@ for rows in (1, 16, 64, 256, 4096):
 # %% [markdown] items="gap:saved_tensor_hooks"
 # ## 2. Give the array away
 #
-# To keep less, you must act when a node saves an array. PyTorch has hooks for this, `torch.autograd.graph.saved_tensors_hooks(pack, unpack)`. Inside the block, each array that is saved is given to `pack`, and the node keeps **what pack returns**. When a rule asks for the array, `unpack` gets that thing and has to return an array.
+# To keep less, you must act when a node saves an array. PyTorch has hooks for this, `torch.autograd.graph.saved_tensors_hooks(pack, unpack)`. Inside the block, each array that is saved is given to `pack`, and the node keeps **what pack returns**. When a rule asks for the array, `unpack` gets what `pack` returned and has to return an array.
 #
 # Your engine gets the same hooks. In the next cell, `record` packs the saved arrays, and `saved_tensors` unpacks them when a rule asks. In nested blocks, the inner one is used.
 
@@ -372,14 +372,14 @@ class saved_tensors_hooks:
         saved_hooks.pairs = saved_hooks.pairs[:-1]
 
 
-# The three as they were; a second run of this cell must not find its own.
+# The three originals; a second run of this cell must not find its own versions here.
 record_before = getattr(record, "before", record)
 release_before = getattr(Function.release, "before", Function.release)
 saved_before = getattr(Function, "saved_before", Function.__dict__["saved_tensors"])
 
 
 def record(ctx, inputs, output):
-    """As before; but inside saved_tensors_hooks the node packs what it has saved."""
+    """As before, but inside saved_tensors_hooks the node packs what it has saved."""
     record_before(ctx, inputs, output)
     if saved_hooks.pairs and output.grad_fn is ctx and ctx.saved_tensors:
         pack, unpack = saved_hooks.pairs[-1]
@@ -431,7 +431,7 @@ print("now backward")
 y.backward()
 
 # %% [markdown] items="gap:saved_tensor_hooks"
-# Last in, first out, node by node. The block had ended when `backward` ran: a node remembers its own `unpack`.
+# Last in, first out, node by node. The block had already ended when `backward` ran: a node remembers its own `unpack`.
 #
 # `pack` can return anything from which `unpack` can make the array: a smaller copy, a file name, or **a number**, if your program knows how to compute, say, array number 7 again.
 
@@ -498,7 +498,7 @@ for way in (plain, in_one_node):
 
 # %% tags=["engine"]
 OTHER_RUN = (
-    "checkpoint: the second run of the function has saved other arrays than the first one. "
+    "checkpoint: the second run of the function has saved different arrays from the first one. "
     "The function must do the same each time it is called with the same inputs."
 )
 CHANGED_INPUT = (
@@ -690,7 +690,7 @@ def same_gradients(program, arrays, needed):
         found.append([output.data, *(None if t.grad is None else t.grad.data for t in tensors)])
     for right, mine in zip(*found):
         name = program.__name__
-        assert (mine is None) == (right is None), f"{name}: a gradient is missing, or one too many"
+        assert (mine is None) == (right is None), f"{name}: one gradient too few, or too many"
         assert right is None or np.array_equal(mine, right), (
             f"{name}: with and without checkpoint must be equal bit by bit, got\n{mine}\n"
             f"instead of\n{right}"
@@ -788,7 +788,7 @@ credit = credit + check_gradients(
 credit
 
 # %% [markdown]
-# The next cell looks at the other half of the promise: when the function runs, and what is alive in between.
+# The next cell checks the other half of the promise: when the function runs, and what is alive in between.
 
 # %% nbgrader={"grade": true, "grade_id": "test_checkpoint_memory", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 def watched(x):
@@ -835,7 +835,7 @@ y.backward(retain_graph=True)
 assert MiniTensor.runs == 2, (
     f"in the backward pass the function runs once more, not {MiniTensor.runs - 1} times"
 )
-assert alive() == 0, "what has been handed out must be dropped, also with retain_graph=True"
+assert alive() == 0, "what has been handed out must be dropped, even with retain_graph=True"
 with no_grad():
     y.backward()
 assert MiniTensor.runs == 3, "a second backward after retain_graph=True runs the function again"
@@ -873,7 +873,7 @@ for function in (not_the_same, fewer, not_the_same_shape, in_another_order):
     y = checkpoint(function, x).sum()
     said = message_of(lambda: y.backward())
     assert said.startswith("checkpoint: the second run"), (
-        f"a second run that saves other arrays must raise RuntimeError(OTHER_RUN), not: {said!r}"
+        f"a second run that saves different arrays must raise RuntimeError(OTHER_RUN), not: {said!r}"
     )
 
 
@@ -902,7 +902,7 @@ def changes_its_input(z):
 y = checkpoint(changes_its_input, x * 1).sum()
 said = message_of(lambda: y.backward())
 assert said.startswith("checkpoint: an input has been changed"), (
-    f"the versions before the first run count, also if the function changes its input; not: {said!r}"
+    f"the versions before the first run count, even if the function changes its input; not: {said!r}"
 )
 ### BEGIN HIDDEN TESTS
 MiniTensor.runs, MiniTensor.seen = 0, []
@@ -1071,7 +1071,7 @@ def in_segments(layers, x, cuts):
 
     layers: list of functions from a MiniTensor to a MiniTensor
     x: MiniTensor
-    cuts: increasing integers from 1 to len(layers) - 1, or nothing: a segment begins at each
+    cuts: increasing integers from 1 to len(layers) - 1, or none; a segment begins at each
     Returns: MiniTensor
 
     >>> x = MiniTensor([1.0, 2.0], requires_grad=True)
@@ -1205,7 +1205,7 @@ assert y.data[0] == 17.0 and x.grad.data[0] == 160.0, "the layers run in the ord
 # %% [markdown] items="F39"
 # ## 5. What it costs
 #
-# Some texts say that checkpoints need "about 30 % more forward time". **Predict** two ratios for a network in which every layer is in some checkpoint: how often the layers run, and how many multiplications a whole step needs.
+# Some texts say that checkpoints need "about 30% more forward time". **Predict** two ratios for a network in which every layer is in some checkpoint: how often the layers run, and how many multiplications a whole step needs.
 
 # %% tags=["demo"] items="125 F37"
 def one_step(length, depth=16, width=48, rows=100):
@@ -1222,14 +1222,14 @@ def one_step(length, depth=16, width=48, rows=100):
     return counts
 
 
-predict("How many times the multiplications does a whole step need?")
+predict("How many times as many multiplications does a whole step need with checkpoints?")
 without, with_checkpoints = one_step(0), one_step(4)
 for name, count in without.items():
     print(f"{name:15s} {count:9d} and {with_checkpoints[name]:9d}", end="   ")
     print(f"ratio {with_checkpoints[name] / count:.2f}")
 
 # %% [markdown] items="125 F37"
-# The forward work **doubles**: every layer runs twice, +100 %. But the forward pass is only a third of a whole step, because the backward pass needs two products where the forward pass needs one. So the "30 %" belongs to the step, not to the forward pass. The time may not follow this ratio exactly, since not all of it goes into products.
+# The forward work **doubles**: every layer runs twice, +100%. But the forward pass is only a third of a whole step, because the backward pass needs two products where the forward pass needs one. So the "30%" belongs to the step, not to the forward pass. The time may not follow this ratio exactly, since not all of it goes into products.
 #
 # And how much memory does it save? Put a checkpoint around each block of a Transformer in PyTorch, with 1, 2, 4, 8 and 16 blocks. **Predict** the first number.
 
@@ -1240,7 +1240,7 @@ for depth in (1, 2, 4, 8, 16):
     print(f"{depth:2d} blocks: saving {1 - peaks[1] / peaks[0]:4.0%}")
 
 # %% [markdown] items="125 F37"
-# There is no fixed factor here either. One block saves nothing; it even needs a little more. Many blocks save most of the memory. Some texts say that checkpoints save "60 %". That is true for only one depth.
+# There is no fixed factor here either. One block saves nothing; it even needs a little more. Many blocks save most of the memory. Some texts say that checkpoints save "60%". That is true for only one depth.
 
 # %% [markdown] items="126 F37"
 # Now return to the model from the start: 12 blocks, 32 texts, 50,000 words. **Predict** what `meta` says with a checkpoint around each block, and what is left when most of the activations are gone.
@@ -1264,7 +1264,7 @@ print(f"one table of scores, 32 * 512 * 50000 numbers: {32 * 512 * 50_000 * 4 / 
 # %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_13", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="124 125 127"
 question(
     "what_dominates",
-    "What needs most memory in training?",
+    "What needs the most memory in training?",
     right("It depends: activations grow with the batch, weights and moments do not.", "In your table a batch of one was dominated by the weights and what belongs to them, a batch of 64 by the activations."),
     wrong("Always the weights", "With 32 texts the activations were more than thirty times the weights.", misconception="weights_dominate"),
     wrong("Always the activations", "For one text it was the other way around.", misconception="fixed_factor"),
@@ -1273,26 +1273,26 @@ question(
 question(
     "how_often",
     "Every layer of a network is in a checkpoint. How much more forward work is done?",
-    right("100 %: every layer runs twice.", "You counted the runs."),
-    wrong("About 30 %", "That is the share of the whole step: the forward pass is about a third of it.", misconception="thirty_percent_of_forward"),
-    wrong("About 60 %", "Such a number is quoted for memory, and is no law there either.", misconception="fixed_factor"),
+    right("100%: every layer runs twice.", "You counted the runs."),
+    wrong("About 30%", "That is the extra work in a whole step: the forward pass is about a third of it.", misconception="thirty_percent_of_forward"),
+    wrong("About 60%", "Such a number is quoted for memory, but it is not a law there either.", misconception="fixed_factor"),
     wrong("None: the values are taken from the backward pass", "The backward pass needs them; it does not make them.", misconception="backward_computes_values"),
 )
 question(
     "one_block",
-    "A whole network is put into one checkpoint. What becomes of the peak of memory?",
-    right("Nothing is saved: at the end of the second run all arrays are there.", "The hill comes later, and is as high."),
+    "A whole network is put into one checkpoint. What happens to the peak memory?",
+    right("Nothing is saved: at the end of the second run all arrays are there.", "The hill comes later, and is just as high."),
     wrong("It falls to the size of the input.", "Between forward and backward, yes. The peak comes during the backward pass.", misconception="peak_is_after_forward"),
     wrong("It is halved.", "All arrays of the second run are needed at once.", misconception="fixed_factor"),
     wrong("It falls to the square root.", "That needs several segments, about as many as they are long.", misconception="one_cut_is_enough"),
 )
 question(
     "every_layer",
-    "100 equal layers, each of which saves its output. Which plan needs least memory?",
+    "100 equal layers, each of which saves its output. Which plan needs the least memory?",
     right("Segments of about 10 layers", "9 borders and 10 layers: 19 arrays instead of 100."),
-    wrong("A checkpoint around every layer", "Then the inputs of all layers are kept, as many arrays as without.", misconception="finer_is_better"),
-    wrong("Two segments of 50", "One segment of 50 arrays is there at a time, and the border.", misconception="one_cut_is_enough"),
-    wrong("All plans need the same; only the time differs.", "You measured a curve with a low in the middle.", misconception="plans_are_equal"),
+    wrong("A checkpoint around every layer", "Then the inputs of all layers are kept, as many arrays as without checkpoints.", misconception="finer_is_better"),
+    wrong("Two segments of 50", "Then 50 arrays of one segment are alive at a time, and the border.", misconception="one_cut_is_enough"),
+    wrong("All plans need the same; only the time differs.", "You measured a curve with its minimum in the middle.", misconception="plans_are_equal"),
 )
 question(
     "closure",
@@ -1304,11 +1304,11 @@ question(
 )
 question(
     "dropout",
-    "Dropout in a checkpoint whose generator is not put back. What is wrong?",
-    right("The gradient belongs to another mask than the value.", "All shapes fit, so nobody notices."),
-    wrong("Nothing: the mean over many steps is the same.", "The gradient of one network is applied to the loss of another. Its mean is not the right one, where the rest is not linear.", misconception="noise_cancels"),
+    "Dropout in a checkpoint that does not restore the generator's state. What is wrong?",
+    right("The gradient belongs to a different mask from the value.", "All shapes fit, so there is no error."),
+    wrong("Nothing: the mean over many steps is the same.", "The gradient of one network is applied to the loss of another. Even its mean is wrong if the rest is not linear.", misconception="noise_cancels"),
     wrong("The second run raises an error.", "Only a different number of arrays, or other shapes, would.", misconception="wrong_means_error"),
-    wrong("The gradient is zero.", "It is nonzero, at other places.", misconception="wrong_means_zero"),
+    wrong("The gradient is zero.", "It is nonzero, but in the wrong places.", misconception="wrong_means_zero"),
 )
 question(
     "why_none",
@@ -1316,7 +1316,7 @@ question(
     right("Its input is data: no input of the one node requires grad, so the node is not recorded.", "The weights came in through the closure, which the node does not see."),
     wrong("Its gradient is too small.", "It is None, not small.", misconception="none_means_zero"),
     wrong("The first block is never computed again.", "It is not even recorded.", misconception="modes_are_retroactive"),
-    wrong("The memory of the first block is freed too early.", "Freed values raise an error. Here nobody asks for them.", misconception="freed_means_none"),
+    wrong("The memory of the first block is freed too early.", "Freed values raise an error. Here nothing asks for them.", misconception="freed_means_none"),
 )
 question(
     "saved_hooks",
@@ -1324,7 +1324,7 @@ question(
     right("Anything from which `unpack` can get the array: a smaller copy, a file name, a number", "The node keeps it without looking at it."),
     wrong("Only a tensor of the same shape", "Yours returned a number.", misconception="pack_returns_tensors"),
     wrong("Nothing; it is for looking only", "Then `unpack` would get None.", misconception="hooks_only_look"),
-    wrong("A gradient", "Those are hooks of tensors. These are about values of the forward pass.", misconception="hooks_mixed_up"),
+    wrong("A gradient", "Hooks of tensors get gradients. These hooks get values of the forward pass.", misconception="hooks_mixed_up"),
 )
 
 # %% [markdown]
@@ -1337,7 +1337,7 @@ question(
 # | saved-tensor hooks | a node keeps what `pack` returns; `unpack` must turn it back into the array |
 # | checkpoint | keep the inputs; when the first rule asks, run the function again, recorded |
 # | the condition | the second run does the same: random numbers, counters, closures |
-# | the cost | forward work +100 %, a whole step about +33 % in multiplications |
+# | the cost | forward work +100%, a whole step about +33% in multiplications |
 # | where to cut | near the square root for equal layers; after small outputs for others |
 # | one block | saves nothing; look at the peak, not at what is held after forward |
 # | `use_reentrant=False` | the hooks; True is one node that does not see closures |
@@ -1420,7 +1420,7 @@ def peak_bytes(saved, outputs, cuts):
     """Bytes alive at the peak of a step: outputs before the cuts, plus the largest segment.
 
     saved, outputs: lists of integers, one per layer
-    cuts: increasing integers from 1 to len(saved) - 1, or nothing
+    cuts: increasing integers from 1 to len(saved) - 1, or none
     Returns: an integer
 
     >>> peak_bytes([10, 10, 30, 10], [5, 1, 5, 5], (2,))
@@ -1631,7 +1631,7 @@ for name, cuts in plans.items():
 # %% [markdown] items="125 F37"
 # ## A Transformer with checkpoints
 #
-# First, are the gradients the same? A small Transformer runs once plain, and once with a checkpoint around each block. **Predict** the difference between the gradients, and how many parameters get none.
+# First, are the gradients the same? A small Transformer runs once without checkpoints, and once with one around each block. **Predict** the difference between the gradients, and how many parameters get none.
 
 # %% tags=["demo"] items="126"
 torch.manual_seed(0)
@@ -1734,7 +1734,7 @@ def repeatable(function, generators):
 
     function: any function of positional arguments; arguments and result stay unchanged
     generators: list of np.random.Generator, those that function draws from
-    Returns: the function. After each call but the first, the generators have the state from before.
+    Returns: the function. After each call but the first, the generators are as before the call.
 
     >>> generator = np.random.default_rng(0)
     >>> draw = repeatable(lambda: generator.integers(100, size=3).tolist(), [generator])
@@ -1879,7 +1879,7 @@ MiniTensor.two.random(4)
 moved = MiniTensor.stand()
 assert list(call(3)) == list(first), "the second call must get the numbers of the first"
 assert list(MiniTensor.stand()) == list(moved), (
-    "after the second call both generators must stand where they did before it"
+    "after the second call both generators must be in the same state as before it"
 )
 assert list(call(3)) == list(first), "the third call as well"
 early = repeatable(draw_both, [MiniTensor.one, MiniTensor.two])
@@ -1889,7 +1889,7 @@ assert list(early(3)) == list(early(3)), (
 )
 assert list(call(2)) == [*first[:2], *first[3:5]], "arguments must reach the function"
 fresh = repeatable(draw_both, [MiniTensor.one, MiniTensor.two])
-assert list(fresh(3)) != list(first), "every repeatable function remembers a start of its own"
+assert list(fresh(3)) != list(first), "every repeatable function remembers its own start"
 
 
 def draws_and_fails(count):
@@ -1905,9 +1905,9 @@ for _ in range(2):
         broken(3)
     except KeyError:
         errors += 1
-assert errors == 2, "an error of the function must go on"
+assert errors == 2, "an error of the function must not be caught"
 assert list(MiniTensor.stand()) == list(moved), (
-    "after an error in a later call the generators must stand where they did before it"
+    "after an error in a later call the generators must be in the same state as before it"
 )
 ### BEGIN HIDDEN TESTS
 MiniTensor.two.random(5)
@@ -1934,7 +1934,7 @@ same = np.array_equal(dropped_gradient_again(plain), dropped_gradient_again(chec
 print("plain and checkpoint, equal to the last bit:", same)
 
 # %% [markdown] items="127"
-# Random numbers are one thing that differs between two runs. Two others are a **side effect** and a **variable that has changed**. For the first, PyTorch's BatchNorm, which counts the batches it has seen, inside a checkpoint. **Predict** the counts after one training step.
+# Random numbers are one thing that differs between two runs. Two others are a **side effect** and a **variable that has changed**. As a side effect, PyTorch's BatchNorm counts the batches it has seen. Here it is inside a checkpoint. **Predict** the counts after one training step.
 
 # %% tags=["demo"] items="127"
 predict("How many batches has the BatchNorm in the checkpoint counted after the step?")
@@ -1947,9 +1947,9 @@ for name, way in (("plain", plain), ("checkpoint", again)):
     print(f"{name:11s} after forward {before}, after backward {norm.num_batches_tracked.item()}")
 
 # %% [markdown] items="127"
-# Some texts say: "Side effects run twice during backward." In fact they run once in each pass: once forward, and once more during backward. What must happen once per step (counters, running statistics, a line in a log) does not belong in a checkpoint.
+# Some texts say: "Side effects run twice during backward." In fact they run once in each pass: once forward, and once more during backward. Anything that must happen once per step (counters, running statistics, a line in a log) does not belong in a checkpoint.
 #
-# For the second, a weight that the function finds through its closure is changed **between** forward and backward. **Predict** which of the four lines give an error.
+# Next, a weight that the function finds through its closure is changed **between** forward and backward. **Predict** which of the four lines give an error.
 
 # %% tags=["demo"] items="127"
 def changed_in_between(way, as_argument):

@@ -109,7 +109,7 @@ torch.set_num_threads(1)  # steadier times on a busy machine
 # %% [markdown] items="129"
 # ## 1. What the time is spent on
 #
-# Between the processor and the memory are caches: small, fast copies of what was used last. A piece that fits into a cache stays there for all eleven operations. A large array does not: each operation fetches it from memory and writes it back. If the pieces are too small, the program pays for calls.
+# Between the processor and the memory are caches: small, fast memories that hold what was used last. A piece that fits into a cache stays there for all eleven operations. A large array does not: each operation fetches it from memory and writes it back. If the pieces are too small, most of the time goes into the calls.
 #
 # A program whose processor waits for bytes is **memory bound**. Taking a piece of an array through several operations while it is in the cache is called **fusing** them. Then a multiplication and an addition need one pass over the memory instead of two.
 #
@@ -155,7 +155,7 @@ for attempt in (lambda: np.zeros(3) + a, lambda: MiniTensor(a)):
 #
 # ### Exercise 1: the module of an array
 #
-# Write `array_module`, and a constructor that leaves arrays of other modules alone. You can call the constructor that your engine had until now as `MiniTensor.on_host(self, data, requires_grad)`. It prepares everything else that a tensor of your engine has. Always use it: if the data is not for it, call it with some number, and put the array in afterward.
+# Write `array_module`, and a constructor that leaves arrays of other modules alone. You can call the constructor that your engine had until now as `MiniTensor.on_host(self, data, requires_grad)`. It prepares everything else that a tensor of your engine has. Always use it: if it cannot take the data, call it with some number, and put the array in afterward.
 
 # %% tags=["engine"]
 if not hasattr(MiniTensor, "on_host"):  # only once, even if this cell runs again
@@ -569,7 +569,7 @@ expect(["v1 = multiply(v0, 4.0)"], lambda x: x * x.trace.asarray(4.0))
 # Now run the engine on such an array. It is the polynomial again, forward and then backward, and nothing is computed. **Predict** how many steps the backward pass has.
 
 # %%
-predict("How many steps has the backward pass?")
+predict("How many steps does the backward pass have?")
 trace = Trace((1_000_000,))
 x = MiniTensor(trace.array(), requires_grad=True)
 y = horner(x)
@@ -628,8 +628,8 @@ def run_in_blocks(steps, arrays, results, block=BLOCK):
     """Compute results, block by block; the last block may be shorter.
 
     arrays: dict from the names of the inputs to float64 arrays of one shape; they stay unchanged
-    results: list of names, of results of steps or of inputs; one array of the shape comes back for
-        each, for an input a copy
+    results: list of names of step results or inputs; for each of them, one array of that shape is
+        returned, for an input a copy
 
     >>> steps = [(np.multiply, ("v0", 2.0), "v1"), (np.add, ("v1", "v0"), "v2")]
     >>> run_in_blocks(steps, {"v0": np.array([1.0, 2.0, 3.0])}, ["v2"], block=2)
@@ -888,7 +888,7 @@ for steep in (True, False):
 # %% [markdown]
 # **A trace keeps only the branch that ran.** Python made the `if` decision. No array saw it, so it is not in the list. The result is wrong, without an error.
 #
-# If the decision depends on *numbers in the array*, your arrays without numbers are an advantage: they raise `Untraceable`. A tracer that runs on real numbers decides, and keeps one branch. PyTorch had such a tool for years, and now warns about it. **Predict** the second line.
+# If the decision depends on *numbers in the array*, your arrays without numbers are an advantage: they raise `Untraceable`. A tracer that runs on real numbers decides, and keeps one branch. PyTorch has had such a tool for years, and now warns about it. **Predict** the second line.
 
 # %% tags=["demo"]
 predict("What does the recording give for -1, -1, -1?", "[-3, -3, -3]", "[-2, -2, -2]", "an error")
@@ -903,11 +903,11 @@ with warnings.catch_warnings(record=True) as caught:
     recorded = torch.jit.trace(by_its_mean, (torch.ones(3),))
 print("the numbers that it was recorded for:", recorded(torch.ones(3)).tolist())
 print("other numbers:", recorded(-torch.ones(3)).tolist(), end="  ")
-print("  right would be", by_its_mean(-torch.ones(3)).tolist())
+print("  the right result:", by_its_mean(-torch.ones(3)).tolist())
 print(*sorted({f"{w.category.__name__}: {str(w.message)[:70]} ..." for w in caught}), sep="\n")
 
 # %% [markdown]
-# The solution has two parts. What cannot be recorded is not fused: the function runs as usual. And each recording carries **guards**: what must be the same for the recording to be valid. They are compared before each use. If they differ, the function is recorded again, and both recordings are kept.
+# The solution has two parts. A function that cannot be recorded is not fused: it runs as usual. And each recording carries **guards**: what must be the same for the recording to be valid. They are compared before each use. If they differ, the function is recorded again, and both recordings are kept.
 #
 # ### Exercise 4: the chain as one operation
 #
@@ -924,12 +924,12 @@ Chain = collections.namedtuple("Chain", "steps inputs output cotangent gradients
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "record_chain", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def record_chain(function, tensors):
-    """What function asks for, and what the engine's backward pass asks for after it.
+    """The steps of function, and those of the engine's backward pass after it.
 
     function: takes as many MiniTensors as there are tensors, returns one MiniTensor
     tensors: list of MiniTensors of one shape; only their shape and requires_grad are used
     Returns: Chain: its steps, and the names of the inputs, the output, the cotangent and the
-        gradients; None for what does not exist
+        gradients; None for those that do not exist
 
     >>> chain = record_chain(lambda a, b: a * b, [MiniTensor([1.0, 2.0])] * 2)
     >>> chain.inputs, chain.output, chain.cotangent, chain.gradients
@@ -1179,9 +1179,9 @@ leaf = MiniTensor([1.0, 2.0], requires_grad=True)
 assert guards((x, True)) == guards((y, True)), "other numbers in a tensor: the same guards"
 for one, other, why in (
     ((x,), (MiniTensor([1.0, 2.0, 3.0]),), "another shape"),
-    ((x,), (row,), "another shape with as many entries"),
+    ((x,), (row,), "another shape with the same number of entries"),
     ((x,), (leaf,), "one tensor requires grad, the other does not"),
-    ((x, leaf), (leaf, x), "another one of the tensors requires grad"),
+    ((x, leaf), (leaf, x), "a different one of the tensors requires grad"),
     ((x, 2.0), (2.0, x), "the tensor is in another position"),
     ((x, 2), (x, 3), "another number"),
     ((x, -1), (x, -2), "another number; -1 and -2 have the same hash"),
@@ -1289,7 +1289,7 @@ predict("How many of the four functions are recorded?", "0", "1", "2", "3", "4")
 functions = {
     "a polynomial": lambda x: 1.0 + x + x * x * 0.5 + x * x * x * 0.125,
     "five tanh": lambda x: x.tanh().tanh().tanh().tanh().tanh(),
-    "x less its mean": lambda x: x - x.mean(),
+    "x minus its mean": lambda x: x - x.mean(),
     "a matrix product": lambda x: (x.reshape(1000, 1000) @ x.reshape(1000, 1000)).tanh(),
 }
 x = MiniTensor(points)
@@ -1348,13 +1348,13 @@ for sign in (1, -1):
 # %% [markdown]
 # ## Quiz
 #
-# The two questions about devices are about *Further*.
+# The two questions about devices belong to *Further*.
 
 # %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_14", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} items="116 129 130"
 question(
     "what_is_saved",
     "Ten elementwise operations on a large array are fused. What is saved?",
-    right("Trips to memory: the values in between stay in the cache.", "The operations are the same, and so are the bits of the result."),
+    right("Trips to memory: the intermediate values stay in the cache.", "The operations are the same, and so are the bits of the result."),
     wrong("Arithmetic: the compiler simplifies the formula.", "Yours changed no operation. The time went into moving bytes.", misconception="fusing_saves_arithmetic"),
     wrong("Accuracy, because fewer roundings happen.", "The same operations round in the same way; the results were equal to the last bit.", misconception="fusing_changes_results"),
     wrong("Gradients: a fused chain needs no backward pass.", "It has one, recorded from the same rules.", misconception="fused_has_no_backward"),
@@ -1388,7 +1388,7 @@ question(
     "`x` has shape (3,) and is on another device. Which operand on the CPU may be multiplied with it?",
     right("A tensor without dimensions", "A factor may be mixed; it is moved."),
     wrong("A tensor of shape (3,)", "Copying it silently would cost more than the product. It is an error.", misconception="devices_copy_silently"),
-    wrong("A tensor of shape (1,), because it has one entry only", "The number of dimensions counts, not that of entries.", misconception="one_entry_is_a_number"),
+    wrong("A tensor of shape (1,), because it has only one entry", "The number of dimensions counts, not the number of entries.", misconception="one_entry_is_a_number"),
     wrong("None at all", "A number, and a tensor without dimensions, may.", misconception="nothing_may_be_mixed"),
 )
 question(
@@ -1397,21 +1397,21 @@ question(
     right("None: `w` is the result of a copy, not a leaf.", "The gradient went back through the copy to the tensor on the CPU, which nothing holds anymore."),
     wrong("A tensor on the device", "Only leaves keep a gradient, and `.to` is an operation.", misconception="to_keeps_leaves"),
     wrong("A tensor on the CPU", "The leaf on the CPU gets one. `w` is not that leaf.", misconception="to_keeps_leaves"),
-    wrong("An error: a copy has no derivative", "It has: the gradient is moved back.", misconception="copies_cut_the_graph"),
+    wrong("An error: a copy has no derivative", "It does: the gradient is moved back.", misconception="copies_cut_the_graph"),
 )
 question(
     "graph_break",
     "`torch.compile` meets `if x.mean() > 0:`. What does it do?",
     right("It captures what comes before, lets Python decide, and captures what comes after.", "A graph break. You saw two graphs, and right results for both signs."),
-    wrong("It keeps the branch that ran, and is wrong for other numbers.", "This was `torch.jit.trace`.", misconception="compile_is_trace"),
-    wrong("It computes both branches and selects.", "Nobody asked for both. You saw one branch captured per call.", misconception="traces_hold_branches"),
+    wrong("It keeps the branch that ran, and is wrong for other numbers.", "That was `torch.jit.trace`.", misconception="compile_is_trace"),
+    wrong("It computes both branches and selects.", "It does not need both. You saw one branch captured per call.", misconception="traces_hold_branches"),
     wrong("It refuses to compile the function.", "It compiles the parts.", misconception="compile_is_all_or_nothing"),
 )
 question(
     "backward_of_fused",
-    "Your fused chain saves its inputs only. How can its backward pass know the values in between?",
-    right("It computes them again, block by block.", "The forward steps that are needed stand in the list of the backward pass. They are cheap in bytes."),
-    wrong("They are in the buffers.", "A buffer holds the last block only, and is used again.", misconception="buffers_keep_everything"),
+    "Your fused chain saves only its inputs. How can its backward pass know the intermediate values?",
+    right("It computes them again, block by block.", "The forward steps that it needs are in the list of the backward pass. They are cheap in bytes."),
+    wrong("They are in the buffers.", "A buffer holds only the last block, and is reused.", misconception="buffers_keep_everything"),
     wrong("It does not need them.", "The rule of a product needs both factors.", misconception="fused_has_no_backward"),
     wrong("NumPy keeps them in its cache.", "Nothing is kept from one call to the next.", misconception="buffers_keep_everything"),
 )
@@ -1442,12 +1442,12 @@ progress()
 # %% [markdown]
 # # Further
 #
-# This part is optional. No later lesson needs it, and your engine works without its exercises, which only earn points. *Trips, counted* needs the stand-in of the section before; otherwise its sections do not depend on each other.
+# This part is optional. No later lesson needs it, and your engine works without its exercises, which only earn points. *Trips, counted* needs the stand-in of the previous section; otherwise its sections do not depend on each other.
 
 # %% [markdown] items="116"
 # ## Arrays that live elsewhere
 #
-# A graphics card has its own memory. CuPy is a module like NumPy for arrays there, with the same functions and names. PyTorch has `device="cuda"`. You need neither here. The next cell makes a stand-in: an array module whose numbers your program cannot see, unless it asks for a copy with `.get()`. It behaves like such a library in three ways: arrays from two places cannot be mixed, nothing is copied to the host silently, and a number that an operation returns is an array there as well. And it counts.
+# A graphics card has its own memory. CuPy is a module like NumPy for arrays there, with the same functions and names. PyTorch has `device="cuda"`. You need neither here. The next cell makes a stand-in: an array module whose numbers your program cannot see, unless it asks for a copy with `.get()`. It behaves like such a library in three ways: arrays from two places cannot be mixed, nothing is copied to the host silently, and a number that an operation returns is an array there as well. It also counts operations and bytes.
 #
 # You don't need to read it; what matters is what it refuses.
 
@@ -1493,7 +1493,7 @@ class Remote:
         result = np.asarray(result)
         arrays = {id(x): x for x in arguments if isinstance(x, np.ndarray) and x.ndim > 0}
         if "out" in options or not any(np.may_share_memory(result, x) for x in arrays.values()):
-            self.operations += 1  # another view of the same memory is no operation
+            self.operations += 1  # another view of the same memory is not an operation
             self.bytes_read += sum(x.nbytes for x in arrays.values())
             self.bytes_written += result.nbytes if result.ndim > 0 else 0
         return RemoteArray(self, result)
@@ -1632,7 +1632,7 @@ for text in (
     print(f"{text:27s} {result_of(text)}")
 
 # %% [markdown] items="116"
-# Only tensors **without dimensions, on the CPU**, may be mixed with others: a learning rate or a factor. A single number on the other device is no exception. Each operation has to check this itself, and not every one does: in PyTorch 2.13 `torch.ones(2, 2) @ torch.ones(2, 2, device="meta")` gives a tensor on the CPU, of numbers that nobody computed. (For graphics cards PyTorch's message is *Expected all tensors to be on the same device*; your engine will say that.)
+# Only tensors **without dimensions, on the CPU**, may be mixed with others: a learning rate or a factor. A single number on the other device is no exception. Each operation has to check this itself, and not every one does: in PyTorch 2.13 `torch.ones(2, 2) @ torch.ones(2, 2, device="meta")` gives a tensor on the CPU, with numbers that were never computed. (For graphics cards PyTorch's message is *Expected all tensors to be on the same device*; your engine will say that.)
 #
 # ### Exercise 5: to, and one device per operation
 #
@@ -1676,8 +1676,8 @@ def on_one_device(inputs):
     inputs: MiniTensors, arrays and plain numbers
     An input with dimensions stays where it is, and so does an input without dimensions that is not
         on the CPU. Numbers, and MiniTensors without dimensions on the CPU, go where the others
-        are; if there are only these, all is on the CPU. A MiniTensor that is already in its place
-        comes back itself, not as a copy.
+        are; if there are only these, all stay on the CPU. A MiniTensor that is already in its place
+        is returned itself, not as a copy.
     Raises: RuntimeError if inputs that stay are in different places; the text begins with
         "Expected all tensors to be on the same device"
 
@@ -1896,10 +1896,10 @@ for inputs, why in (
     ((x, number_there), "a number that is not on the CPU stays where it is"),
 ):
     said = device_error(*inputs)
-    assert said.startswith(EXPECTED), f"{why}: an error is expected, but: {said}"
+    assert said.startswith(EXPECTED), f"{why}: an error is expected, not: {said}"
 x.mark, y.mark = 1, 2
 marks = [getattr(t, "mark", None) for t in on_one_device([factor, y])]
-assert marks == [None, 2], "a tensor that is in its place comes back itself, not a copy"
+assert marks == [None, 2], "a tensor that is in its place is returned itself, not a copy"
 ### BEGIN HIDDEN TESTS
 assert [t.shape for t in tensors] == [(), (3,), ()]
 assert device_error(number_there, x)[: len(EXPECTED)] == EXPECTED

@@ -61,7 +61,7 @@ for function, x in ((loss, torch.ones(200).double() / 3), (curve, torch.tensor(0
         print(f"{function.__name__:6s} {passes.__name__:16s} {count:4d} {1000 * time:8.2f} ms")
 
 # %% [markdown] items="4 5 F35"
-# Each direction wins once. Training is the first case, so everybody speaks of going backward. It is even said that PyTorch *is* reverse mode, but you have just seen its forward mode at work. In this lesson you will
+# Each direction wins once. Training is the first case, so people usually speak of going backward. Some even say that PyTorch *is* reverse mode, but you have just seen its forward mode at work. In this lesson you will
 #
 # 1. compute with dual numbers, by hand and in code;
 # 2. build forward mode beside your engine: no graph, nothing saved, no second pass;
@@ -93,7 +93,7 @@ print("(3 + 2ε)*(5 + ε) ", (Polynomial([3.0, 2.0]) * moving).coef)
 #
 # The **tangent** says how fast the value moves when the input moves. No limit is taken and no step is chosen: `ε` never becomes a number. Each operation knows how its result moves when its inputs move:
 #
-# > the tangent of `f(a, b)` is (slope of `f` in `a`) times (tangent of `a`), plus (slope of `f` in `b`) times (tangent of `b`).
+# > the tangent of `f(a, b)` is (slope of `f` with respect to `a`) times (tangent of `a`), plus (slope of `f` with respect to `b`) times (tangent of `b`).
 #
 # It is the chain rule, with the same local slopes as in your rules for `backward`. But it starts **at the inputs**, while the values are computed.
 
@@ -124,7 +124,7 @@ def as_dual(x):
 # %% [markdown]
 # ### Exercise 1: push forward
 #
-# Everything but the slopes is the same for all operations, so it stands in one function. Write `push_forward`. It gets the value of a result and, for each input of the operation, a pair: the local slope, and the `Dual` itself. It returns the `Dual` of the result.
+# Everything but the slopes is the same for all operations, so it goes into one function. Write `push_forward`. It gets the value of a result and, for each input of the operation, a pair: the local slope, and the `Dual` itself. It returns the `Dual` of the result.
 #
 # A constant has no tangent: leave its pair out. If all inputs are constants, the result is a constant. Shapes are broadcast, as always: `[1, 2, 3] + a` has three entries even if `a` has one, so its tangent must have **three as well**.
 
@@ -139,7 +139,7 @@ def push_forward(value, *pairs):
     """The Dual of a result, whose tangent is the sum of slope * tangent over the inputs.
 
     value: array or number, the result of an operation
-    pairs: one (slope, dual) per input; slope is a number, or an array that fits beside dual.value
+    pairs: one (slope, dual) per input; slope is a number, or an array that fits dual.value
     Returns: Dual; its tangent has the shape of value, and is None if no input has a tangent
 
     >>> x = Dual(3.0, 1.0)
@@ -248,7 +248,7 @@ Dual.__neg__ = lambda a: push_forward(-a.value, (-1.0, a))
 # %% [markdown]
 # ### Exercise 2: the slopes
 #
-# Now the rules that you have written three times already. `dual_exp` and `dual_log` are given. Write the other five. Each hands its value and its slopes to `push_forward`: the optional exercise 5 replaces that function, and then all rules must use the new one.
+# Now come the rules that you have written three times already. `dual_exp` and `dual_log` are given. Write the other five. Each hands its value and its slopes to `push_forward`: the optional exercise 5 replaces that function, and then all rules must use the new one.
 
 # %% [markdown] tags=["hint"] exercise="slopes"
 # `a * b` moves with `a` by the slope `b.value`, and with `b` by the slope `a.value`: `push_forward(a.value * b.value, (b.value, a), (a.value, b))`.
@@ -474,7 +474,7 @@ Dual.tanh, Dual.relu = dual_tanh, dual_relu
 
 # %% nbgrader={"grade": true, "grade_id": "test_slopes", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 def try_rule(name, function, duals, value, tangent, swapped=None):
-    """A rule beside what comes out on paper; its inputs must stay as they are."""
+    """Compare a rule with the result on paper; its inputs must stay as they are."""
     before = [(np.array(x.value), np.array(x.tangent)) for x in duals]
     found = function(*duals)
     assert found is not None, f"{name}: nothing was returned"
@@ -548,7 +548,7 @@ moves(np.array([1.0, 2.0]) * same, [2.0, -6.0], [1.0, 1.0])
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Here is the slope of one function, by your `Dual` and by central differences for many step sizes, as in lesson 01. The exact slope is computed from the formula with more digits. **Predict** where the horizontal line of the `Dual` lies.
+# Here is the slope of one function, computed by your `Dual` and by central differences for many step sizes, as in lesson 01. The exact slope is computed from the formula with more digits. **Predict** where the horizontal line of the `Dual` lies.
 
 # %% tags=["demo"]
 def bumpy(x):
@@ -776,7 +776,7 @@ assert (Dual(A) @ B).tangent is None and Dual(A).sum().tangent is None, "constan
 
 
 def try_jvp(function, inputs, tangents, value, tangent):
-    """jvp beside what comes out on paper."""
+    """Compare jvp with the result on paper."""
     found = jvp(function, inputs, tangents)
     assert isinstance(found, (tuple, list)) and len(found) == 2, (
         "jvp returns two arrays: the value and the tangent"
@@ -789,7 +789,7 @@ def try_jvp(function, inputs, tangents, value, tangent):
 
 
 def sum_times_calls():
-    """A function that gives a + b at its first call, twice that at its second, and so on."""
+    """A function that gives a + b on its first call, twice that on its second, and so on."""
     calls = []
 
     def function(a, b):
@@ -821,7 +821,7 @@ assert said.startswith(DIFFERENT_SIZE), (
 for inputs, tangents in (((2.0, 3.0), (1.0,)), ((2.0,), (1.0, 1.0))):
     said = refused(inputs, tangents)
     assert not said.startswith("no RuntimeError"), (
-        f"{len(inputs)} inputs and {len(tangents)} tangents: a RuntimeError is expected, but: {said}"
+        f"{len(inputs)} inputs and {len(tangents)} tangents: a RuntimeError is expected, not: {said}"
     )
 ### BEGIN HIDDEN TESTS
 assert refused((np.ones(3), 2.0), (np.ones(3), np.ones(3))).startswith(DIFFERENT_SIZE)
@@ -958,7 +958,7 @@ plot_peaks(peaks, depths)
 #
 # `jacobian_reverse` is given: it calls the function **once**, and goes backward once for each entry of the output, so it keeps the graph. Write `jacobian_forward`, and `jacobian`, which chooses. The input and the output may be arrays of any shape, so the Jacobian has the shape of the output followed by the shape of the input. Both may be numbers, of shape `()`, so give NumPy's `reshape` one tuple, as `jacobian_reverse` does: `reshape()` is an error.
 #
-# The function gets a `Dual` in one case and a `MiniTensor` in the other; it uses what both have. It may also return a constant, a plain array or number: all slopes are 0 then.
+# The function gets a `Dual` in one case and a `MiniTensor` in the other; it uses only what both have. It may also return a constant, a plain array or number: then all slopes are 0.
 
 # %% [markdown] tags=["hint"] exercise="jacobians"
 # For each position make `direction = np.zeros(x.shape); direction.reshape(-1)[position] = 1.0` and collect `jvp(function, (x,), (direction,))[1]`. `np.stack(columns, axis=-1)` puts them side by side; then `reshape` to one tuple, `(*columns[0].shape, *x.shape)`.
@@ -1008,7 +1008,7 @@ def jacobian_forward(function, x):
 
 
 def jacobian(function, x):
-    """The same array by the mode that needs fewer passes; if both need as many, by reverse mode.
+    """The same array by the mode that needs fewer passes; if both need equally many, by reverse mode.
 
     >>> jacobian(lambda x: x * np.array([2.0, 3.0]), np.array(5.0))
     array([2., 3.])
@@ -1119,7 +1119,7 @@ def told_apart(x):
 
 
 def times_calls():
-    """A function that gives x at its first call, 2x at its second, and so on."""
+    """A function that gives x on its first call, 2x on its second, and so on."""
     calls = []
 
     def function(x):
@@ -1130,7 +1130,7 @@ def times_calls():
 
 
 def try_jacobians(function, x, right, *names):
-    """The named ways, or all three, beside what comes out on paper."""
+    """Compare the named functions, or all three, with the result on paper."""
     ways = {
         "jacobian_forward": jacobian_forward,
         "jacobian_reverse": jacobian_reverse,
@@ -1144,7 +1144,7 @@ def try_jacobians(function, x, right, *names):
         )
         assert np.allclose(found, right), f"{name} should give\n{right}\nnot\n{found}"
         assert np.allclose(found, right, rtol=1e-12, atol=1e-12), (
-            f"{name} is right to a few digits only, as differences are, and not to rounding"
+            f"{name} is right only to a few digits, like finite differences, not to rounding"
         )
         assert np.array_equal(kept, x), f"{name}: x was changed"
 
@@ -1245,7 +1245,7 @@ question(
     "by_hand",
     "`x` is the dual number `2 + 3ε`. What is `x * x`?",
     right("`4 + 12ε`", "`2*2`, and `3*2 + 2*3` from the product rule; the `9ε²` counts as 0."),
-    wrong("`4 + 9ε`", "That multiplies the tangents with each other. Their product belongs to `ε²`.", misconception="tangents_multiplied"),
+    wrong("`4 + 9ε`", "That multiplies the two tangents. Their product belongs to `ε²`.", misconception="tangents_multiplied"),
     wrong("`4 + 6ε`", "Only one of the two factors was allowed to move.", misconception="one_factor_constant"),
     wrong("`4 + 4ε`", "4 is the slope of `x²` at 2. The tangent is the slope times the tangent of `x`, and that is 3.", misconception="tangent_ignored"),
 )
@@ -1331,7 +1331,7 @@ progress()
 # %% [markdown]
 # # Further
 #
-# This part is optional. No later lesson needs it, and your engine goes on without its exercises; they only give points. Run its sections in order.
+# This part is optional. No later lesson needs it, and your engine works without its exercises, which only earn points. Run its sections in order.
 
 # %% [markdown] items="5"
 # ## Many tangents at once
@@ -1392,7 +1392,7 @@ print("difference", (looped() - batched()).abs().max().item())
 # %%
 predict(
     "What happens with 3 tangents if you do nothing?",
-    "a right result",
+    "the right result",
     "a wrong result without a message",
     "an error",
 )
@@ -1403,9 +1403,9 @@ for count in (1, 3):
         print(f"{count} tangents: ValueError: {str(error)[:60]} ...")
 
 # %% [markdown] items="gap:jvp_vmap"
-# Depending on how your `push_forward` ends, that is an error or nonsense. The reason is the same: slopes of shape `(3,)` and a stack of three tangents, of shape `(3, 3)`, fit together, but each slope is multiplied with the wrong entries. So:
+# Depending on how your `push_forward` ends, that is an error or nonsense. The reason is the same: slopes of shape `(3,)` and a stack of three tangents, of shape `(3, 3)`, fit together, but each slope is multiplied by the wrong entries. So:
 #
-# * **entry by entry**: the slope needs a 1 at the end, `(3, 1)` beside `(3, k)`. Shapes are aligned at the end, so all else falls into place;
+# * **entry by entry**: the slope needs a 1 at the end, `(3, 1)` beside `(3, k)`. Shapes are aligned at the end, so everything else falls into place;
 # * **sums**: over the axes of the *value* only. All of them if `dim` is None; and `dim=-1` means the last axis of the value;
 # * **matrix products**: NumPy's `@` goes over stacks that lie in *front*. `on_stack` below moves the stack there and back.
 
@@ -1751,7 +1751,7 @@ print(f"peak of memory: stack {1000 * stack_peak:.0f} kB", end=", ")
 print(f"one pass backward {1000 * pass_peak:.0f} kB, one forward {1000 * single_peak:.0f} kB")
 
 # %% [markdown] items="5 gap:jvp_vmap"
-# The stack takes away what the loop wastes: the repeated values, and the 256 calls of each operation. It does not take away the arithmetic. 256 tangents are pushed through the layers where the backward pass carries a single row, and 256 tangents need their room. For a gradient, reverse mode remains the better choice.
+# The stack saves what the loop wastes: the repeated values, and the 256 calls of each operation. It does not save the arithmetic. 256 tangents are pushed through the layers where the backward pass carries a single row, and 256 tangents need memory. For a gradient, reverse mode remains the better choice.
 
 # %% [markdown] items="5 gap:jvp_vmap"
 # ## A derivative inside a derivative
@@ -1803,14 +1803,14 @@ print(
 )
 
 # %% [markdown]
-# On paper the inner slope is 1 for every `x`, so `f(x) = x` and its slope is 1. The machine says 2, without a warning. `x` and `y` both carry a tangent of 1, one for the outer question and one for the inner, and in `x + y` they were **added as if they belonged together**. There were two different `ε`, and the code has only one. This is called *perturbation confusion*.
+# On paper the inner slope is 1 for every `x`, so `f(x) = x` and its slope is 1. The code says 2, without a warning. `x` and `y` both carry a tangent of 1, one for the outer derivative and one for the inner, and in `x + y` they were **added as if they belonged together**. There were two different `ε`, and the code has only one. This is called *perturbation confusion*.
 #
-# The cure: every derivative gets an `ε` of its own, a *tag*. For one tag, a number that carries another tag is a constant.
+# The cure: every derivative gets its own `ε`, marked by a *tag*. For one tag, a number that carries another tag is a constant.
 
 # %% [markdown]
 # ### Exercise 6: tags
 #
-# Of two tags the larger one is newer, so it belongs to the inner derivative, and stands outside: a `Tagged` with tag 2 may hold numbers with tag 1, never the other way around. `tagged_add` is given. Write the other three.
+# Of two tags the larger one is newer, so it belongs to the inner derivative, and wraps the other: a `Tagged` with tag 2 may hold numbers with tag 1, never the other way around. `tagged_add` is given. Write the other three.
 
 # %% [markdown] tags=["hint"] exercise="tags"
 # `parts_of`: if `tag_of(x) == tag`, the pair is `x.value, x.tangent`. Else all of `x` is constant: `x, 0.0`.
@@ -1883,7 +1883,7 @@ def derivative(function, x):
 
     function: takes a Tagged, returns a Tagged or a number; made of + and *
     x: number or Tagged
-    Returns: number; a Tagged where an outer derivative is under way
+    Returns: number; a Tagged inside an outer derivative
 
     >>> derivative(lambda x: x * x * x, 5.0)
     75.0
@@ -1956,7 +1956,7 @@ def derivative(function, x):
 # %% nbgrader={"grade": true, "grade_id": "test_tags", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 def try_slope(what, function, x, right):
     found = derivative(function, x)
-    assert isinstance(found, (int, float)), f"{what}: a number is wanted outside, not {found}"
+    assert isinstance(found, (int, float)), f"{what}: the result should be a plain number, not {found}"
     assert abs(found - right) < 1e-9, f"{what}: the slope should be {right}, not {found}"
 
 
@@ -2022,10 +2022,10 @@ except RuntimeError as error:
 # %% [markdown] items="gap:jvp_vmap"
 # `torch.func` counts levels, which are your tags. `forward_ad` has one level, and refuses a second one: an error instead of a wrong number.
 #
-# Nesting the two *modes* is very useful. The second derivatives of a loss with `n` weights make a table of `n` by `n`. Often its product with one direction is enough: how does the **gradient** change when the weights move along `v`? That is a pass forward through the program that computes the gradient, and no table. **Predict**, for 400 weights, how much more the table costs: in operations, and in time.
+# Nesting the two *modes* is very useful. The second derivatives of a loss with `n` weights form an `n` by `n` table. Often its product with one direction is enough: how does the **gradient** change when the weights move along `v`? That is a pass forward through the program that computes the gradient, and no table. **Predict**, for 400 weights, how much more the table costs: in operations, and in time.
 
 # %% tags=["demo"] items="4 gap:jvp_vmap"
-predict("How many times the operations of one product does the table need?")
+predict("How many times as many operations as one product does the table need?")
 
 
 def bent_loss(w):

@@ -76,7 +76,7 @@ print(f"\n{len(text)} letters, {len(letters)} different ones: {''.join(letters)!
 # The task: guess the next letter. You can guess without a network. You can always guess the most frequent letter. A table of pairs tells you which letter follows the *last* one most often. And a reader who knows the rules can be wrong in only two places per line. **Predict** the share of right guesses for each of the three on a new diary.
 
 # %% tags=["demo"]
-predict("Which share, in percent, does the table of pairs guess right?")
+predict("What share, in percent, does the table of pairs guess right?")
 encode, decode = coder(letters)  # from a text to an array of numbers, and back
 known, unknown, line_end = encode(text), encode(held_out), encode("\n")[0]
 print_guesses(known, unknown, line_end)
@@ -88,7 +88,7 @@ print_guesses(known, unknown, line_end)
 # 2. put them together, from the heads of one layer up to a model;
 # 3. train it alongside PyTorch from the same weights, and compare the two curves.
 #
-# In the optional part at the end, your model writes with random letters, and you measure where time and memory go.
+# In the optional part at the end, your model writes by drawing random letters, and you measure where time and memory go.
 #
 # If something breaks your engine, run the next cell again, which restores the engine, and then every cell below it.
 
@@ -300,7 +300,7 @@ for kind in (SGD, Adam):
     print(f"{kind.__name__:5s} the second step moves the rows {np.flatnonzero(rows_moved).tolist()}")
 
 # %% [markdown]
-# The gradient of the other rows was 0 for both optimizers. But Adam moves by a *running mean* of gradients, and that of the first step is still in it. So Adam also moves the row of a letter that does not occur.
+# The gradient of the other rows was 0 for both optimizers. But Adam moves by a *running mean* of gradients, and the gradient of the first step is still in it. So Adam also moves the row of a letter that does not occur.
 
 # %% [markdown]
 # ## 2. Keep the numbers in range
@@ -342,7 +342,7 @@ for name, layer in (("BatchNorm1d", BatchNorm1d(5)), ("by rows", RowNorm())):
 #
 # Write `forward`: over the **last axis**, for inputs with any number of axes, `(x - mean) / sqrt(variance + eps) * weight + bias`. The variance is divided by the number of entries, as PyTorch does here in both modes. Mean and variance depend on `x`, so the gradient flows through them.
 #
-# Be careful how you compute the variance. The mean of the squares minus the square of the mean is right on paper; but for entries like 1,000,000.5 both are near 10¹², and their difference has few right digits left.
+# Be careful how you compute the variance. The mean of the squares minus the square of the mean is right on paper; but for entries like 1,000,000.5 both are near 10¹², and their difference has few correct digits left.
 
 # %% [markdown] tags=["hint"] exercise="layer_norm"
 # `centered = x - x.mean(-1, True)`, and the variance is the mean of `centered * centered`, again with `keepdim`.
@@ -352,7 +352,7 @@ for name, layer in (("BatchNorm1d", BatchNorm1d(5)), ("by rows", RowNorm())):
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "layer_norm", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class LayerNorm(Module):
-    """Each row to mean 0 and variance 1, then scaled and shifted by parameters.
+    """Brings each row to mean 0 and variance 1, then scales and shifts it by parameters.
 
     weight, bias: Parameters of shape (size,), initially ones and zeros
     forward(x): x of shape (..., size), at least one axis; the result has the same shape. A row of
@@ -470,7 +470,7 @@ layer = LayerNorm(3)
 assert [name for name, _ in layer.named_parameters()] == ["weight", "bias"]
 layer.eval()
 values = layer(MiniTensor([[4.0, 4.0, 4.0], [1.0, 2.0, 3.0]])).data
-assert np.allclose(values, [[0, 0, 0], [-1.2247, 0, 1.2247]], atol=1e-4), "evaluation is no other mode"
+assert np.allclose(values, [[0, 0, 0], [-1.2247, 0, 1.2247]], atol=1e-4), "the same in evaluation"
 ### BEGIN HIDDEN TESTS
 try_layer_norm(6, 100 * random.normal(size=(3, 1, 2, 6)), 5)
 try_layer_norm(4, 0.01 * random.normal(size=(3, 4)), 6, eps=0.1)
@@ -539,7 +539,7 @@ for name, weights in (
     print(name, weights.round(3).tolist(), "  sums of the rows", weights.sum(axis=1).round(3).tolist())
 
 # %% [markdown]
-# In the first way all rows but the last do not sum to 1, and they depend on the future: a larger last score in the second row makes its other weights smaller. In the second way, `exp(-inf)` is 0, exactly, in value and gradient.
+# With the first way only the last row sums to 1, and the others depend on the future: a larger last score in the second row makes its other weights smaller. With the second way, `exp(-inf)` is 0, exactly, in value and gradient.
 
 # %% [markdown]
 # ### Exercise 3: attention
@@ -738,7 +738,7 @@ print("reshape, then transpose:", marks.reshape(3, 2).T.tolist())
 # Write `forward`. One linear layer computes queries, keys and values at once: the first `width` columns of its result are the queries, the next the keys, the last the values. Head `h` has the columns `h * size` to `(h + 1) * size` of each, where `size = width / heads`. The results of the heads are put side by side again, in this order, and go through `project`.
 
 # %% [markdown] tags=["hint"] exercise="heads"
-# `self.qkv(x).reshape(rows, length, 3, heads, size)` has an axis for the three and one for the heads. Index the axis of three, then `transpose(1, 2)`.
+# `self.qkv(x).reshape(rows, length, 3, heads, size)` has an axis for queries, keys and values, and one for the heads. Index the first of these, then `transpose(1, 2)`.
 
 # %% [markdown] tags=["hint"] exercise="heads"
 # To go back: `output.transpose(1, 2).reshape(rows, length, width)`.
@@ -905,7 +905,7 @@ for position in range(6):
     print(position, "".join(" x" if size else " ." for size in np.abs(leaf.grad.data[0]).max(axis=1)))
 
 # %% [markdown]
-# On and below the diagonal there is a gradient; above it is an exact 0. It is a picture of the mask, found without looking into the layer.
+# On and below the diagonal there is a gradient; above, it is exactly 0. It is a picture of the mask, found without looking into the layer.
 
 # %% [markdown]
 # ## 4. Blocks, and a model
@@ -939,7 +939,7 @@ for name, way in (("around", lambda x, layer: x + layer(x)), ("through", lambda 
 # At position `t` the scores are the guess for letter `t + 1`. So one text of 24 letters gives 24 tasks at once, and the mask hides the answers.
 
 # %% [markdown] tags=["hint"] exercise="model"
-# In the block `x` is used three times: `x = x + self.attention(self.norm1(x))`, and then the same with `mlp` and `norm2`.
+# In the block: `x = x + self.attention(self.norm1(x))`, and then the same with `mlp` and `norm2`.
 
 # %% [markdown] tags=["hint"] exercise="model"
 # `self.place(np.arange(length))` has the shape `(length, width)` and is stretched over the rows. `self.blocks` is a Sequential.
@@ -1265,10 +1265,10 @@ assert relative.max() < 1e-6, "the curves differ by more than rounding: look for
 plot_losses(losses, losses_torch, baseline_losses(known, unknown, line_end))
 
 # %% [markdown]
-# The two curves coincide. The dotted lines show the loss of the three ways of guessing from the start. The model cannot reach the lowest one: for the first letters of a piece it does not know what came before. What did it learn? Look at two places in the new diary: the first letter of the weather, which follows from the thing, and the first letter of the thing, which is random: there are four things. **Predict** the share of right guesses at both.
+# The two curves coincide. The dotted lines show the loss of the three ways of guessing from the start. The model cannot reach the lowest one: for the first letters of a piece it does not know what came before. What did it learn? Look at two places in the new diary: the first letter of the weather, which follows from the thing, and the first letter of the thing, which is random, one of four. **Predict** the share of right guesses at both.
 
 # %% tags=["demo"]
-predict("Which share of the first letters of the thing is guessed right, in percent?")
+predict("What share of the first letters of the thing is guessed right, in percent?")
 
 
 def trained(ids):
@@ -1305,7 +1305,7 @@ for head, row in enumerate(every[:, -1]):
 # %% [markdown]
 # ## 6. What you have built
 #
-# Apart from NumPy, you built every part of this training. Lesson by lesson:
+# Apart from NumPy, you built every part of this training run. Lesson by lesson:
 #
 # | lesson | what you built | what it does in this model |
 # | --- | --- | --- |
@@ -1341,7 +1341,7 @@ question(
 )
 question(
     "eval_of_layer_norm",
-    "A Transformer without dropout is tried under `no_grad()` and without `eval()`. What comes out?",
+    "A Transformer without dropout runs under `no_grad()` and without `eval()`. What comes out?",
     right("The same as with `eval()`", "Layer norm does the same in both modes. Only what depends on the mode, such as dropout or batch norm, would differ."),
     wrong("Other values: the norms take the statistics of the batch", "That is batch norm. Layer norm looks at one row at a time.", misconception="layer_norm_is_batch_norm"),
     wrong("An error, because the mode is wrong", "No layer complains about a mode.", misconception="no_grad_is_eval"),
@@ -1349,8 +1349,8 @@ question(
 )
 question(
     "mask_after",
-    "Somebody computes the softmax over all scores and then sets the weights above the diagonal to 0. What is wrong?",
-    right("All rows but the last do not sum to 1, and the future shows through what is missing.", "The denominator has seen the scores of later positions."),
+    "You compute the softmax over all scores and then set the weights above the diagonal to 0. What is wrong?",
+    right("Only the last row sums to 1, and in the others the future shows through what is missing.", "The denominator has seen the scores of later positions."),
     wrong("Nothing, the forbidden weights are 0 either way.", "The allowed ones differ, and they depend on what comes later.", misconception="mask_after_softmax_is_equal"),
     wrong("The gradient of the forbidden scores is infinite.", "It is finite, and not 0: that is the leak.", misconception="masks_break_gradients"),
     wrong("It works in training, but not when writing.", "It trains as well, on weights that have looked ahead.", misconception="mask_after_softmax_is_equal"),
@@ -1366,7 +1366,7 @@ question(
 question(
     "reshape_heads",
     "`x.reshape(rows, heads, length, size)` in place of a reshape and a transpose; the way back is as before. How do you notice?",
-    right("By comparing with an independent computation, or by asking which inputs an output depends on.", "All shapes fit, and no error comes. But a head gets its rows from other positions, so the mask no longer keeps the future out."),
+    right("By comparing with an independent computation, or by asking which inputs an output depends on.", "All shapes fit, and no error is raised. But a head gets its rows from other positions, so the mask no longer keeps the future out."),
     wrong("By an error, since the number of entries differs", "It is the same.", misconception="shapes_prove_correctness"),
     wrong("The gradient check fails.", "It compares the layer with itself: a wrong function has right gradients too.", misconception="gradcheck_proves_the_function"),
     wrong("The loss becomes NaN.", "All numbers stay finite.", misconception="wrong_means_error"),
@@ -1376,7 +1376,7 @@ question(
     "In `y = x + f(x)`, the cotangent of `y` is `g`. What arrives at `x`?",
     right("`g`, plus what the rule of `f` sends for `g`", "The rule of the sum hands `g` to both branches, and at `x` they are added."),
     wrong("Half of `g` from each branch", "A sum does not divide: both slopes are 1.", misconception="sum_divides_gradient"),
-    wrong("What the rule of `f` sends for `g`", "That is the net without the way around.", misconception="residual_forgotten"),
+    wrong("What the rule of `f` sends for `g`", "That is the network without the path around `f`.", misconception="residual_forgotten"),
     wrong("`g` times what the rule of `f` sends", "Along one path slopes are multiplied, over several paths they are added.", misconception="paths_multiplied"),
 )
 question(
@@ -1384,7 +1384,7 @@ question(
     "The context becomes twice as long. What happens to the memory that attention keeps for its patterns?",
     right("It becomes four times as large.", "A pattern has length times length entries, for each head and each text."),
     wrong("It doubles.", "So do the rows of queries, keys and values. The pattern grows along both axes.", misconception="attention_is_linear"),
-    wrong("It stays, since the parameters stay.", "Activations are no parameters. Most memory of a step is theirs.", misconception="memory_is_parameters"),
+    wrong("It stays the same, since the parameters do.", "Activations are not parameters. They take most of the memory of a step.", misconception="memory_is_parameters"),
     wrong("It grows by half, as half of the pattern is masked.", "The zeros above the diagonal are kept like all others.", misconception="zeros_are_free"),
 )
 question(
@@ -1392,13 +1392,13 @@ question(
     "Your step is three times slower than PyTorch's. What do you do first?",
     right("Measure which operation takes the time.", "Here it was a power that nobody suspected."),
     wrong("Rewrite the matrix products.", "NumPy calls the same kind of library as PyTorch does.", misconception="products_dominate"),
-    wrong("Rewrite the walk over the graph in C.", "It is a part that you can read off, once you have measured.", misconception="python_is_the_cause"),
+    wrong("Rewrite the walk over the graph in C.", "You can read off its share once you have measured.", misconception="python_is_the_cause"),
     wrong("Use forward mode, which needs no graph.", "One pass per weight: some 30,000 of them.", misconception="forward_mode_for_training"),
 )
 question(
     "agreement",
     "Two engines train the same model from the same weights; the curves differ by 1e-12 in the beginning and 1e-9 in the end. What does it mean?",
-    right("Rounding differs, and training makes small differences larger.", "They add up in another order. Equal to the last bit is what you get from the same operations in the same order, as with checkpoints."),
+    right("Rounding differs, and training makes small differences larger.", "They add in a different order. Equal to the last bit is what you get from the same operations in the same order, as with checkpoints."),
     wrong("One of the two has a wrong rule.", "A wrong rule shows in the first step, and by far more.", misconception="rounding_is_a_bug"),
     wrong("One of them computes in float32.", "Then they would differ by about 1e-7 at once.", misconception="rounding_is_a_bug"),
     wrong("The random numbers differ.", "Weights and batches were the same. The first losses would be different otherwise.", misconception="randomness_explains_all"),
@@ -1649,7 +1649,7 @@ MiniTensor.after_writing, MiniTensor.after_a_draw = after_writing, after_a_draw
 
 def drawn(scores, temperature, draws, seed=12):
     found = MiniTensor(0.0).many(choose, np.array(scores), temperature, draws, seed)
-    assert all(isinstance(number, int) for number in found), "an int is wanted"
+    assert all(isinstance(number, int) for number in found), "choose should return an int"
     return list(found)
 
 
@@ -1691,7 +1691,7 @@ counting = Counting(6)
 given = [3, 4]
 written = generate(counting, given, 5, np.random.default_rng(1))
 assert list(written) == [3, 4, 5, 0, 1, 2, 3], (
-    f"after 3, 4 this model counts on, but {written} came out"
+    f"after 3, 4 this model goes on counting, but the result is {written}"
 )
 assert given == [3, 4] and MiniTensor(0.0).after_writing(generate, Counting(6), [3, 4]) == [3, 4], (
     "the list that was given must stay as it is"
@@ -1754,7 +1754,7 @@ for temperature in (0, 1.0, 3.0):
     print(decode(written).strip("\n"))
 
 # %% [markdown]
-# A high temperature makes spelling mistakes, because it gives every letter a chance.
+# At a high temperature the model makes spelling mistakes, because every letter gets a chance.
 
 # %% [markdown]
 # ## A loss that is too good

@@ -56,14 +56,17 @@ def class_list(folder: Path) -> list[Person]:
     for number, row in enumerate(rows, start=2):
         name, role = (str(row.get(column) or "").strip() for column in ("name", "role"))
         if not NAME.fullmatch(name) or name == GRADER:
-            raise ClassListError(f"{path}, line {number}: {name!r} cannot be an account. Use a-z, 0-9, - and _.")
+            raise ClassListError(
+                f"{path}, line {number}: {name!r} cannot be an account. Use at most 31 of a-z, 0-9, - and _, beginning "
+                f"with a letter; {GRADER} is taken."
+            )
         if role not in ROLES:
             raise ClassListError(f"{path}, line {number}: the role is {role!r}. It is student or instructor.")
         if name in people:
-            raise ClassListError(f"{path}, line {number}: {name} is there twice.")
+            raise ClassListError(f"{path}, line {number}: {name} is listed twice.")
         people[name] = Person(name, role)
     if not people:
-        raise ClassListError(f"{path} names nobody.")
+        raise ClassListError(f"{path} lists nobody.")
     return list(people.values())
 
 
@@ -72,7 +75,7 @@ def make_account(name: str) -> None:
     home = Path("/home", name)
     try:
         if pwd.getpwnam(name).pw_uid < 1000:
-            raise ClassListError(f"{name} is an account of the system. Give this person another name.")
+            raise ClassListError(f"{name} is a system account. Give this person another name.")
     except KeyError:
         taken = {entry.pw_uid for entry in pwd.getpwall()} | {path.stat().st_uid for path in home.parent.iterdir()}
         number = home.stat().st_uid if home.exists() else max([FIRST_ID, *(uid + 1 for uid in taken if uid < 60_000)])

@@ -81,7 +81,7 @@ def with_leaves(graph: Graph, blocks: Sequence[tuple[int, ...]]) -> list[tuple[i
 
 
 def fold(graph: Graph, blocks: Sequence[tuple[int, ...]]) -> Graph:
-    """The graph with each block as one node, in the place of its result."""
+    """The graph with each block as one node, which stands where the result of the block stood."""
     last = [max(index for index in block if graph.nodes[index].kind == "operation") for block in blocks]
     home = {index: exit for block, exit in zip(blocks, last, strict=True) for index in block}
     kept = [node for node in graph.nodes if home.get(node.index, node.index) == node.index]

@@ -75,7 +75,7 @@ def _conversion(dtype: np.dtype) -> Callable[[Value], Value]:
     def method(self: Value) -> Value:
         return self.to(dtype)
 
-    method.__doc__ = f"As {dtype.name}."
+    method.__doc__ = f"Cast to {dtype.name}."
     return method
 
 

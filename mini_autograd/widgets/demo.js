@@ -20,7 +20,7 @@ function render({ model, el }) {
   const readers = model.get("controls").map((control) => addControl(bar, control, model, sender));
   const bet = makeBet(root, model);
   const player = makePlayer(model, canvas, bet.waits);
-  const asleep = make("div", { class: "ma-asleep", role: "status", hidden: "" }, "No kernel holds this demo. To use its controls, run the cell.");
+  const asleep = make("div", { class: "ma-asleep", role: "status", hidden: "" }, "This demo has no kernel. Run the cell to use its controls.");
   const title = make("div", { class: "ma-title" }, model.get("title"));
   title.append(busy.sign);
   const row = presets(model, sender);
@@ -42,7 +42,7 @@ function render({ model, el }) {
   const showWords = () => {
     const shown = model.get("shown");
     const early = shown.words_at_end && model.get("step") < shown.steps.length - 1;
-    const lines = early ? ["How it ends is told at the last step."] : shown.words.filter((line) => !bet.tells(line));
+    const lines = early ? ["The last step shows how it ends."] : shown.words.filter((line) => !bet.tells(line));
     if (told === lines.join()) return; // else a screen reader would say it again
     told = lines.join();
     words.hidden = lines.length === 0;

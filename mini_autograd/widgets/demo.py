@@ -184,7 +184,8 @@ class Demo:
             if name not in controls:
                 raise ValueError(f"{self.title!r} has no control {name!r}; it has {', '.join(controls)}")
             if not controls[name].accepts(value):
-                raise ValueError(f"{value!r} is no setting of {name!r} in {self.title!r}: {controls[name].to_json()}")
+                control = controls[name].to_json()
+                raise ValueError(f"{value!r} is not a setting of {name!r} in {self.title!r}: {control}")
         return {name: state[name] for name in controls}
 
     def still(self, shown: Shown) -> StaticPicture:

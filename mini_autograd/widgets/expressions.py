@@ -76,7 +76,7 @@ def computed(tree: ast.expr, tensors: Mapping[str, Any], no_grad: Callable[[], A
             case ast.Call(func=ast.Attribute(value=owner, attr=name), args=args, keywords=keywords) if name[:1] != "_":
                 return method(value(owner), name)(*map(value, args), **options(keywords))
         raise ExpressionError(
-            f"{ast.unparse(node)} cannot stand in an expression here: use names, numbers, operators and calls "
+            f"{ast.unparse(node)} cannot be used in an expression here: use names, numbers, operators and calls "
             "such as tanh(a) or a.sum()."
         )
 

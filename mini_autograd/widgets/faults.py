@@ -33,7 +33,7 @@ def _wrong_shares(node: Node, graph: Graph) -> dict[int, str]:
     except Exception:  # the operation is unknown, or our engine refuses these values
         return {}
     return {
-        number: f"Here it goes wrong: {graph.nodes[edge.source].name} needs {describe(right[edge.position])}."
+        number: f"This is where it goes wrong: {graph.nodes[edge.source].name} needs {describe(right[edge.position])}."
         for number, edge in enumerate(graph.edges)
         if edge.target == node.index
         and graph.nodes[edge.source].kind not in WITHOUT_GRADIENT
@@ -47,8 +47,8 @@ def _wrong_sums(graph: Graph) -> dict[int, str]:
     users = {index: {edge.target for edge in graph.edges if edge.source == index} for index in differs}
     first = {index for index in differs if not users[index] & differs}
     return {
-        number: f"Here it goes wrong: {graph.nodes[edge.source].name}.grad holds "
-        f"{describe(graph.nodes[edge.source].stored)}, and {describe(graph.nodes[edge.source].incoming)} is right."
+        number: f"This is where it goes wrong: {graph.nodes[edge.source].name}.grad holds "
+        f"{describe(graph.nodes[edge.source].stored)}, but {describe(graph.nodes[edge.source].incoming)} is right."
         for number, edge in enumerate(graph.edges)
         if edge.source in first
     }

@@ -508,7 +508,7 @@ function ask(view, model, questions, number, goOn) {
     form.append(label);
     return input;
   });
-  const result = make("span", { class: "ma-hint", role: "status" }, "Enter compares. Leave it empty to skip.");
+  const result = make("span", { class: "ma-hint", role: "status" }, "Press Enter to compare, or leave it empty to skip.");
   form.append(make("button", { type: "submit" }, "Compare"), result);
   form.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
@@ -524,7 +524,7 @@ function ask(view, model, questions, number, goOn) {
     const texts = inputs.map((input) => input.value.trim());
     const wrong = questions.findIndex((question, index) => question.value !== null && texts[index] && numberIn(texts[index]) === null);
     if (wrong >= 0) {
-      result.textContent = `${texts[wrong]} is not a number. Write one, such as -0.5, or what is multiplied: 2 * -0.5.`;
+      result.textContent = `${texts[wrong]} is not a number. Write a number, such as -0.5, or a product, such as 2 * -0.5.`;
       inputs[wrong].focus();
       return;
     }

@@ -48,7 +48,7 @@ EXAMPLES: dict[str, tuple[str, dict[str, Value]]] = {
         {"x": [[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], "b": [1.0, 0.0, -1.0]},
     ),
     "softmax": ("(x.exp() / x.exp().sum())[0]", {"x": [1.0, 2.0, 0.0]}),
-    "written in place": ("(a * b).add_(a).tanh()", {"a": 0.5, "b": -2.0}),
+    "an in-place operation": ("(a * b).add_(a).tanh()", {"a": 0.5, "b": -2.0}),
     "under no_grad": ("(w * x - no_grad(w * x + 1)) ** 2", {"w": 3.0, "x": 2.0}),
 }
 """Expressions for our own engine and PyTorch, with their starting values."""

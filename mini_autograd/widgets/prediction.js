@@ -37,7 +37,7 @@ function render({ model, el }) {
     const made = document.createElement("p");
     made.className = "ma-made";
     made.setAttribute("role", "status");
-    made.textContent = answer() ? `You predicted: ${answer()}. Compare it with what is below.` : "You made no prediction here.";
+    made.textContent = answer() ? `You predicted: ${answer()}. Compare it with the output below.` : "You made no prediction here.";
     const again = document.createElement("button");
     again.type = "button";
     again.textContent = "Predict again";

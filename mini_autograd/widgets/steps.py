@@ -60,7 +60,7 @@ def details(node: Node, graph: Graph) -> dict[str, Any]:
     if users:
         known.append(f"Used by {', '.join(users)}.")
     if node.kind == "unrecorded":
-        known.append("Computed without recording (no_grad, or detached): backward does not pass here.")
+        known.append("Computed without recording (no_grad, or detached): backward does not pass through here.")
     elif node.kind == "constant":
         known.append("A constant: no gradient flows here (data, or made under no_grad, or detached).")
     back = []
@@ -85,7 +85,7 @@ def _memory(node: Node) -> list[str]:
     """What the node holds for backward, and its hooks."""
     told = []
     if node.memory.freed:
-        told.append("What it saved for backward has been freed.")
+        told.append("The values it saved for backward have been freed.")
     elif node.memory.saved:
         told.append(f"Saved for backward: {bytes_text(node.memory.saved)}.")
     if node.memory.hooks:
@@ -96,8 +96,8 @@ def _memory(node: Node) -> list[str]:
 def _start(graph: Graph) -> Step:
     leaves = [node for node in graph.nodes if node.kind not in COMPUTED]
     named = [f"{node.name} = {describe(node.value)}" for node in leaves if node.name == title(node) and not node.shape]
-    first = "The leaves are there from the start" + (f": {', '.join(named)}." if named else ".")
-    lines = (first, "Step forward to evaluate one operation after the other.")
+    first = "The graph starts with its leaves" + (f": {', '.join(named)}." if named else ".")
+    lines = (first, "Step forward to evaluate one operation after another.")
     return Step("start", None, lines, appear=tuple(node.index for node in leaves))
 
 
@@ -109,7 +109,7 @@ def _forward(graph: Graph) -> list[Step]:
             result = f"a result of shape {shape_text(node.shape or ())}" if node.value is None else describe(node.value)
             if all(is_scalar(item.value) for item in (node, *sources)):
                 result = f"{operation_formula(node.operation, [_as_operand(source) for source in sources])} = {result}"
-            told = ["Nothing is recorded here: backward will not pass."] if node.kind == "unrecorded" else []
+            told = ["Nothing is recorded here, so backward will not pass through."] if node.kind == "unrecorded" else []
             steps.append(Step("forward", node.index, (f"{title(node)} = {result}", *told), appear=(node.index,)))
     return steps
 
@@ -136,7 +136,7 @@ class _Backward:
         self.sums[output.index] = output.incoming
         line = f"Backward starts at the output with the gradient {describe(output.incoming)}"
         if is_scalar(output.incoming) and output.incoming == 1:
-            line += f", that of {output.name} with respect to itself"
+            line += f", the gradient of {output.name} with respect to itself"
         shown = cell_text(output.incoming, norm=True)
         seed = Step("backward", output.index, (f"{line}.",), gradients=((output.index, shown),))
         return [seed, *(self._step(node) for node in self._reached())]
@@ -158,7 +158,7 @@ class _Backward:
             if source.kind in WITHOUT_GRADIENT:
                 continue
             if edge.contribution is None:
-                lines.append(f"What {source.name} receives from here is not known: the operation has no rule.")
+                lines.append(f"The gradient that {source.name} receives here is unknown: the operation has no rule.")
                 continue
             before = self.sums.get(source.index)
             self.sums[source.index] = edge.contribution if before is None else before + edge.contribution
@@ -246,6 +246,6 @@ def disagreement(node: Node) -> list[str]:
     ):
         return []
     return [
-        f"{node.name}: the contributions add up to {describe(node.incoming)}, but .grad holds {describe(node.stored)}: "
-        "something was there before, is missing, or came in another order."
+        f"{node.name}: the contributions add up to {describe(node.incoming)}, but .grad holds {describe(node.stored)}. "
+        "Either .grad was not zero before, a contribution is missing, or the nodes ran in another order."
     ]

@@ -63,7 +63,7 @@ class SmallCourse:
 
 
 def nbgrader_cell(name: str, source: str, points: float | None = None) -> NotebookNode:
-    """A solution cell, or with points a locked test cell."""
+    """A solution cell or, with points, a locked test cell."""
     test = points is not None
     metadata = {
         "schema_version": 3,

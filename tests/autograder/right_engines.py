@@ -147,7 +147,7 @@ def tape(rules):
 
 
 def every_path(rules):
-    """Recursion along every path, adding at the end of each: slow, and right without any order."""
+    """Recursion along every path, adding at every node: slow, and right without any order."""
 
     class MiniTensor(Operators):
         sources = ()
@@ -256,7 +256,7 @@ def exact_sums(rules):
 
 
 def without_argument(rules):
-    """`backward()` takes nothing; other cotangents have to be multiplied in by whoever calls it."""
+    """`backward()` takes no argument; the caller has to multiply other cotangents in."""
 
     class MiniTensor(tape(rules)):
         def backward(self):
@@ -266,7 +266,7 @@ def without_argument(rules):
 
 
 def lazy(rules):
-    """Nothing is calculated before it is asked for; derivatives are found when `backward` comes."""
+    """Nothing is calculated before it is needed; `backward` calculates the derivatives."""
 
     class MiniTensor(Operators):
         def __init__(self, data=None, recipe=None):
@@ -335,7 +335,7 @@ def summed_one_by_one(grad, shape):
 
 
 def summed_by_loop(grad, shape):
-    """Element by element, where each came from."""
+    """Add each element at the place that it was broadcast from."""
     out = np.zeros(shape)
     origin = np.broadcast_to(np.arange(out.size).reshape(shape), grad.shape)
     np.add.at(out.reshape(-1), origin.reshape(-1), grad.reshape(-1))
@@ -360,14 +360,14 @@ def new_sum(leaf, grad):
 
 
 def column_order(leaf, grad):
-    """Gradients lie in memory in Fortran's order, and nobody may write to them."""
+    """Gradients are in Fortran order and read-only."""
     total = np.asfortranarray(grad if leaf.grad is None else leaf.grad + grad)
     total.flags.writeable = False
     leaf.grad = total
 
 
 def in_a_tensor(leaf, grad):
-    """As in PyTorch `.grad` is a tensor."""
+    """As in PyTorch, `.grad` is a tensor."""
     leaf.grad = type(leaf)(grad if leaf.grad is None else leaf.grad.data + grad)
 
 
@@ -511,7 +511,7 @@ KINKS = {
     "from the left": (0.0, -1.0, "last"),
     "in the middle": (0.5, 0.25, "first"),
 }
-"""The slope of relu at 0, that of abs at 0, and which of several largest elements gets the gradient."""
+"""The slopes of relu and abs at 0, and which of several largest elements gets the gradient."""
 
 
 def largest_marked(x, which):

@@ -1,6 +1,6 @@
 """Engines as students write them, in styles that differ from the reference, right or with one mistake planted.
 
-`mistake` is a pair (name of the bug, operation or form). Test files load this one with `importlib`.
+`mistake` is a pair (name of the bug, operation or form).
 """
 
 import math
@@ -10,7 +10,7 @@ import numpy as np
 
 
 def closures(mistake=("", "")):
-    """One class, a closure per operation that adds to `.grad`, recursion for the order; every operation of its own."""
+    """One class, a closure per operation that adds to `.grad`, recursion for the order; each operation has its rule."""
     bug, where = mistake
 
     def wrong(name, operation):
@@ -165,7 +165,7 @@ def closures(mistake=("", "")):
 
 
 def function_classes(mistake=("", "")):
-    """Function classes that return shares, gradients in a dict, counted uses for the order; - and / made of others."""
+    """Function classes that return shares, gradients in a dict, counted uses for the order; - and / from others."""
     bug, where = mistake
 
     class Function:

@@ -171,7 +171,7 @@ UNDO = {
 
 
 def undone(bug, g, shape, number):
-    """A gradient brought to the shape of an input, rightly or not."""
+    """A gradient brought to the shape of an input, correctly or not."""
     g = np.asarray(g)
     if g.shape == shape or (bug == "broadcast_one_operand_only" and number != 1):
         return g

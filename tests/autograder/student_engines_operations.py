@@ -1,8 +1,8 @@
-"""Operations of the students' array engines: for each its value and its rule, in NumPy, written apart from the
-reference and often by another formula; and the same rules with a classic mistake.
+"""Operations of the students' array engines: the value and the rule of each, in NumPy, written independently of the
+reference and often with another formula; and the same rules with a classic mistake.
 
 A rule is `rule(g, y, o, *xs)`: the incoming gradient, the output, the options, the inputs. It returns one array per
-input, in the shape of the output where broadcasting has to be undone. `RIGHT` holds (forward, rule) per operation,
+input, in the shape of the output if broadcasting has to be undone. `RIGHT` holds (forward, rule) per operation,
 `WRONG` a rule per (bug, operation).
 """
 
@@ -20,11 +20,11 @@ OPERATIONS = {
     "cross_entropy": "CrossEntropy", "mse_loss": "MseLoss", "layer_norm": "LayerNorm", "batch_norm": "BatchNorm",
     "dropout": "Dropout", "embedding": "Embedding",
 }  # fmt: skip
-"""What the bank calls each of them."""
+"""The bank's name for each operation."""
 
 
 def back(g, x, o):
-    """A gradient with the axes that were reduced, of length 1."""
+    """A gradient with the reduced axes put back, of length 1."""
     axes = range(x.ndim) if o["dim"] is None else o["dim"]
     return np.reshape(g, [1 if axis in axes else length for axis, length in enumerate(x.shape)])
 
@@ -34,7 +34,7 @@ def length(x, o):
 
 
 def matrices(a, b, g):
-    """Both factors and the gradient of a product with all their axes."""
+    """Both factors and the gradient of a product, with vectors made into matrices."""
     if b.ndim == 1:
         b, g = b.reshape(-1, 1), np.reshape(g, (*np.shape(g), 1))
     if a.ndim == 1:
@@ -199,7 +199,7 @@ def last_gradient_wins(g, y, o, x):
 
 
 def to_one_place(find):
-    """The gradient of an extreme goes to one place along the axis, or of the flat array."""
+    """The gradient of an extreme goes to one place along the axis, or in the flat array if there is no axis."""
 
     def rule(g, y, o, x):
         share = np.zeros(x.shape)
@@ -375,7 +375,7 @@ WRONG = {
 
 
 def with_upstream(change):
-    """Mistakes that do something to the incoming gradient before the right rule sees it."""
+    """A mistake that changes the incoming gradient before the right rule sees it."""
     return lambda right: lambda g, y, o, *xs: right(change(g, y), y, o, *xs)
 
 

@@ -1,4 +1,4 @@
-"""An alarm that goes off at any moment, also the worst one, leaves the process as it was."""
+"""An alarm may go off at any moment, even the worst one, and leaves the process as it was."""
 
 from __future__ import annotations
 
@@ -64,7 +64,7 @@ def test_code_that_swallows_it_hears_it_again(monkeypatch: pytest.MonkeyPatch) -
 def test_a_signal_on_its_way_at_the_end_changes_nothing(
     ring: Callable[[], float], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What was there before alarms is the system's own answer to the signal, which is to end the process."""
+    """Before the alarm, the system's own response to the signal is in force: it ends the process."""
     set_timer = signal.setitimer
 
     def set_late(which: int, seconds: float, interval: float = 0.0) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Which course a command is about when nobody says."""
+"""Which course a command uses if none is named."""
 
 from __future__ import annotations
 

@@ -62,7 +62,7 @@ def test_engines_of_float32_where_that_is_allowed(name):
 
 @pytest.mark.parametrize("convention", right.KINKS)
 def test_conventions_at_kinks(convention):
-    """Nobody can say which slope relu has at 0, or which of two equal numbers is the largest."""
+    """The slope of relu at 0, and which of two equal numbers is the largest, are only conventions."""
     engine = right.with_convention(*right.KINKS[convention])
     tied = np.array([[1.0, 2.0, 2.0], [0.5, -1.0, 0.5]])
     flat = np.array([[0.0, 1.0, -1.0], [2.0, 0.0, -0.5]])

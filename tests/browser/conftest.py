@@ -1,9 +1,9 @@
 """A real JupyterLab in a real Chromium, for every test in this folder.
 
-One server on a temporary folder and one browser serve the whole session. `lab` opens one notebook after the other in
-one page, as a reader does, because loading JupyterLab takes longer than many tests. It notes console errors and
-requests to other hosts. All pages share the browser's profile. Without a Chromium the tests are skipped, naming the
-command to install one.
+One server on a temporary folder and one browser serve the whole session. `lab` opens one notebook after another in one
+page, as a reader does, because loading JupyterLab takes longer than many tests. It notes console errors and requests to
+other hosts. All pages share the browser's profile. Without Chromium the tests are skipped with a message that names the
+command to install it.
 """
 
 import json
@@ -28,18 +28,18 @@ ARGUMENTS = [
     "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-background-networking",
     "--disable-component-update", "--disable-sync", "--disable-dev-shm-usage",
 ]  # fmt: skip
-OFTEN = 50  # milliseconds between two looks at a condition; to look in each frame of a page costs more than the page
-PATIENCE = 180_000  # milliseconds; a loaded machine is slow, and waiting for a condition costs nothing when it is quick
+OFTEN = 50  # milliseconds between two checks of a condition; a check in each frame of a page costs more than the page
+PATIENCE = 180_000  # milliseconds; a loaded machine is slow, and a high limit costs nothing on a fast one
 HARMLESS = ("favicon", "ResizeObserver loop")
 
-# JupyterLab looks for a model every tenth of a second for two seconds. As on a page that is too busy to look again:
+# JupyterLab looks for a model every tenth of a second for two seconds. This imitates a page too busy to look again:
 LOOKS_ONCE = """
 const wait = window.setTimeout;
 window.setTimeout = (done, time, ...more) =>
     wait(done, time === 100 && new Error().stack.includes("get_model") ? 2100 : time, ...more);
 """
 
-# Close all that is open, without a question whether to save it, and open a notebook.
+# Close everything without asking whether to save it, and open a notebook.
 INSTEAD = """async name => {
     for (const widget of [...window.jupyterapp.shell.widgets('main')]) {
         if (widget.context) widget.context.model.dirty = false;
@@ -51,7 +51,7 @@ VIEWPORT = {"width": 1400, "height": 1000}
 
 
 class Lab:
-    """The page of one test, and what it needs to drive JupyterLab through JupyterLab's own commands."""
+    """The page of one test, and the means to drive JupyterLab through its own commands."""
 
     def __init__(self, page, root: Path, url: str, token: str) -> None:
         self.page, self.root, self.url, self.token = page, root, url, token
@@ -68,7 +68,7 @@ class Lab:
             page.on(event, listener)
 
     def write_notebook(self, name: str, cells: list[str | nbformat.NotebookNode]) -> Path:
-        """A notebook in the served folder with the given cells; a text is the source of a code cell."""
+        """Write a notebook with these cells into the served folder; a string is the source of a code cell."""
         made = [nbformat.v4.new_code_cell(cell) if isinstance(cell, str) else cell for cell in cells]
         notebook = nbformat.v4.new_notebook(cells=made)
         notebook.metadata["kernelspec"] = {"name": "python3", "display_name": "Python 3", "language": "python"}
@@ -102,13 +102,13 @@ class Lab:
         self.wait_until("() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
 
     def save_and_reload(self) -> None:
-        """As a reader does who comes back the next day, but with the kernel still alive."""
+        """Save and reload, like a reader who comes back the next day, but with the kernel still alive."""
         self.save()
         self.page.reload()
         self.wait_open()
 
     def end(self) -> None:
-        """Shut the kernels down, and listen no more to a page that another test may use."""
+        """Shut the kernels down, and stop listening to a page that another test may use."""
         shut_down_kernels(self.url, self.token)
         for event, listener in self._listeners.items():
             self.page.remove_listener(event, listener)
@@ -182,7 +182,7 @@ def chromium(tmp_path_factory) -> Iterator:
 
 @contextmanager
 def browser(folder: Path) -> Iterator:
-    """A Chromium without a window, which keeps its profile in a folder."""
+    """A headless Chromium that keeps its profile in this folder."""
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         pytest.skip(INSTALL)
@@ -204,7 +204,7 @@ def lab_server(chromium, tmp_path_factory) -> Iterator[tuple[Path, str, str]]:
 
 
 def violations(page, part: str | None = None) -> list[tuple[str, list[str]]]:
-    """What axe-core finds against WCAG 2.1 A and AA in a page or in parts of it: each rule with the first elements."""
+    """The WCAG 2.1 A and AA violations that axe-core finds in a page or a part of it: rules with the first elements."""
     from axe_playwright_python.sync_playwright import Axe
 
     options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], "preload": False}  # it cannot read other files
@@ -226,7 +226,7 @@ def serving(home: Path) -> Iterator[tuple[Path, str, str]]:
         file.write_text(json.dumps(values), encoding="utf-8")
     environment = {
         **os.environ,
-        "PYTHONPATH": str(Path(__file__).parents[2]),  # of forked_kernels.py
+        "PYTHONPATH": str(Path(__file__).parents[2]),  # for forked_kernels.py
         "JUPYTER_CONFIG_DIR": str(home / "config"),
         "JUPYTER_DATA_DIR": str(home / "data"),
         "JUPYTER_RUNTIME_DIR": str(home / "runtime"),
@@ -257,7 +257,7 @@ def serving(home: Path) -> Iterator[tuple[Path, str, str]]:
 
 @pytest.fixture(scope="session")
 def reader_page(chromium) -> Iterator:
-    """The page of all tests that need none of their own."""
+    """The page for all tests that need none of their own."""
     page = chromium.new_page()
     yield page
     page.close()
@@ -273,15 +273,15 @@ def lab(reader_page, lab_server) -> Iterator[Lab]:
 
 @pytest.fixture(scope="module")
 def module_lab(chromium, lab_server) -> Iterator[Lab]:
-    """A page for all tests of a file: they open one notebook once and then each use what they need in it, or they
-    change the page for good."""
+    """A page for all tests of a file, which open one notebook once and then each use a part of it, or which change the
+    page for good."""
     with fresh_page(chromium, lab_server) as page:
         yield page
 
 
 @contextmanager
 def fresh_page(chromium, lab_server) -> Iterator[Lab]:
-    """A page of its own; the kernels are shut down afterwards."""
+    """A new page; the kernels are shut down afterwards."""
     root, url, token = lab_server
     page = chromium.new_page()
     lab = Lab(page, root, url, token)

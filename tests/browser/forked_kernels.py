@@ -1,4 +1,4 @@
-"""Kernels for the JupyterLab of the tests that have their imports behind them: see `forked_kernel.py` of the audit.
+"""Kernels whose imports are already done, for the JupyterLab of the tests: see `forked_kernel.py` of the audit.
 
 A module of its own, because the server imports it by name.
 """
@@ -11,7 +11,7 @@ from autograder.lessons.audit.forked_kernel import WarmProvisioner
 
 
 class ForkedKernelManager(ServerKernelManager):
-    """JupyterLab's own manager of a kernel, with a fork in place of a start."""
+    """JupyterLab's own kernel manager, with a fork instead of a start."""
 
     def __init__(self, **options: Any) -> None:
         super().__init__(**options)

@@ -1,7 +1,7 @@
 """What a student types into lesson 02, written from its text alone and in a style that none of the solutions has.
 
-Every operation is a list of pairs (input, slope), made by a helper in a cell of the student's own; the order counts the
-users of each node (Kahn); `backward` keeps what has arrived in a defaultdict.
+Every operation is a list of pairs (input, slope), made by a helper in a cell that the student adds; the order counts
+the users of each node (Kahn); `backward` keeps the gradients that have arrived in a defaultdict.
 """
 
 OWN_CELL = '''

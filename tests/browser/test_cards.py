@@ -67,12 +67,12 @@ quiz({"sum_rule": "a", "power_rule": ""}, seal_quiz({
 }
 
 HINTS = {
-    "The idea behind it": "This mistake often comes from a belief",
+    "The idea behind it": "This mistake often comes from a wrong belief",
     "Where to look": "Look at the backward rule of",
     "Likely bug": "the two operands are swapped",
 }
 
-# Per card: its size, the least contrast of a text with what is behind it, and whether anything is wider than the card.
+# Per card: its size, the lowest contrast of a text with its background, and whether anything is wider than the card.
 MEASURE = """() => {
     const numbers = color => (color.match(/[\\d.]+/g) || []).map(Number);
     const canvas = document.createElement('canvas').getContext('2d', {willReadFrequently: true});
@@ -157,7 +157,7 @@ def test_a_failing_card_opens_the_graph_at_the_wrong_edge(lab):
     assert not explorer.is_visible()
     assert button.bounding_box()["y"] > cell.locator(".autograder-card").bounding_box()["y"], "it is below the card"
     button.press("Enter")
-    explorer.get_by_text("Here it goes wrong:").first.wait_for()
+    explorer.get_by_text("This is where it goes wrong:").first.wait_for()
     assert explorer.locator(".ma-edge.ma-wrong").count() > 0
     assert violations(lab.page, ".ma-opener") == []
     assert lab.cell(2).get_by_role("button", name="Show on the graph").count() == 0

@@ -1,4 +1,4 @@
-"""Formgrader and the feedback page in a real browser: marks, partial credit, cards; no hidden test, no script run."""
+"""Formgrader and the feedback page in a real browser: marks, partial credit, cards, no hidden test, no script run."""
 
 from __future__ import annotations
 
@@ -107,7 +107,7 @@ def test_formgrader_and_feedback_show_marks_and_cards_and_run_nothing(
 
 
 def look(page: Any, picture: Path) -> None:
-    """What must be on both pages, and what on neither."""
+    """Check what must be on both pages, and that no script of the submission has run."""
     page.screenshot(path=picture, full_page=True)
     text = page.inner_text("body")
     assert "swapped" in text, "the card names the bug"

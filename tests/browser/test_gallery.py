@@ -1,7 +1,7 @@
 """The gallery in a real JupyterLab: every demo in it used with mouse and keyboard, all presets, and a reload.
 
 The notebook is opened and run once. Each test uses demos of its own, and waits for what it expects instead of reading
-what is there: a slow machine draws later.
+the page at once, because a slow machine draws later.
 """
 
 import json
@@ -45,7 +45,7 @@ class Shown:
         self.control(name).press("Enter")
 
     def text(self, words):
-        """A text in the picture, by all its words."""
+        """The text element of the picture that has exactly these words."""
         return self.picture.locator("text", has_text=re.compile(f"^{re.escape(words)}$")).first
 
 
@@ -64,8 +64,8 @@ def opened(module_lab):
 def test_accumulation_answers_to_a_preset_a_slider_and_reset(opened):
     demo = Shown(opened, "accumulation()")
     demo.press("The same as momentum 1.0")
-    expect(demo.words).to_contain_text("momentum 1.0 (dotted, with its buffer): 0.")
-    slider = demo.root.get_by_role("slider", name="learning rate")  # by its label, which belongs to this demo alone
+    expect(demo.words).to_contain_text("momentum 1.0 (dotted, with the length of its buffer): 0.")
+    slider = demo.root.get_by_role("slider", name="learning rate")  # by its label, which only this demo has
     slider.focus()
     slider.press("ArrowRight")
     expect(slider).to_have_attribute("aria-valuetext", "0.1")
@@ -88,9 +88,9 @@ def test_a_slider_moves_the_point_on_the_curves_of_step_size(opened):
 def test_optimizer_paths_are_walked_step_by_step(opened):
     demo = Shown(opened, "optimizer_paths()")
     expect(demo.step).to_contain_text("step 0: loss SGD")  # the page asks which one arrives first
-    expect(demo.words).to_have_text("How it ends is told at the last step.")
+    expect(demo.words).to_have_text("The last step shows how it ends.")
     way = demo.root.locator("[data-way='ground SGD']")
-    expect(way).to_have_attribute("d", re.compile(r"^M[^L]+$"))  # the start alone
+    expect(way).to_have_attribute("d", re.compile(r"^M[^L]+$"))  # only the start
     demo.press("Step")
     expect(way).to_have_attribute("d", re.compile(r"^M[^L]+L[^L]+$"))
     expect(demo.step).to_contain_text("step 1: loss SGD")
@@ -102,7 +102,7 @@ def test_optimizer_paths_are_walked_step_by_step(opened):
     expect(demo.step).to_contain_text("step 60: loss SGD")
     expect(demo.words).to_contain_text("SGD: loss 0.")
     demo.press("SGD too fast")
-    expect(demo.words).to_contain_text("SGD: ran away")  # the last step stays the last step
+    expect(demo.words).to_contain_text("SGD: diverged")  # the last step stays the last step
 
 
 def test_broadcast_is_typed_into_and_stepped(opened):
@@ -117,7 +117,7 @@ def test_broadcast_is_typed_into_and_stepped(opened):
     demo.type("b", "(2, 1, 4)")
     expect(demo.words).to_contain_text("3 meets 4, and neither is 1")
     demo.type("b", "three")
-    expect(demo.words).to_contain_text("is no shape")
+    expect(demo.words).to_contain_text("is not a shape")
 
 
 def test_lifetime_counts_what_is_alive(opened):
@@ -196,7 +196,7 @@ PICTURES = ".ma-demo, .ma-explorer, .ma-monitor"
 
 
 def test_on_a_small_screen_all_type_can_be_read_and_zoom_enlarges_every_picture(opened):
-    """As after Ctrl and +: the window has fewer CSS pixels, each of them larger."""
+    """Zoom as with Ctrl and +: the window has fewer CSS pixels, and each of them is larger."""
     roots = opened.page.locator(PICTURES)
     opened.page.set_viewport_size({"width": 1000, "height": 700})
     try:
@@ -262,7 +262,7 @@ def test_one_demonstration_fills_the_screen_and_keys_turn_the_pages(opened):
         expect(bar).to_contain_text(f"{number} of 15")
     expect(shown).to_have_attribute("aria-label", "Broadcasting, and how the gradient undoes it")
     shown.locator("[data-control='a']").focus()
-    page.keyboard.press("ArrowLeft")  # in a control
+    page.keyboard.press("ArrowLeft")  # goes to the control
     expect(bar).to_contain_text("8 of 15")
     page.keyboard.press("PageUp")
     expect(bar).to_contain_text("7 of 15")
@@ -291,7 +291,7 @@ def test_a_key_starts_and_ends_the_stage(opened):
     graph = opened.page.locator(".ma-explorer:visible .ma-canvas")
     assert graph.evaluate("canvas => canvas.scrollWidth - canvas.clientWidth") <= 0  # six columns, and none is cut off
     graph.locator(".ma-node").first.click()
-    opened.page.keyboard.press("Escape")  # the explorer's own: nothing is selected any more
+    opened.page.keyboard.press("Escape")  # goes to the explorer: nothing is selected any more
     expect(bar).to_contain_text("3 of 15")
     opened.page.keyboard.press("Escape")
     expect(bar).to_have_count(0)
@@ -307,7 +307,7 @@ def test_every_demonstration_fits_on_a_small_screen(opened):
         expect(bar).to_contain_text(f"{number} of 15")
         opened.wait_until(FITS)
         if number == 12:
-            bet_and_walk(page)  # the most that is ever said below a picture
+            bet_and_walk(page)  # the longest text that is ever below a picture
             opened.wait_until(FITS)
             page.get_by_role("button", name="Predict", exact=True).locator("visible=true").click()
             bar.get_by_role("button", name="Next").click()
@@ -359,7 +359,7 @@ def test_the_reader_is_the_engine(opened):
         expect(shown.control("moves")).to_have_value(re.compile(f"{label[0]}$"))
         expect(button).to_have_count(0)  # Python has answered
         expect(shown.root.locator("[data-press]:focus")).to_have_count(1)
-    expect(shown.words).to_contain_text("d sent when 1 of its 2 shares had arrived: the share of q came too late.")
+    expect(shown.words).to_contain_text("d sent when 1 of its 2 shares had arrived: the share from q came too late.")
     shown.press("Reset")
 
 
@@ -381,8 +381,8 @@ def test_a_broken_engine_is_found_round_by_round(opened):
     expect(shown.words).to_contain_text("Right: the second use of w2 overwrites the first.")
     shown.root.get_by_role("button", name="Next round", exact=True).press("Enter")
     expect(shown.text("Round 2 of 10. Right so far: 1 of 1")).to_be_visible()
-    shown.root.get_by_role("button", name="nobody sets .grad to zero", exact=True).click()
-    expect(shown.words).to_contain_text("No. It is another bug: the gradient of b is that of one row.")
+    shown.root.get_by_role("button", name=".grad is never set to zero", exact=True).click()
+    expect(shown.words).to_contain_text("No. It is another bug: the gradient of b comes from one row only.")
     expect(shown.text("Round 2 of 10. Right so far: 1 of 2")).to_be_visible()
     shown.press("Reset")
 
@@ -390,7 +390,7 @@ def test_a_broken_engine_is_found_round_by_round(opened):
 @pytest.mark.parametrize("theme", ["JupyterLab Dark", "JupyterLab Light"])
 def test_demos_are_accessible_in_both_themes(opened, theme):
     opened.use_theme(theme)
-    for call in DEMOS[::2]:  # the one below is in the page, too
+    for call in DEMOS[::2]:  # the next demo is in the page, too
         Shown(opened, call)
         assert violations(opened.page, ".ma-demo") == [], call
 
@@ -398,13 +398,13 @@ def test_demos_are_accessible_in_both_themes(opened, theme):
 def test_a_reload_shows_the_settings_again(opened):
     demo = Shown(opened, "activations()")
     demo.press("Kill three units")
-    expect(demo.words).to_contain_text("ReLU: 5 of 12 units pass gradient at x = 0.5; 3 at no x at all.")
+    expect(demo.words).to_contain_text("ReLU: 5 of 12 units pass gradient at x = 0.5; 3 dead (no gradient at any x).")
     demo = Shown(opened, "broadcast()")
     demo.press("Number")
     expect(demo.words).to_contain_text("are stretched to (2, 3)")
     opened.save_and_reload()
     demo = Shown(opened, "activations()")
-    expect(demo.words).to_contain_text("3 at no x at all.")
+    expect(demo.words).to_contain_text("3 dead (no gradient at any x).")
     expect(demo.root.get_by_role("slider", name="added to the biases")).to_have_attribute("aria-valuetext", "-8")
     demo = Shown(opened, "broadcast()")
     expect(demo.words).to_contain_text("are stretched to (2, 3)")
@@ -421,7 +421,7 @@ def test_without_a_kernel_the_demos_are_still_there(opened):
     demo = Shown(opened, "broadcast()")
     expect(demo.control("a")).to_be_disabled()
     expect(demo.root.get_by_role("button", name="Reset", exact=True)).to_be_disabled()
-    expect(demo.root).to_contain_text("No kernel holds this demo. To use its controls, run the cell.")
+    expect(demo.root).to_contain_text("This demo has no kernel. Run the cell to use its controls.")
     demo.press("Start")
     expect(demo.step).not_to_contain_text("which gives")  # its steps need no kernel
     index = next(i for i, cell in enumerate(CELLS) if "explore(loss_with_target" in cell["source"])
@@ -462,7 +462,7 @@ def test_a_picture_waits_for_a_bet_and_compares_it(opened):
             "You predicted 1e-4, but it is 1e-8: a larger step",
         ),
         ("broadcast()", "What is the shape of the result", "(3, 4)", "You predicted (3, 4), and that is right"),
-        ("optimizer_paths()", "Which method stands lowest", "Adam", "You predicted Adam"),
+        ("optimizer_paths()", "Which method has the lowest loss", "Adam", "You predicted Adam"),
     ):
         demo = Shown(opened, call)
         demo.press("Predict")
@@ -470,10 +470,10 @@ def test_a_picture_waits_for_a_bet_and_compares_it(opened):
         expect(bet).to_contain_text(question)
         expect(demo.words).to_be_hidden()
         bet.get_by_role("button", name=chosen, exact=True).click()
-        expect(demo.words).to_be_visible(visible=call != "broadcast()")  # there the comparison has told it all
+        expect(demo.words).to_be_visible(visible=call != "broadcast()")  # there the comparison has said it all
         expect(demo.picture).to_be_visible()
         if call == "optimizer_paths()":
-            expect(bet).to_have_text("You predicted Adam.")  # nothing is told before the end
+            expect(bet).to_have_text("You predicted Adam.")  # the result comes at the last step
             demo.press("End")
         expect(bet).to_contain_text(told)
         demo.press("Reset")

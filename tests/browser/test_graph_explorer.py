@@ -179,7 +179,7 @@ def test_a_busy_kernel_does_not_lead_back(opened):
     opened.page.evaluate(f"code => {{ ({execute})(code); }}", "import time; time.sleep(1)")
     explorer.press("Step")
     explorer.press("Back")
-    explorer.press("Predict")  # sent to the kernel with the step of this moment
+    explorer.press("Predict")  # sent to the kernel with the current step
     explorer.press("Step")
     explorer.press("Step")
     opened.page.evaluate(f"code => ({execute})(code).then(() => null)", "pass")  # the kernel has seen it by now
@@ -209,7 +209,7 @@ def test_numbers_travel_along_the_edges_and_add_up_unless_readers_want_no_motion
     if motion == "reduce":
         assert not moved
     else:
-        assert ["2 \u00d7 1 2 \u00d7 1", "5"] in moved  # under way: the node has its old number
+        assert ["2 \u00d7 1 2 \u00d7 1", "5"] in moved  # on the way: the node still has its old number
         assert "5 + 2" in [grad for _, grad in seen]
     expect(explorer.root.locator(".ma-flow[transform]")).to_have_count(0)
     opened.page.emulate_media(reduced_motion="null")
@@ -311,7 +311,7 @@ def test_a_leaf_is_dragged_or_typed_and_everything_is_computed_again_by_the_stud
     expect(explorer.number("a", "value")).to_have_text("3")
     expect(explorer.number("d", "value")).to_have_text("18")
     expect(explorer.number("a", "grad")).to_have_text("9")
-    expect(explorer.counter).to_contain_text("Finished")  # the step stays
+    expect(explorer.counter).to_contain_text("Finished")  # still at the last step
     explorer.root.get_by_label("b", exact=True).fill("-1.5")
     expect(explorer.number("d", "value")).to_have_text("4.5")
     explorer.press("Back")

@@ -1,6 +1,6 @@
 """The lessons in a real JupyterLab, as a student meets them: solved, with a planted mistake, and the graph stepped.
 
-One student types everything into the page of lesson 02, as it is delivered, and goes on with that engine in lesson 03.
+One student types everything into the page of lesson 02, as delivered, and continues with that engine in lesson 03.
 """
 
 import re
@@ -62,7 +62,7 @@ def type_into(lab, index, text):
 
 
 def filled(source, bodies):
-    """An exercise with an answer in the place of each of its gaps."""
+    """The source of an exercise with each of its gaps filled by an answer."""
     parts = re.split(r" *# YOUR CODE HERE\n *raise NotImplementedError\(\)", source)
     return parts[0] + "".join(
         indent(body.strip("\n"), "    ") + rest for body, rest in zip(bodies, parts[1:], strict=True)
@@ -70,14 +70,14 @@ def filled(source, bodies):
 
 
 def letters(questions, chosen):
-    """The letters of the options that begin like this, one per question of the page."""
+    """The letter of the option that begins with each text, one per question of the page."""
     parts = questions.split("**Question ")[1:]
     pattern = r"\*\*(\w)\)\*\* "
     return [re.search(pattern + re.escape(text), part)[1] for text, part in zip(chosen, parts, strict=True)]
 
 
 def solve(lab):
-    """Type the answers into the notebook that is open, exercises and quiz, and a helper into a new cell above them."""
+    """Type the answers to exercises and quiz into the open notebook, and a helper into a new cell above them."""
     first = next(i for i, (name, _) in enumerate(cells(lab)) if name in ANSWERS)
     lab.cell(first)
     lab.page.evaluate("() => window.jupyterapp.commands.execute('notebook:insert-cell-above')")
@@ -93,7 +93,7 @@ def solve(lab):
 
 
 def assert_all_right(lab, at_least):
-    """No error, at least so many cards, and none of them with anything wrong."""
+    """Assert that there are no errors, at least this many cards, and nothing wrong on any card."""
     assert lab.errors() == []
     cards = [html for html in shown_html(lab) if "autograder-card" in html]
     assert len(cards) >= at_least
@@ -123,7 +123,7 @@ def test_a_student_types_the_engine_into_the_page_and_goes_on_with_it(lab):
     lab.open_notebook(notebook)
     solve(lab)
     lab.run_all()
-    assert_all_right(lab, graded_by_cards(nbformat.read(notebook, 4)) - 1)  # the order has no card
+    assert_all_right(lab, graded_by_cards(nbformat.read(notebook, 4)) - 1)  # the exercise on the order has no card
     assert "8 of 8 right" in "".join(shown_html(lab))
     lab.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
     lab.wait_until("() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
@@ -150,17 +150,17 @@ def test_wrong_product_gets_a_card_that_names_it_and_the_explorer_steps(lab):
     test = index_of(notebook, "test_add_and_multiply")
     card = lab.cell(test).locator(".autograder-card").first
     expect(card).to_contain_text("A question first: Write d(output)/d(first input) on paper")
-    named = card.get_by_text("in the rule of * the two operands are swapped")
+    named = card.get_by_text("in the rule of *, the two operands are swapped")
     expect(named).to_be_hidden()
     card.get_by_text("Likely bug").click()
     expect(named).to_be_visible()
     lab.page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-cell')")  # a second try
     card = lab.cell(test).locator(".autograder-card").first
-    expect(card).to_contain_text("Likely bug: in the rule of * the two operands are swapped")
+    expect(card).to_contain_text("Likely bug: in the rule of *, the two operands are swapped")
 
     explorer = lab.cell(next(i for i, cell in enumerate(notebook.cells) if "explore(d" in cell.source))
     explorer = explorer.locator(".ma-explorer")
-    expect(explorer.locator(".ma-words")).to_contain_text("The leaves are there from the start")
+    expect(explorer.locator(".ma-words")).to_contain_text("The graph starts with its leaves")
     explorer.get_by_role("button", name="Step", exact=True).click()
-    expect(explorer.locator(".ma-words")).not_to_contain_text("The leaves are there from the start")
+    expect(explorer.locator(".ma-words")).not_to_contain_text("The graph starts with its leaves")
     assert lab.external_requests == []

@@ -1,4 +1,4 @@
-"""A released lesson in plain Notebook 7, without JupyterLab around it: its widgets and its quiz draw and answer."""
+"""A released lesson in plain Notebook 7, without JupyterLab around it: its widgets and its quiz draw and respond."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_lesson_works_in_notebook_seven(lab: Any) -> None:
 
 
 def go_to(lab: Any, output: Locator) -> None:
-    """Scroll to the cell of an output and make it the active one, as a reader does. A click into another cell would
-    make that one active first, and the page could move between the button's way down and up.
+    """Scroll to the cell of an output and make it active, as a reader does. A click into a cell that is not active
+    would first make it active, and the page could move between pressing and releasing the mouse button.
     """
     lab.cell(int(output.evaluate("element => element.closest('.jp-Cell').dataset.windowedListIndex")))

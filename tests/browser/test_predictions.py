@@ -1,4 +1,4 @@
-"""Predictions in a lesson's cell: committed first, kept with the notebook, and seen beside what the cell shows."""
+"""Predictions in a lesson's cell: made before its output is shown, kept with the notebook, and shown beside it."""
 
 import json
 

@@ -1,6 +1,6 @@
 """The quiz and the table of progress in a real JupyterLab: clicked, typed, saved, reloaded, without a kernel, graded.
 
-It is one test of several steps, each of which goes on from the one before, as a student does.
+The main test has several steps, and each continues where the one before ended, as a student does.
 """
 
 import json
@@ -31,7 +31,7 @@ TYPE = """([key, letter, at]) => {
     answers.setSource(answers.getSource().replace(`"${key}": ""`, `"${key}": "${letter}"`));
 }"""
 GIVEN_UP = "widget model not found"
-ANSWERS, CHECK, PROGRESS = 2, 3, 5  # the places of these cells, after the setup and the questions
+ANSWERS, CHECK, PROGRESS = 2, 3, 5  # the indices of these cells, after the setup and the questions
 
 
 class Quiz:
@@ -52,7 +52,7 @@ class Quiz:
         return next(letter for letter in question.options if open_answer(self.sealed, question.key, letter).right)
 
     def expect_chosen(self, question, letter):
-        """The option is marked, alone, and explained."""
+        """Wait until the option, and no other, is marked and explained."""
         answer = open_answer(self.sealed, question.key, letter)
         expect(self.option(question, letter)).to_have_attribute("aria-checked", "true")
         expect(self.option(question, letter).locator(".aq-mark")).to_have_text("right" if answer.right else "wrong")
@@ -60,7 +60,7 @@ class Quiz:
         expect(self.why(question)).to_have_text(MARKUP.sub(lambda m: m[1] or m[2] or m[3], answer.explanation))
 
     def expect_written(self, question, letter):
-        """The letter stands in the cell that is graded."""
+        """Wait until the letter is in the cell that is graded."""
         entry = f'"{question.key}": "{letter}"'
         self.lab.page.wait_for_function("([entry, at]) => " + SOURCE + ".includes(entry)", arg=[entry, ANSWERS])
 
@@ -118,7 +118,7 @@ def a_typed_letter_is_followed(quiz):
 
 
 def focus_stays_also_after_it_has_left_the_quiz_once(quiz):
-    """Leaving redraws the quiz. What is left of the old one must not redraw it again with each answer."""
+    """Leaving the quiz redraws it. Remains of the old one must not redraw it again after each answer."""
     fourth = quiz.questions[3]
     wrong = [letter for letter in fourth.options if letter != quiz.right(fourth)]
     quiz.lab.page.locator(".jp-MarkdownCell", has_text="After").click()
@@ -150,7 +150,7 @@ def it_is_all_there_after_a_reload_and_counts_in_the_table_of_progress(quiz):
     expect(table.get_by_text("not yet")).to_be_visible()
     table.locator("summary").press("Enter")
     expect(table.get_by_text("not yet")).to_be_hidden()
-    quiz.lab.console_errors.clear()  # JupyterLab's own, of the reload
+    quiz.lab.console_errors.clear()  # from JupyterLab itself, because of the reload
 
 
 def without_a_kernel_it_still_answers(quiz):
@@ -182,7 +182,7 @@ def it_is_shown_even_if_the_page_gave_up_looking_for_it(quiz):
 
 
 def what_was_clicked_is_what_is_graded(quiz):
-    """The last answers: the first three questions are right, and were clicked, clicked without a kernel, and typed."""
+    """Answers to the first three questions are right: one clicked, one clicked without a kernel, and one typed."""
     quiz.lab.save()
     notebook = nbformat.read(quiz.lab.root / LESSON / f"{LESSON}.ipynb", as_version=4)
     verdict = judge_notebook(notebook, source=assemble(TEXT), secret=b"secret")

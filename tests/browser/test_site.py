@@ -48,7 +48,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 class Page(HTMLParser):
-    """What the tests ask of a page: its text with that of scripts, its links, and its tags."""
+    """What the tests read from a page: its text, including that of scripts, its links, and its tags."""
 
     def __init__(self, file: Path) -> None:
         super().__init__()
@@ -138,7 +138,7 @@ def test_a_formula_is_shown_without_a_script(tmp_path: Path) -> None:
 
 @pytest.fixture(scope="module")
 def opened(chromium: Any) -> Iterator[Any]:
-    """A page of a browser that may open files alone; errors of scripts fail the test that meets them."""
+    """A page of a browser that may open only files. It notes script errors and other requests, and tests check both."""
     page = chromium.new_page()
     page.troubles = []
     page.on("pageerror", lambda error: page.troubles.append(str(error)))

@@ -1,4 +1,4 @@
-"""A class of thirty whose submissions are watched: one of them works in JupyterLab, hands in by nbgrader's button and
+"""A class of thirty whose submissions are watched: one student works in JupyterLab, submits with nbgrader's button and
 fetches the feedback there.
 """
 
@@ -21,12 +21,12 @@ from tests.browser.conftest import fresh_page, serving
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.browser]
 
-OTHERS, PATIENCE = 29, 120.0  # students beside the one in the page; seconds
+OTHERS, PATIENCE = 29, 120.0  # students besides the one in the page; seconds
 
 
 @contextmanager
 def watching(course: Any, log: Path) -> Iterator[None]:
-    """`autograder watch` beside the test, from the moment on when it says that it watches."""
+    """Run `autograder watch` beside the test, which continues once the command says that it watches."""
     command = [sys.executable, "-m", "autograder.cli", "watch", "words", "--course", str(course.root)]
     with log.open("w") as file:
         process = subprocess.Popen(command, stdout=file, stderr=subprocess.STDOUT)

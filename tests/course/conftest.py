@@ -1,4 +1,4 @@
-"""For the tests of the lessons: a failing assertion of the tests that all lessons share shows its values."""
+"""Setup of the lesson tests: if an assertion fails in the tests that all lessons share, its values are shown."""
 
 from collections.abc import Iterator
 
@@ -10,7 +10,7 @@ pytest.register_assert_rewrite("tests.course.planting")
 
 @pytest.fixture
 def one_thread() -> Iterator[None]:
-    """Tiny operations of PyTorch wait for its other threads, for seconds on a busy machine."""
+    """Use one thread of PyTorch: tiny operations wait for its other threads, for seconds on a busy machine."""
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

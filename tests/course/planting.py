@@ -1,8 +1,8 @@
 """Runs a lesson's cells as plain Python, without a notebook or a sandbox, and plants classic mistakes in its solutions.
 
-The lesson's own test cells, hidden regions included, do the checking: `marks` says what each of them gives. Examples
-between the exercises are left out, because a planted mistake may keep them busy forever. `LessonTests` makes tests of
-it: a lesson's test file says what its mistakes are and what each of them costs.
+The lesson's own test cells, hidden regions included, do the checking: `marks` returns the points of each. Examples
+between the exercises are left out, because a planted mistake may keep them busy forever. `LessonTests` turns this into
+tests: a lesson's test file lists its mistakes and what each of them costs.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from autograder.lessons.build.text import STYLE_TAG, TextCell, read_lesson
 from autograder.notebooks.regions import without_hidden_tests
 
 LESSONS = Path(__file__).parents[2] / "course" / "lessons"
-sys.path.append(str(LESSONS.parent / "helpers"))  # lessons find them beside their notebooks
+sys.path.append(str(LESSONS.parent / "helpers"))  # lessons find the helpers next to their notebooks
 STARTS = re.compile(r"^start_lesson\(", re.MULTILINE)
 FIRST_LINE = re.compile(r"^# %% .*", re.MULTILINE)
 DEFINITIONS = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef, ast.Assign)
@@ -34,7 +34,7 @@ DEFINITIONS = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef, ast.As
 
 @dataclass(frozen=True)
 class Planted:
-    """A mistake: the text in a solution that it replaces, and the test cells that must notice.
+    """A mistake: the text in a solution that it replaces, and the test cells that must notice it.
 
     `bug` is the bug of the bank that a card must name, if any.
     """
@@ -46,8 +46,8 @@ class Planted:
     costs: tuple[str, ...]
 
     def into(self, source: str) -> tuple[str, int]:
-        """A source with the mistake, and how often it replaces something there. Spaces and line ends inside the right
-        text may stand otherwise in a lesson, so that a line that was wrapped there stays known here."""
+        """The source with the mistake, and the number of replacements. Spaces and line ends inside the right text may
+        differ in a lesson, so that a line that was wrapped there is still found."""
         return _however_spaced(self.right).subn(lambda found: self.wrong, source)
 
 
@@ -58,7 +58,7 @@ class Marks:
     points: dict[str, tuple[float, float]]
     bugs: set[str]
     seen: str
-    """The first test cell whose visible part alone did not give all its points; empty where there is none."""
+    """The first test cell whose visible part alone did not give all its points; empty if there is none."""
 
     @property
     def lost(self) -> set[str]:
@@ -67,17 +67,17 @@ class Marks:
 
 
 class LessonTests:
-    """The tests that every lesson with planted mistakes has; a lesson's test file derives `TestLesson` from it."""
+    """The tests that every lesson with planted mistakes has; a lesson's test file derives `TestLesson` from this."""
 
     lesson: ClassVar[str]
     planted: ClassVar[Sequence[Planted]]
     test_cells: ClassVar[int]
     examples: ClassVar[int]
-    """How many examples the docstrings have at least."""
+    """The minimum number of examples in the docstrings."""
     visible: ClassVar[bool] = False
-    """Whether each mistake must show in a visible check, which is all that somebody has who learns alone."""
+    """Whether each mistake must show in a visible check: students who learn alone have no other checks."""
     own_examples: ClassVar[bool] = False
-    """Whether only the lesson's own functions are asked: it changes what those of earlier lessons show."""
+    """Whether only the lesson's own functions count: the lesson changes what those of earlier lessons show."""
     replaced_later: ClassVar[frozenset[str]] = frozenset()
     """Exercises whose function a later exercise replaces on purpose, so that running them again undoes it."""
 
@@ -106,7 +106,7 @@ class LessonTests:
             assert not marks(self.lesson, again=again).lost, again.grade_id
 
     def may_cost(self, mistake: Planted) -> set[str]:
-        """Test cells that may notice a mistake beside those that must."""
+        """Test cells that may notice a mistake besides those that must."""
         return set()
 
     def test_examples_in_the_docstrings_are_true(self) -> None:
@@ -119,9 +119,10 @@ class LessonTests:
 
 
 def marks(lesson: str, planted: Planted | None = None, again: TextCell | None = None) -> Marks:
-    """What a lesson's test cells give for its solutions; those from the mistake on, where a solution has one.
+    """The points that a lesson's test cells give for its solutions; with a planted mistake, only those of the cells
+    after it.
 
-    `again` is a cell that runs once more after all others; then the test cells follow.
+    `again` is a cell that runs a second time, after all others and before the test cells.
     """
     names: dict[str, Any] = {"__name__": lesson}
     points: dict[str, tuple[float, float]] = {}
@@ -135,9 +136,9 @@ def marks(lesson: str, planted: Planted | None = None, again: TextCell | None = 
     for cell in cells:
         source, nbgrader = cell.source, cell.nbgrader
         if nbgrader.get("grade"):
-            if planted and not replaced:  # it runs before the mistake, as in the solved notebook
+            if planted and not replaced:  # before the mistake nothing differs from the solved notebook
                 for definition in _definitions(source):
-                    with suppress(NameError):  # it needs what only a loop of the cell assigns
+                    with suppress(NameError):  # it needs a name that only a loop of the cell assigns
                         exec(definition, names)
                 continue
             credit = _credit(source, names)
@@ -150,14 +151,14 @@ def marks(lesson: str, planted: Planted | None = None, again: TextCell | None = 
         if planted and nbgrader:
             source, times = planted.into(source)
             replaced += times
-        with suppress(Exception):  # a wrong engine may stop a cell; the notebook goes on
+        with suppress(Exception):  # a wrong engine may break a cell; the notebook continues
             exec(_code(source), names)
     assert planted is None or replaced == 1, f"the mistake belongs in exactly one place, not in {replaced}"
     return Marks(points, bugs, seen)
 
 
 def _is_seen(lesson: str, name: str, source: str, names: dict[str, Any]) -> bool:
-    """Whether the visible part of a test cell gives less than it gives for the solution."""
+    """Whether the visible part of a test cell gives less credit than for the solution."""
     visible = without_hidden_tests(source)
     credit = _credit(visible, names)
     return credit is not None and (credit == 0 or credit < (_visible_credits(lesson)[name] or 0))
@@ -165,7 +166,7 @@ def _is_seen(lesson: str, name: str, source: str, names: dict[str, Any]) -> bool
 
 @cache
 def _visible_credits(lesson: str) -> dict[str, float | None]:
-    """What the visible part of each test cell gives for the solution; None where all its assertions hold."""
+    """The credit of the visible part of each test cell for the solution; None if all its assertions hold."""
     names: dict[str, Any] = {"__name__": lesson}
     credits: dict[str, float | None] = {}
     for cell in cells_that_define(lesson, tests=True):
@@ -178,7 +179,7 @@ def _visible_credits(lesson: str) -> dict[str, float | None]:
 
 
 def solved(lesson: str, style: str = "") -> dict[str, Any]:
-    """The names that a solved lesson defines before its demonstrations, with the solutions or with one style."""
+    """The names that a solved lesson defines, with the solutions or with one style. Demonstrations do not run."""
     others = {cell.exercise: cell.source for cell in _cells(lesson) if style and cell.style == style}
     assert others or not style, f"{lesson} has no style {style!r}"
     names: dict[str, Any] = {"__name__": lesson}
@@ -189,7 +190,7 @@ def solved(lesson: str, style: str = "") -> dict[str, Any]:
 
 def styles(lesson: str) -> list[str]:
     """The names of a lesson's alternative styles, from the first lines of its cells: every worker collects the tests,
-    and would have to read each lesson in whole for them."""
+    and would otherwise have to read each lesson completely."""
     text = (LESSONS / f"{lesson}.py").read_text(encoding="utf-8")
     return sorted({name for line in FIRST_LINE.findall(text) for name in STYLE_TAG.findall(line)})
 
@@ -209,7 +210,7 @@ def untrue_examples(lesson: str) -> tuple[list[str], int]:
 
 
 def secret_by_name(lesson: str) -> set[str]:
-    """Names that visible statements of test cells use after hidden ones have bound them, but for `credit`: of such a
+    """Names, except `credit`, that visible statements of test cells use after hidden ones have bound them: of such a
     statement the judge says only that a hidden test failed."""
     bound: set[str] = set()
     found: set[str] = set()
@@ -229,7 +230,7 @@ def secret_by_name(lesson: str) -> set[str]:
 def cells_that_define(lesson: str, tests: bool = False) -> tuple[TextCell, ...]:
     """The code cells of a lesson that later cells may need: engine, solutions, definitions; the tests if asked for.
 
-    In the place of `start_lesson()` come the engine cells of the lessons before.
+    The engine cells of earlier lessons replace `start_lesson()`.
     """
     return tuple(_defining(lesson, tests))
 
@@ -248,9 +249,9 @@ def _defining(lesson: str, tests: bool) -> Iterator[TextCell]:
 
 
 def _engine_before(lesson: str) -> Iterator[TextCell]:
-    """The engine cells of the last lesson before that there is, after those that it started with itself.
+    """The engine cells of the last lesson before this one, after those with which that lesson itself started.
 
-    A planted mistake belongs in its own lesson, so they have no marks of an exercise any more.
+    A planted mistake belongs in its own lesson, so these cells are no longer marked as exercises.
     """
     before = max(path.stem for path in LESSONS.glob("*.py") if path.stem[:2] < lesson[:2])
     for cell in _cells(before):
@@ -289,7 +290,7 @@ def _code(source: str) -> CodeType:
 
 
 def _credit(source: str, names: dict[str, Any]) -> float | None:
-    """The credit that a test cell gives; None where it gives none because all its assertions hold."""
+    """The credit that a test cell gives; None if it sets no credit because all its assertions hold."""
     names.pop("credit", None)
     try:
         exec(_code(source), names)

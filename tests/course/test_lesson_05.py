@@ -1,6 +1,6 @@
-"""Plants classic mistakes in the solutions of lesson 05: each costs points on the cells that it concerns, no others.
+"""Plants classic mistakes in the solutions of lesson 05: each costs points only on the cells that it concerns.
 
-Mistakes in what everything later is built on (recording, the loop of backward) cost points there too.
+Mistakes in parts that all later cells need (recording, the loop of backward) cost points there too.
 """
 
 from __future__ import annotations

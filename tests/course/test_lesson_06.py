@@ -1,4 +1,4 @@
-"""Plants classic mistakes in the solutions of lesson 06: each costs points on the cells that it concerns, no others."""
+"""Plants classic mistakes in the solutions of lesson 06: each costs points only on the cells that it concerns."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """Plants classic mistakes in the solutions of lesson 10: each costs points where it was made, and where it spreads to.
 
-Also compares the second derivatives of every operation with PyTorch's, in every style, and follows gradients that are
-recorded through a training.
+Also compares the second derivatives of every operation with PyTorch's, in every style, and trains with
+recorded gradients.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import torch
 from tests.course.planting import LessonTests, Planted, cells_that_define, solved, styles
 
 LESSON = "10_higher_order_and_hooks"
-LATER = ("test_walk", "test_grad", "test_logsumexp")  # what a wrong part of the walk spreads to
+LATER = ("test_walk", "test_grad", "test_logsumexp")  # cells to which a wrong part of the walk spreads
 
 PLANTED = [
     Planted(
@@ -384,7 +384,7 @@ EXPRESSIONS: dict[str, Callable[..., Any]] = {
 
 
 def second_derivatives(expression: Callable[..., Any], inputs: Any, grad: Any, cotangent: Any, weights: Any) -> Any:
-    """Gradients of the weighted first gradients; zeros where there is no way."""
+    """Gradients of the weighted first gradients; zeros if there is no path."""
     first = grad(expression(*inputs), inputs, cotangent, create_graph=True)
     total = sum((g * w).sum() + (0 * x).sum() for g, w, x in zip(first, weights, inputs, strict=True))
     return grad(total, inputs)
@@ -494,7 +494,7 @@ def test_a_hook_keeps_history_and_shape(engine: dict[str, Any]) -> None:
 
 
 def test_grad_makes_no_circle(engine: dict[str, Any]) -> None:
-    """What `grad` has recorded goes as soon as nobody holds it; Python's collector has nothing to do."""
+    """What `grad` has recorded is freed with its last reference; Python's collector has nothing to do."""
     gc.collect()
     gc.disable()
     try:
@@ -509,7 +509,7 @@ def test_grad_makes_no_circle(engine: dict[str, Any]) -> None:
 
 
 def test_a_gradient_penalty_trains_like_pytorch(engine: dict[str, Any]) -> None:
-    """A loss with a gradient in it, clipped and stepped: the same weights as PyTorch's after some steps."""
+    """A loss that contains a gradient, trained with clipping: after some steps the weights are PyTorch's."""
     generator = np.random.default_rng(2)
     arrays = [generator.normal(size=shape) for shape in ((2, 5), (5,), (5, 1))]
     points = generator.normal(size=(6, 2))

@@ -1,6 +1,6 @@
 """Plants classic mistakes in the solutions of lesson 11: each costs points where it was made, and on no other cell.
 
-What the lesson gives away is compared with PyTorch as well, and whole trainings, in every style.
+The code that the lesson provides is compared with PyTorch as well, and so are whole trainings, in every style.
 """
 
 from __future__ import annotations
@@ -407,7 +407,7 @@ def test_a_deep_copy_of_a_model_learns_by_itself(solution: dict[str, Any]) -> No
 
 
 def test_a_step_between_forward_and_backward_is_noticed(engine: dict[str, Any]) -> None:
-    """Optimizers and loading write so that the version counters of lesson 09 see it, as PyTorch's do."""
+    """Optimizers write in a way that the version counters of lesson 09 notice, as PyTorch's do."""
     weight = engine["Parameter"]([2.0, 3.0])
     loss = (weight * weight).sum()
     weight.grad = engine["MiniTensor"]([1.0, 1.0])

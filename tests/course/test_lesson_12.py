@@ -1,6 +1,6 @@
 """Plants classic mistakes in the solutions of lesson 12: each costs points where it was made, and on no other cell.
 
-What the instruments say is compared with PyTorch, and the eight broken trainings are shown to be broken.
+Anomaly mode, and the derivatives of `where` and `lengths`, are compared with PyTorch as well.
 """
 
 from __future__ import annotations
@@ -427,7 +427,7 @@ def test_the_alarm_is_raised_where_that_of_pytorch_is(engine: dict[str, Any], ca
     with torch.autograd.set_detect_anomaly(True):
         expected = raises(lambda: CASES[case](theirs).backward())
     assert bool(found) == bool(expected), (found, expected)
-    assert found.partition("' ")[2] == expected.partition("' ")[2]  # but for the names of operations
+    assert found.partition("' ")[2] == expected.partition("' ")[2]  # except for the names of operations
 
 
 def test_the_alarm_names_the_line_that_recorded_the_operation(engine: dict[str, Any]) -> None:

@@ -1,7 +1,7 @@
 """Plants classic mistakes in the solutions of lesson 13: each costs points where it was made.
 
-A wrong checkpoint may cost points on the cells that use it as well. Checkpoints in every style are tried beside
-PyTorch's, on networks with dropout, shared weights and checkpoints within checkpoints.
+A wrong checkpoint may cost points on the cells that use it as well. Checkpoints in every style are tried on
+networks with dropout and shared weights, also nested, and compared with PyTorch's.
 """
 
 from __future__ import annotations
@@ -378,7 +378,7 @@ def test_blocks_with_dropout_and_a_shared_weight_train_like_pytorch(engine: dict
 
 
 def test_memory_of_a_segment_is_given_back_while_backward_goes_on(engine: dict[str, Any]) -> None:
-    """When the rules of the first segment run, nothing of the second one is alive any more."""
+    """When the rules of the first segment run, nothing of the second segment is alive any more."""
     MiniTensor, Function, seen, alive = engine["MiniTensor"], engine["Function"], [], []
 
     class Exponential(Function):  # type: ignore[misc, valid-type]
@@ -416,7 +416,7 @@ def test_gradcheck_passes_through_nested_checkpoints(engine: dict[str, Any]) -> 
 
 
 def test_a_backward_pass_through_a_checkpoint_can_be_recorded(engine: dict[str, Any]) -> None:
-    """Second derivatives, which lesson 10 has built, with a checkpoint and without, and PyTorch's."""
+    """Second derivatives (lesson 10) are the same with a checkpoint, without one, and in PyTorch."""
     arrays = np.array([0.3, 0.7]), np.array([1.5, -0.5])
 
     def second(call: Any, grad: Any, x: Any, w: Any) -> Any:

@@ -1,6 +1,6 @@
 """Plants classic mistakes in the solutions of lesson 14: each costs points where it was made, and on no other cell.
 
-Also tries what the notebook's own checks cannot: chains against PyTorch in every style, to the last bit of the engine.
+Also compares chains in every style with PyTorch and, to the last bit, with the engine.
 """
 
 from __future__ import annotations

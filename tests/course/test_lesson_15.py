@@ -1,6 +1,6 @@
 """Plants classic mistakes in the solutions of lesson 15: each costs points where it was made.
 
-Some cost points later too, because the lesson builds on what came before. Forward mode itself is compared with PyTorch.
+Some cost points in later cells too, which build on the earlier ones. Forward mode itself is compared with PyTorch.
 """
 
 from __future__ import annotations
@@ -437,7 +437,7 @@ FUNCTIONS: dict[str, Any] = {
 
 
 def in_torch(function: Any) -> Any:
-    """The same function for PyTorch's tensors, whose constants must be tensors."""
+    """The same function for PyTorch, where its constants must be tensors."""
     names = {**function.__globals__, "np": type("Tensors", (), {"linspace": linspace, "array": tensor})}
     return type(function)(function.__code__, names)
 

@@ -1,6 +1,7 @@
 """Plants classic mistakes in the solutions of lesson 16: each costs points where it was made.
 
-Some cost points later too, because the model is built of the layers. Every style trains like PyTorch from its weights.
+Some cost points in later cells too, because the model is built from the layers. Every style trains like PyTorch
+from the same weights.
 """
 
 from __future__ import annotations
@@ -435,7 +436,7 @@ def test_all_gradients_of_the_model_are_those_of_pytorch(lesson: dict[str, Any])
 
 
 def test_a_training_follows_that_of_pytorch(lesson: dict[str, Any]) -> None:
-    """A text that counts, with a mistake now and then: learned in forty steps."""
+    """The text counts, with a mistake now and then, and is learned in forty steps."""
     model, theirs = pair(lesson, vocabulary=6, context=8, width=12, heads=2, depth=1)
     random = np.random.default_rng(3)
     text = (np.arange(400) + (random.random(400) < 0.05)) % 6

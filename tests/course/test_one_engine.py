@@ -1,7 +1,8 @@
-"""The engine of the course is one engine: after every lesson it agrees with PyTorch, whoever wrote it.
+"""The course builds one engine: after every lesson it agrees with PyTorch, no matter who wrote it.
 
 The reference engine and engines that students might have written (each style of the lessons' alternative solutions) go
-the way of a student: notebook by notebook, through `start_lesson`. At the end they train two networks like PyTorch.
+through the course like a student: notebook by notebook, with `start_lesson`. At the end they train two networks like
+PyTorch.
 """
 
 from __future__ import annotations
@@ -74,7 +75,7 @@ def names_of(source: str) -> dict[str, Any]:
 
 
 class Engine:
-    """The same few words for the engines of all lessons: make a leaf, and read its gradient."""
+    """One small interface to the engines of all lessons: make a leaf, read its gradient, take a step."""
 
     def __init__(self, names: dict[str, Any]) -> None:
         self.names = names
@@ -85,7 +86,7 @@ class Engine:
 
     @staticmethod
     def gradient(leaf: Any) -> Any:
-        """As an array or a number; 0 where none has arrived."""
+        """The gradient as an array or a number; 0 if none has arrived."""
         grad = 0.0 if leaf.grad is None else leaf.grad
         return grad if isinstance(grad, float | np.ndarray) else grad.data
 
@@ -94,7 +95,7 @@ class Engine:
 
 
 def differences(engine: Engine, expression: Callable[..., Any], inputs: list[Any], seed: int) -> float:
-    """How far value and gradients are from PyTorch's, for a random cotangent, after two calls of backward."""
+    """The largest error of value and gradients against PyTorch, after two calls of backward with a random cotangent."""
     ours, theirs = [engine.leaf(value) for value in inputs], [leaf_of_torch(value) for value in inputs]
     found = 0.0
     for _ in range(2):
@@ -125,12 +126,12 @@ def test_after_each_lesson_the_engine_agrees_with_pytorch(lesson: str) -> None:
 
 @cache
 def solved_by_the_instructor(text: Path) -> NotebookNode:
-    """The notebook that students get, with the solutions. Every student's begins as a copy of it."""
+    """The notebook that students get, with the solutions. Every student's notebook begins as a copy of it."""
     return variants.solved_release(assemble(text))
 
 
 class Student:
-    """Somebody who solves every lesson in one style (where a lesson does not have it, like the instructor)."""
+    """A student who solves every lesson in one style, or like the instructor if a lesson does not have that style."""
 
     def __init__(self, folder: Path, style: str) -> None:
         self.folder, self.style = folder, style
@@ -179,7 +180,7 @@ def test_a_student_s_own_engine_goes_from_lesson_to_lesson(
         student.hand_in(lesson)
         engine = engine_of(lesson)
         if following is not None and not any(map(calls_start, read_lesson(text_of(following)))):
-            continue  # the next lesson begins anew
+            continue  # the next lesson starts without an engine
         engine = replace(engine, start_of=text_of(following).stem if following else "99_after_the_course")
         chosen = student.start(engine, monkeypatch)
         said[lesson] = chosen.message
@@ -188,7 +189,7 @@ def test_a_student_s_own_engine_goes_from_lesson_to_lesson(
 
 
 def two_moons(random: np.random.Generator, count: int = 60) -> tuple[np.ndarray, np.ndarray]:
-    """Two half circles that reach into each other, and which one each point belongs to (as -1 and 1)."""
+    """The points of two interlocking half circles, and the half circle of each point (as -1 or 1)."""
     angle, side = random.uniform(0, np.pi, count), np.repeat([1.0, -1.0], count // 2)
     x = np.stack([np.cos(angle) * side + 0.5 * (side < 0), np.sin(angle) * side + 0.25 * (side < 0)], axis=1)
     return x + 0.1 * random.normal(size=x.shape), side.reshape(-1, 1)
@@ -259,7 +260,7 @@ def optional_of(engine: SealedEngine) -> list[str]:
 
 
 def test_the_own_engine_goes_on_without_the_optional_exercises(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What stands in *Further* may write something of the core anew; the core must not need it."""
+    """The *Further* part may rewrite something of the core; the core must not need it."""
     lessons = [lesson for lesson in LESSONS if optional_of(engine_of(lesson))]
     assert len(lessons) > 3
     for lesson in lessons:

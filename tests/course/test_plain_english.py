@@ -1,4 +1,4 @@
-"""Words and turns that were read as translated, and must not come back: in lessons, cards, errors and documents."""
+"""Words and phrases that read as translated must not come back to lessons, cards, errors and documents."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ TURNS = [(re.compile(rf"\b(?:{turn})\b", re.IGNORECASE), better) for turn, bette
 
 
 def found_in(text: str) -> list[str]:
-    """The turns in a text, each with what is better."""
+    """The phrases in a text, each with a better one."""
     lines = " ".join(line.removeprefix("# ") for line in text.splitlines())
     return [f"{match[0]!r}: {better}" for turn, better in TURNS for match in turn.finditer(lines)]
 

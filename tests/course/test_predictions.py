@@ -1,4 +1,4 @@
-"""The predictions that lessons ask for: below a text that says so, and each with a question of its own."""
+"""Lessons ask for each prediction below a text that says so, and with a question of its own."""
 
 import ast
 
@@ -11,7 +11,7 @@ ASKING = [path.stem for path in sorted(LESSONS.glob("*.py")) if "\npredict(" in 
 
 
 def asked_in(lesson):
-    """The questions of a lesson in order, each with the options and the text that stands above its cell."""
+    """The questions of a lesson in order, each with its options and the text above its cell."""
     text, found = "", []
     for cell in read_lesson(LESSONS / f"{lesson}.py"):
         if cell.kind == "markdown":

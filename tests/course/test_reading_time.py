@@ -1,4 +1,4 @@
-"""The minutes of a lesson, counted by hand in one of a few lines."""
+"""The minutes of a lesson: those of a lesson of a few lines, counted by hand, and those at the top of each lesson."""
 
 from __future__ import annotations
 

@@ -1,8 +1,8 @@
-"""What lessons say about PyTorch and NumPy is run: `statements/NN.txt` has one block per statement of lesson NN.
+"""Runs what lessons say about PyTorch and NumPy: `statements/NN.txt` has one block per statement of lesson NN.
 
-A block begins with `# %%` and the words of the lesson, exactly as they stand there. Then comes code, which finds
-`torch`, `np` and `error(f)`, which calls `f` and gives the error's type and first line. Last, after `#> `, come the
-lines that it prints.
+A block begins with `# %%` and the exact words of the lesson. Then comes the code, which can use `torch`, `np` and
+`error(f)`; `error` calls `f` and returns the error's type and first line. Last, after `#> `, come the lines that the
+code prints.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from autograder.lessons.build.text import read_lesson
 LESSONS = {path.name[:2]: path for path in lesson_texts(Path(__file__).parents[2] / "course")}
 FOLDER = Path(__file__).parent / "statements"
 ENOUGH = 10
-"""Statements that a lesson has here at least."""
+"""The minimum number of statements of a lesson."""
 
 
 @dataclass(frozen=True)

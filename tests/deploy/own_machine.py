@@ -1,9 +1,9 @@
-"""Runs a command as if it were on a machine of its own: accounts, homes and processes are its own, and end with it.
+"""Runs a command as if on a machine of its own: its accounts, homes and processes are separate, and end with it.
 
     unshare --mount --pid --fork --kill-child --mount-proc python own_machine.py FOLDER COMMAND ...
 
 For tests that make accounts, as root. /etc is a copy, so that programs such as useradd change nothing outside; homes
-are in FOLDER; and folders on the way to the interpreter and to the checkout are opened for other accounts.
+are in FOLDER; and the folders above the interpreter and the checkout are opened to other accounts.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ def mount(*arguments: object) -> None:
 
 
 def own(folder: Path, name: str, copied: bool) -> None:
-    """Put a folder of our own in the place of one of the machine's."""
+    """Mount a folder of our own over one of the machine's."""
     target = folder / name
     target.mkdir()
     if copied:
@@ -30,7 +30,7 @@ def own(folder: Path, name: str, copied: bool) -> None:
 
 
 def open_to_all(folder: Path, wanted: list[Path]) -> None:
-    """Let everybody reach these folders: a closed one above them is covered by one that holds nothing else."""
+    """Let every account reach these folders: a closed folder above them is covered by one that holds nothing else."""
     kept = {path: folder / f"kept-{number}" for number, path in enumerate(wanted)}
     for path, aside in kept.items():
         aside.mkdir()

@@ -1,5 +1,5 @@
-"""The files that make containers agree with what is there. No engine is at hand that could build them; what they run,
-install.sh and start.sh, is tried on a bare Debian by hand, as docs/hub.md says.
+"""The files that make containers agree with the files that they name. There is no container engine here to build them;
+the scripts that they run, install.sh and start.sh, are tried by hand on a bare Debian, as docs/hub.md says.
 """
 
 from __future__ import annotations

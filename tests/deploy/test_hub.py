@@ -1,5 +1,5 @@
-"""The hub of deploy/jupyterhub, started with its proxy on a machine of its own: two instructors release a lesson,
-students fetch it, hand in and have their feedback, all over HTTP and with accounts of the system.
+"""The hub of deploy/jupyterhub, started with its proxy on a machine of its own: two instructors release a lesson;
+students fetch it, submit it and get their feedback, all over HTTP and with system accounts.
 """
 
 from __future__ import annotations
@@ -53,7 +53,7 @@ class Hub:
         return session
 
     def server(self, name: str) -> Server:
-        """A person's own JupyterLab, started."""
+        """A person's own JupyterLab, which this starts."""
         session = self.login(name)
         base = f"{self.url}/user/{name}"
         session.get(f"{self.url}/hub/spawn/{name}")
@@ -72,12 +72,12 @@ class Hub:
             if found := condition():
                 return found
             time.sleep(0.3)
-        pytest.fail(f"waited in vain for {what}:\n{self.log.read_text()[-6000:]}")
+        pytest.fail(f"timed out waiting for {what}:\n{self.log.read_text()[-6000:]}")
 
 
 @dataclass
 class Server:
-    """One JupyterLab behind the hub: requests as its page sends them."""
+    """One JupyterLab behind the hub, with requests like those of its page."""
 
     session: requests.Session
     base: str
@@ -90,7 +90,7 @@ class Server:
         return reply
 
     def assignments(self, action: str) -> Any:
-        """A button of nbgrader's Assignment List."""
+        """The reply to a button of nbgrader's Assignment List."""
         form = {"course_id": "mini-autograd", "assignment_id": LESSON}
         found = self.ask("POST", f"assignments/{action}", data=form).json()
         assert found["success"], found
@@ -99,7 +99,7 @@ class Server:
 
 @pytest.fixture(scope="module")
 def proxy() -> None:
-    """The proxy, at the versions of package-lock.json."""
+    """Install the proxy, at the versions of package-lock.json."""
     if not shutil.which("npm"):
         pytest.skip("there is no npm, which installs the hub's proxy")
     if not (HUB / "node_modules" / ".package-lock.json").exists():
@@ -136,7 +136,7 @@ def hub(proxy: None, postgresql: str, tmp_path_factory: pytest.TempPathFactory) 
 
 
 def ports_in_a_row(count: int) -> int:
-    """The first of `count` ports on which nobody listens."""
+    """The first of `count` consecutive free ports."""
     for first in range(20_000 + os.getpid() % 10_000, 60_000, count):
         with contextlib.suppress(OSError), contextlib.ExitStack() as held:
             for port in range(first, first + count):

@@ -1,4 +1,4 @@
-"""For all tests of the engine: a GPU that is none."""
+"""For all tests of the engine: a stand-in for a GPU."""
 
 from __future__ import annotations
 
@@ -11,5 +11,5 @@ from tests.mini_autograd import strict_array
 
 @pytest.fixture
 def gpu(monkeypatch: pytest.MonkeyPatch) -> None:
-    """A GPU whose arrays are strict ones."""
+    """A stand-in for a GPU: its arrays are strict ones."""
     monkeypatch.setitem(sys.modules, "cupy", strict_array.module)

@@ -1,7 +1,7 @@
-"""The names and parameters of CuPy's functions and methods, for the stand-in of a GPU (`strict_array`).
+"""The names and parameters of CuPy's functions and methods, for the stand-in for a GPU (`strict_array`).
 
-`python -m tests.mini_autograd.cupy_signatures` reads them anew from an installed CuPy, which needs no GPU for that, and
-writes `cupy_signatures.json`. Now they are those of CuPy 14.
+`python -m tests.mini_autograd.cupy_signatures` reads them from an installed CuPy, which needs no GPU for that, and
+writes `cupy_signatures.json`. The stored ones are from CuPy 14.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 FILE = Path(__file__).with_suffix(".json")
-ANY = "*"  # any number of positional or of named arguments
+ANY = "*"  # any number of positional or keyword arguments
 KNOWN: dict[str, dict[str, list[str]]] = json.loads(FILE.read_text(encoding="utf-8")) if FILE.is_file() else {}
 
 
@@ -32,7 +32,7 @@ def check(kind: str, name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 
 def parameters_of(function: Callable[..., Any]) -> list[str]:
-    """The names of a function's parameters; those of compiled ones stand in the first line of their docstring."""
+    """The names of a function's parameters; for compiled ones, from the first line of the docstring."""
     try:
         found = inspect.signature(function).parameters.values()
         return [ANY if one.kind in (one.VAR_POSITIONAL, one.VAR_KEYWORD) else one.name for one in found]

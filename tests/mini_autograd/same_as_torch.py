@@ -53,7 +53,7 @@ def title(program: Callable[..., Any]) -> str:
 
 
 def by_title(*programs: Program) -> dict[str, Program]:
-    """Programs as a table, each under what it tries."""
+    """Programs as a table, each under its title."""
     return {title(program): program for program in programs}
 
 
@@ -81,11 +81,11 @@ OWNERS: dict[str, Callable[[Any], Any]] = {
     "a view": lambda lib: (x3(lib) * 1)[:],
     "a view of a leaf": lambda lib: x3(lib)[:],
 }
-"""Tensors that differ in what their memory and their gradient belong to: to be saved, viewed and changed."""
+"""Tensors that differ in what owns their memory and their gradient: to be saved, viewed and changed."""
 
 
 def script(text: str, names: Callable[[Any], dict[str, Any]]) -> Program:
-    """The program that runs these statements, separated by `; `, and gives the value of the last, an expression."""
+    """The program that runs these statements, separated by `; `, and returns the value of the last, an expression."""
     *statements, last = text.split("; ")
 
     def program(lib: Any) -> Any:
@@ -98,7 +98,7 @@ def script(text: str, names: Callable[[Any], dict[str, Any]]) -> Program:
 
 
 def usual_names(lib: Any) -> dict[str, Any]:
-    """Tensors of several dtypes; x and X are leaves that require grad, y and Y are computed from such."""
+    """Tensors of several dtypes; x, X and s are leaves that require grad, and y is computed from one."""
     vector, matrix = [1.0, 2.0, 3.0], [[0.5, -1.0, 2.0], [3.0, 4.0, -5.0]]
     return {
         "u": lib.tensor([1, 200, 3], dtype=lib.uint8),

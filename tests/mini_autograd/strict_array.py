@@ -1,8 +1,8 @@
-"""`StrictArray` stands in for an array on a GPU: it does what a CuPy array does, and raises where data would be copied
-to the host unasked, where it is mixed with a NumPy array, or where CuPy lacks a function, a method or a parameter.
+"""`StrictArray` stands in for an array on a GPU: it does what a CuPy array does, and raises an error if data would be
+copied to the host implicitly, if it is mixed with a NumPy array, or if CuPy lacks a function, a method or a parameter.
 
-Its numbers are a NumPy array that only this module looks at. `StrictArray.__module__` names a module of its own, in
-which `mini_autograd.numerics.arrays.array_module` finds the functions that make arrays out of nothing.
+Its numbers are in a NumPy array that only this module reads. `StrictArray.__module__` names a module of its own, in
+which `mini_autograd.numerics.arrays.array_module` finds the functions that create arrays.
 """
 
 from __future__ import annotations
@@ -25,16 +25,16 @@ UFUNC_METHODS = {
     "reduceat": {"add", "multiply"},
     "at": {"add", "subtract", "maximum", "minimum"},
 }
-"""What CuPy's ufuncs have besides being called, and for which of them."""
+"""The methods of CuPy's ufuncs, and which ufuncs have them (None: all)."""
 
 ON_THE_HOST = {"ix_", "apply_along_axis", "apply_over_axes", "piecewise", "array_split"}
-"""Functions of CuPy that give a host array or ask for one."""
+"""Functions of CuPy that return a host array or need one."""
 
 UNASKED = "Implicit conversion to a NumPy array is not allowed. Use `.get()` to ask for a copy on the host."
 
 
 class Flags:
-    """What CuPy's `array.flags` knows."""
+    """The flags that CuPy's `array.flags` has."""
 
     def __init__(self, flags: Any) -> None:
         self.c_contiguous, self.f_contiguous, self.owndata = flags.c_contiguous, flags.f_contiguous, flags.owndata
@@ -50,7 +50,7 @@ class StrictArray(NDArrayOperatorsMixin):
         self.base = base
 
     def get(self) -> np.ndarray:
-        """A copy on the host, which somebody asked for."""
+        """A copy on the host, requested explicitly."""
         return self._host.copy()
 
     def __array__(self, *args: Any, **kwargs: Any) -> np.ndarray:
@@ -78,11 +78,11 @@ class StrictArray(NDArrayOperatorsMixin):
 
     @property
     def data(self) -> Any:
-        """What CuPy's `array.data` knows: the address on the device."""
+        """The part of CuPy's `array.data` that we use: the address on the device."""
         return types.SimpleNamespace(ptr=self._host.ctypes.data)
 
     def item(self, *args: Any) -> Any:
-        """One number, which somebody asked for."""
+        """One number, requested explicitly."""
         return self._host.item(*args)
 
     def tolist(self) -> Any:
@@ -125,7 +125,7 @@ class StrictArray(NDArrayOperatorsMixin):
     def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
         if function.__name__ in ON_THE_HOST:
             raise NotImplementedError(f"CuPy's {function.__name__} works on the host")
-        if function is np.asarray:  # with `like`: somebody asked for this array on the device
+        if function is np.asarray:  # with `like`: an explicit request for an array on the device
             return module.asarray(*args, **kwargs)  # type: ignore[attr-defined]
         check("functions", function.__name__, args, kwargs)
         result = function(*on_host(args), **on_host(kwargs))
@@ -155,7 +155,7 @@ for _name in METHODS.split():
 
 
 def on_host(value: Any) -> Any:
-    """The arguments of a function with host arrays in the place of strict ones. A NumPy array among them raises."""
+    """The arguments of a function with host arrays in place of strict ones. A NumPy array among them is an error."""
     if isinstance(value, StrictArray):
         return value._host
     if isinstance(value, np.ndarray):
@@ -166,7 +166,7 @@ def on_host(value: Any) -> Any:
 
 
 def on_device(value: Any, like: Any = None) -> Any:
-    """What a function gave, with strict arrays in the place of host arrays and of NumPy's scalars."""
+    """The result of a function with strict arrays in place of host arrays and NumPy's scalars."""
     if isinstance(value, np.ndarray | np.generic):
         return like._made(value) if isinstance(like, StrictArray) else StrictArray(value)
     if type(value) in (tuple, list):
@@ -177,7 +177,7 @@ def on_device(value: Any, like: Any = None) -> Any:
 
 
 def _maker(name: str) -> Any:
-    """A function that makes arrays, as the device's module has it."""
+    """A function that creates arrays, as the device's module has it."""
 
     def make(*args: Any, **kwargs: Any) -> Any:
         check("functions", name, args, kwargs)
@@ -194,7 +194,7 @@ for _name in MAKERS:
 
 
 def asarray(array: Any, dtype: Any = None) -> StrictArray:
-    """An array of the host on the device, because somebody asked for it."""
+    """An array on the device from an array of the host, requested explicitly."""
     if isinstance(array, StrictArray):
         return array if dtype is None else array.astype(dtype)
     return StrictArray(np.array(array, dtype))
@@ -206,7 +206,7 @@ sys.modules[module.__name__] = module
 
 
 class OnlyDevice:
-    """`cupy.cuda.Device`: the one device there is."""
+    """`cupy.cuda.Device`: the only device."""
 
     def __init__(self, index: int) -> None:
         self.index = index

@@ -1,4 +1,4 @@
-"""The gradients that a benchmark writes out by hand are those that the engine finds: a limit must do the same work."""
+"""The gradients that a benchmark computes by hand are the engine's: a limit for the engine must do the same work."""
 
 from typing import Any
 

@@ -121,22 +121,22 @@ HERE = {
     "T": lambda x: x.T,
     "mT": lambda x: x.mT,
 }
-"""Operations that are called otherwise here; most have the name that they have in PyTorch."""
+"""Operations with another name or other arguments here; most have the name that they have in PyTorch."""
 
 
 LESS_EXACT = {
     ("nn.functional.layer_norm", "float32"): (1e-4, "PyTorch's rule leaves rounding errors where a row is one number"),
     ("nn.functional.binary_cross_entropy", "second gradient"): (1e-7, "PyTorch adds 1e-12 to the divisor"),
 }
-"""Where PyTorch itself has fewer digits: what is asked instead, and why."""
+"""Where PyTorch itself has fewer digits: the tolerance used instead, and why."""
 
 
 def entry_name(op: Any) -> str:
     return op.name + (f".{op.variant_test_name}" if op.variant_test_name else "")
 
 
-# For each sample these look through the call stack for a unittest.TestCase, which the tests here are not. That took
-# longer than all the comparisons.
+# For each sample these functions search the call stack for a unittest.TestCase, but the tests here are not of that
+# class. The search took longer than all the comparisons.
 common_utils.extract_test_fn = opinfo_core.extract_test_fn = lambda: None
 
 OPS = {entry_name(op): op for op in op_db}
@@ -176,7 +176,7 @@ DTYPES = {getattr(torch, name): getattr(ma, name) for name in DTYPE_NAMES}
 
 @dataclass
 class Call:
-    """A sample in the terms of one library, at one precision."""
+    """A sample translated for one library, at one precision."""
 
     lib: Any
     function: Callable[..., Any]
@@ -201,7 +201,7 @@ class Call:
         return tensor
 
     def run(self, change: Callable[[Any], Any] = lambda tensor: tensor) -> list[Any]:
-        """Call the function, with `change` applied to the tensors that require grad. The outputs, in a flat list."""
+        """Call the function, with `change` applied to the tensors that require grad. Return a flat list of outputs."""
         self.leaves.clear()
         parts, tree = tree_flatten((self.sample.input, self.sample.args, self.sample.kwargs))
         values = [self.translated(part) for part in parts]
@@ -284,7 +284,7 @@ def first_and_second(call: Call, order: int) -> tuple[list[Any], list[Any], list
 
 
 def tangents(call: Call) -> list[Any]:
-    """Forward mode with random tangents: those of the outputs that have a gradient."""
+    """Forward mode with random tangents: the tangents of the outputs that require grad."""
     recorded = [getattr(output, "requires_grad", False) for output in call.run()]
     forward_ad = call.lib.autograd.forward_ad
     with forward_ad.dual_level():
@@ -298,7 +298,7 @@ def tangents(call: Call) -> list[Any]:
 
 
 def tangents_by_reverse_mode(call: Call) -> list[Any]:
-    """The same by reverse mode, twice: for operations of PyTorch that have no rule for forward mode."""
+    """The tangents of the outputs by reverse mode, twice: for operations of PyTorch without a rule for forward mode."""
     outputs = differentiable(call.run())
     cotangents = [torch.zeros_like(output, requires_grad=True) for output in outputs]
     grads = torch.autograd.grad(outputs, call.leaves, cotangents, create_graph=True, allow_unused=True)
@@ -308,7 +308,7 @@ def tangents_by_reverse_mode(call: Call) -> list[Any]:
 
 
 def ancestors(outputs: Sequence[Any]) -> set[Any]:
-    """All nodes that the outputs were made by."""
+    """All nodes of the graphs of the outputs."""
     stack = [output.grad_fn for output in outputs if output.grad_fn is not None]
     found = set(stack)
     while stack:
@@ -356,7 +356,7 @@ def test_float32_is_that_of_pytorch(name: str) -> None:
 
 
 INSIDE_OTHERS = {"Cast", "Put", "Assign", "ConvolutionWeight", "PickWinners", "GiveToWinners", "GiveEqually"}
-"""Operations that mostly work inside others, as a rule of theirs."""
+"""Operations that mostly work inside others, as their rules."""
 
 TESTED_ELSEWHERE = {"Attention", "Dropout", "Move"}
 """Operations that PyTorch's samples do not fit: see tests/mini_autograd/nn and test_devices.py."""

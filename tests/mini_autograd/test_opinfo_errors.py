@@ -1,7 +1,7 @@
 """The calls that PyTorch's own table of operations says are wrong: the same error type and text here.
 
-Where we accept what PyTorch refuses, or word an error otherwise, the reason stands in DIFFERENT, which
-`python -m tests.mini_autograd.test_opinfo_errors` prints with the numbers of calls.
+If we accept what PyTorch refuses, or word an error differently, the reason is in DIFFERENT.
+`python -m tests.mini_autograd.test_opinfo_errors` prints the reasons with the numbers of calls.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DIFFERENT: dict[str, Callable[[Any, str], bool]] = {
     "PyTorch's error lists the signatures that C++ knows": lambda sample, text: "combination of arguments" in text,
     "max_pool1d and max_pool2d share their words": lambda sample, text: "Invalid computed output size" in text,
 }
-"""Why an error may be another one, and whether that reason applies to a call and to PyTorch's text."""
+"""Reasons for another error, each with a test whether it applies to a call and to PyTorch's text."""
 
 
 def wrong_calls(name: str) -> list[Any]:

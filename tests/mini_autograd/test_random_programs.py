@@ -1,10 +1,10 @@
-"""Random programs of operations, views, changes in place, custom Functions, hooks, retained gradients and passes that
+"""Random programs of operations, views, in-place changes, custom Functions, hooks, retained gradients and passes that
 free the graph or keep it, each run under PyTorch and under mini_autograd.
 
-A program is a list of steps drawn from a seed; a step picks its operands among the tensors that there are by then. Both
-libraries must refuse the same steps, and end with the same values, first and second gradients. Where PyTorch's last
-pass finds a changed tensor, the program is left out: it saves some tensors that we have no need of. The other way
-round, `add(alpha=2)` and `lerp` with a number save something here and nothing in PyTorch, so no step uses them.
+A program is a list of steps drawn from a seed; a step picks its operands among the tensors that exist by then. Both
+libraries must refuse the same steps, and end with the same values, first and second gradients. If PyTorch's last pass
+finds a changed tensor, the program is left out: PyTorch saves some tensors that we do not need. Conversely,
+`add(alpha=2)` and `lerp` with a number save something here and nothing in PyTorch, so no step uses them.
 `python -m tests.mini_autograd.test_random_programs 0 3000` tries other seeds; 0 to 100000 were run once, and none
 differed.
 """
@@ -118,8 +118,8 @@ CHANGED = (
     "has been modified inplace",
     "some elements of the input tensor and the written-to tensor refer to a single memory location",
 )
-"""PyTorch's words for a saved tensor, or the base of a view made under no_grad, that was changed, and for operands that
-share memory in part, which only PyTorch looks for."""
+"""PyTorch's words for a change of a saved tensor, or of the base of a view made under no_grad, and for operands that
+share part of their memory, which only PyTorch detects."""
 
 SWITCHES = [
     "grad mode",
@@ -137,7 +137,7 @@ Step = tuple[str, str, int, int, int]
 
 
 def program_of(seed: int) -> list[Step]:
-    """Between 3 and 12 steps."""
+    """The 3 to 12 steps of a program."""
     draw = random.Random(seed)
     kinds = {"one": ONE, "two": TWO, "in place": IN_PLACE, "switch": SWITCHES}
     steps = []
@@ -192,8 +192,8 @@ class Run:
         if what == "grad mode":
             self.recording = not self.recording
         elif what == "hook" and last.grad_fn is not None and not last._is_view():
-            # PyTorch crashes for views of leaves made under no_grad; and where a view is changed in place after it got
-            # a hook, a first gradient goes round the hook and a second one through it, so the two do not agree.
+            # PyTorch crashes for views of leaves made under no_grad; and if a view is changed in place after it got a
+            # hook, a first gradient bypasses the hook and a second one passes through it, so the two do not agree.
             last.register_hook(lambda grad: grad * 2)
         elif what == "pass":
             (last * last).sum().backward(retain_graph=True)
@@ -212,7 +212,7 @@ class Run:
             self.doubled(in_place=True).apply(last)
 
     def doubled(self, in_place: bool) -> Any:
-        """A custom Function whose gradient is not that of its value, so that a rule that is not called is seen."""
+        """A custom Function whose rule is not the derivative of its value, so that a missing call of the rule shows."""
 
         class Double(self.lib.autograd.Function):  # type: ignore[name-defined]
             @staticmethod
@@ -229,7 +229,7 @@ class Run:
         return Double
 
     def gradients(self) -> list[Any]:
-        """First gradients of all tensors by all, second ones of the leaves, and what `.grad` holds after a pass."""
+        """First and second gradients with respect to the leaves, and what `.grad` holds after a pass."""
         recorded = [(n, x) for n, x in enumerate(self.tensors) if x.grad_fn is not None]
         wanted = [x for x in self.leaves if x.requires_grad]
         if not recorded or not wanted:
@@ -238,7 +238,7 @@ class Run:
         grad = self.lib.autograd.grad
         first = grad(total, wanted, create_graph=True, allow_unused=True)
         lengths = sum((g * g).sum() for g in first if g is not None and g.requires_grad)
-        second = [None] * len(wanted)  # where the first ones are constant
+        second = [None] * len(wanted)  # if the first ones are constant
         if hasattr(lengths, "shape"):
             second = grad(lengths, wanted, allow_unused=True, retain_graph=True)
         total.backward()
@@ -252,8 +252,8 @@ def arrays(values: list[Any]) -> list[Any]:
 def overlap_in_part(x: Any, z: Any) -> bool:
     """Whether two tensors share memory and are not the same view of it.
 
-    What `x.sub_(x.diagonal())` gives is undefined in PyTorch: some elements are read after they were written. It finds
-    some cases and raises, and NumPy copies first.
+    The result of `x.sub_(x.diagonal())` is undefined in PyTorch: some elements are read after they were written.
+    PyTorch finds some cases and raises, and NumPy copies first.
     """
     a, b = (np.asarray(tensor.detach().numpy()) for tensor in (x, z))
     if (a.ctypes.data, a.shape, a.strides) == (b.ctypes.data, b.shape, b.strides):
@@ -262,10 +262,11 @@ def overlap_in_part(x: Any, z: Any) -> bool:
 
 
 def lie_alike(mine: Run, torchs: Run) -> bool:
-    """Whether the tensors that were made before the first difference lie in memory in the same order.
+    """Whether the tensors that were made before the first difference have the same order in memory.
 
-    The order of axes in memory is NumPy's choice here and no part of what we promise: `(x.T - z)` lies as x.T does in
-    PyTorch, and row by row in NumPy if z does. It decides whether `view` is refused, and whether `reshape` copies.
+    NumPy chooses the order of axes in memory here, and we do not promise it: `(x.T - z)` has the order of x.T in
+    PyTorch, but is stored row by row by NumPy if z is. The order decides whether `view` is refused, and whether
+    `reshape` copies.
     """
     differing = (n for n, (a, b) in enumerate(zip(mine.refused, torchs.refused, strict=True)) if a != b)
     known = mine.made[first] if (first := next(differing, None)) is not None else len(mine.tensors)
@@ -279,7 +280,7 @@ def lie_alike(mine: Run, torchs: Run) -> bool:
 def same(found: list[Any], expected: list[Any]) -> bool:
     """Equal shapes and numbers; a missing gradient counts as zeros.
 
-    What overflows may be inf in one library and nan in the other: that depends on the order of the factors in a rule.
+    An overflow may be inf in one library and nan in the other, depending on the order of the factors in a rule.
     """
     if len(found) != len(expected):
         return False
@@ -301,13 +302,13 @@ def gradients_or_error(run: Run) -> Any:
 
 
 def difference(seed: int) -> str:
-    """What differs between the libraries; nothing where all is the same."""
+    """What differs between the libraries; an empty string if all is the same."""
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         mine, torchs = Run(ma, seed), Run(torch, seed)
         text = difference_of(mine, torchs)
         if text.startswith("other") and difference_of(Run(torch, seed, moved=1e-13), Run(torch, seed)) == text:
-            return ""  # PyTorch differs from itself when its inputs are moved by a rounding
+            return ""  # PyTorch differs from itself when its inputs change by a rounding error
         if text and not lie_alike(mine, torchs):
             return ""
     return text

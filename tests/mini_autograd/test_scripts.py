@@ -1,4 +1,4 @@
-"""Training scripts that know nothing of us: they run unchanged with `mini_autograd` in the place of `torch`.
+"""Training scripts written for PyTorch: they run unchanged with `mini_autograd` in place of `torch`.
 
 From the same weights, which come from the same seed, the losses of 100 steps in float64 must be PyTorch's.
 """
@@ -87,7 +87,7 @@ def test_script_prints_what_it_prints_under_pytorch(
 
 
 def assert_same_weights(ours: Any, theirs: Any) -> None:
-    """After the training, too."""
+    """Assert that the weights after the training are the same, too."""
     state = theirs.state_dict()
     assert list(ours.state_dict()) == list(state)
     for name, value in ours.state_dict().items():

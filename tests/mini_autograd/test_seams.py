@@ -1,4 +1,4 @@
-"""No module fills in a name of another one: what a lower layer needs of a higher one is registered with it."""
+"""No module sets a name in another one: what a lower layer needs from a higher one is registered with it."""
 
 from __future__ import annotations
 

@@ -49,7 +49,7 @@ def _gradients_on_all_tensors() -> Iterator[None]:
 non_leaf_gradient_kept = Bug(
     name="non_leaf_gradient_kept",
     family=FAMILY,
-    explanation="tensors that are no leaves keep their gradient: only leaves should, unless `retain_grad` was called",
+    explanation="tensors that are not leaves keep their gradient: only leaves should, unless `retain_grad` was called",
     hint="After (a * 2).sum().backward(), which of the three tensors should have a `.grad`?",
     misconception="Every tensor of the graph ends up with a gradient.",
     engine=only(_gradients_on_all_tensors),
@@ -66,7 +66,7 @@ graph_not_freed = Bug(
     name="graph_not_freed",
     family=FAMILY,
     explanation="the saved values are not freed after `backward`, so a second pass is not refused",
-    hint="When can the values that the forward pass kept be given back? Who still needs them after `backward`?",
+    hint="When can the values that the forward pass saved be freed? What still needs them after `backward`?",
     misconception="The graph is needed until the program ends.",
     engine=only(_nothing_freed),
     engine_operations=EVERYWHERE,
@@ -86,7 +86,7 @@ def _always_freed() -> AbstractContextManager[None]:
 retain_graph_ignored = Bug(
     name="retain_graph_ignored",
     family=FAMILY,
-    explanation="`retain_graph=True` has no effect: the saved values are freed all the same",
+    explanation="`retain_graph=True` has no effect: the saved values are freed anyway",
     hint="Where does your pass free the saved values, and does it look at `retain_graph` there?",
     misconception="`retain_graph` belongs to the second call, not to the first.",
     engine=only(_always_freed),
@@ -108,9 +108,11 @@ def _zero_left_out() -> AbstractContextManager[None]:
 none_for_zero = Bug(
     name="none_for_zero",
     family=FAMILY,
-    explanation="a leaf whose gradient is zero has None: None is for a leaf that the output does not depend on at all",
-    hint="Which of your lines asks whether a gradient is zero (or false), where it should ask whether there is any?",
-    misconception="No influence and no path are the same.",
+    explanation=(
+        "the `.grad` of a leaf with a zero gradient is None: None is for a leaf that the output does not depend on"
+    ),
+    hint="Which of your lines asks whether a gradient is zero (or falsy) when it should ask whether there is one?",
+    misconception="No influence means no path in the graph.",
     engine=only(_zero_left_out),
     engine_operations=EVERYWHERE,
     behavior="None and zero",
@@ -131,9 +133,9 @@ def _zero_from_the_start() -> AbstractContextManager[None]:
 zero_for_none = Bug(
     name="zero_for_none",
     family=FAMILY,
-    explanation="a leaf that no gradient has reached has zeros, where `.grad` should be None",
-    hint="What is `.grad` of a new tensor, and what should tell an optimizer that there is nothing to do?",
-    misconception="Without a gradient, the gradient is zero.",
+    explanation="the `.grad` of a leaf that no gradient has reached is zero, but it should be None",
+    hint="What is the `.grad` of a new tensor, and what should tell an optimizer that there is nothing to do?",
+    misconception="No gradient means a gradient of zero.",
     engine=only(_zero_from_the_start),
     engine_operations=EVERYWHERE,
     behavior="None and zero",
@@ -147,7 +149,7 @@ def _still_recording() -> AbstractContextManager[None]:
 recording_left_on = Bug(
     name="recording_left_on",
     family=FAMILY,
-    explanation="operations inside `no_grad` are recorded all the same",
+    explanation="operations inside `no_grad` are still recorded",
     hint="Where does an operation decide whether to become part of the graph? Does it ask whether recording is on?",
     misconception="`no_grad` only matters for the backward pass.",
     engine=only(_still_recording),
@@ -178,9 +180,9 @@ def _not_restored(always: bool) -> Plant:
 recording_not_restored = Bug(
     name="recording_not_restored",
     family=FAMILY,
-    explanation="after `no_grad` recording stays off (always, or when the block was left by an exception)",
-    hint="What runs when the block is left, and what when it is left by an exception?",
-    misconception="The end of a `with` block is only reached by the last line.",
+    explanation="recording stays off after `no_grad` (always, or only if an exception ended the block)",
+    hint="What runs when the block ends normally, and what runs when an exception ends it?",
+    misconception="A `with` block can only end after its last line.",
     engine=only(_not_restored(True), _not_restored(False)),
     engine_operations=EVERYWHERE,
     behavior="no_grad",
@@ -202,8 +204,8 @@ def _switched_on_at_the_end() -> Plant:
 nested_no_grad_lost = Bug(
     name="nested_no_grad_lost",
     family=FAMILY,
-    explanation="the end of an inner `no_grad` switches recording on, though an outer one is still open",
-    hint="What was the state before the inner block began? The end of the block has to go back to that.",
+    explanation="leaving an inner `no_grad` switches recording on although an outer one is still active",
+    hint="What was the state before the inner block began? The end of the block has to restore it.",
     misconception="Leaving `no_grad` means switching recording on.",
     engine=only(_switched_on_at_the_end()),
     engine_operations=EVERYWHERE,

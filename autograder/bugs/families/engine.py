@@ -100,13 +100,14 @@ def _assignments(present: Sequence[str]) -> list[Variant]:
 assigned_not_accumulated = Bug(
     name="assigned_not_accumulated",
     family=FAMILY,
-    explanation="a gradient is put down (`=`) where it must be added (`+=`): of several contributions one survives",
+    explanation="a gradient is assigned (`=`) instead of added (`+=`): only one of several contributions survives",
     hint="Use a tensor twice, as in a + a, and write down `a.grad` after each rule that touches it.",
-    misconception="A value has one gradient, and a rule knows it.",
+    misconception="A value gets its whole gradient from one rule.",
     by_hand="a value is used more than once in the expression, and the gradient through one of its uses is missing: "
     "add the gradients through all of them",
-    said_in="in what {rules} hand{verb_s} on,",  # not the rule's fault if `backward` does the adding
-    look_at="the line that adds what {rules} gives: in the rule, or in `backward`",
+    # not the rule's fault if `backward` does the adding
+    said_in="where the gradients that {rules} produce{verb_s} are stored,",
+    look_at="the line that adds the gradients from {rules}: in the rule, or in `backward`",
     engine=_assignments,
     engine_operations=EVERYWHERE,
 )
@@ -122,7 +123,7 @@ def _overwritten_leaf() -> AbstractContextManager[None]:
 leaf_overwritten = Bug(
     name="leaf_overwritten",
     family=FAMILY,
-    explanation="a second `backward` starts anew: what was in `.grad` is replaced or set to zero, not added to",
+    explanation="a second `backward` starts over: it replaces or zeroes what was in `.grad` instead of adding to it",
     hint="Call `backward` on two expressions of the same tensor. What should its `.grad` be after the second call?",
     misconception="Every call of `backward` begins with gradients of zero.",
     engine=lambda present: [Variant((), (_overwritten_leaf,))],
@@ -176,7 +177,7 @@ no_topological_order = Bug(
         "pass ends before the last nodes"
     ),
     hint="Draw the graph of b = a + 1; c = b * b + b. When is the gradient of b complete, and when is it used?",
-    misconception="Walking the graph backwards from the output, in any way, is enough.",
+    misconception="Walking the graph backwards from the output in any order is enough.",
     engine=_disorder,
     engine_operations=EVERYWHERE,
 )
@@ -184,9 +185,9 @@ no_topological_order = Bug(
 visited_twice = Bug(
     name="visited_twice",
     family=FAMILY,
-    explanation="a node that is reached on two paths runs its rule twice, the second time with all it has so far",
-    hint="Count how often each rule is called for b = a + 1; c = b * b + b. Once per node is enough: when?",
-    misconception="Calling `backward` of the inputs recursively visits each of them once.",
+    explanation="a node that two paths reach runs its rule twice, the second time with all that has arrived so far",
+    hint="Count how often each rule is called for b = a + 1; c = b * b + b. Once per node is enough, but when?",
+    misconception="Calling `backward` on the inputs recursively visits each of them once.",
     engine=lambda present: [Variant((), tuple(_visiting_again(last) for last in (False, True)))],
     engine_operations=EVERYWHERE,
 )
@@ -290,9 +291,9 @@ def _each_and_all(
 incoming_changed_in_place = Bug(
     name="incoming_changed_in_place",
     family=FAMILY,
-    explanation="a rule changes the incoming gradient in place (`grad *= ...`), though others still use that array",
+    explanation="a rule changes the incoming gradient in place (`grad *= ...`), but that array is still used elsewhere",
     hint="An addition hands the same array to both of its inputs. What does the second one find after `grad *= ...`?",
-    misconception="The gradient that a rule is given belongs to that rule.",
+    misconception="The gradient that a rule receives belongs to that rule.",
     engine=lambda present: [
         *_each_and_all(
             [name for name in present if name in SCALING],
@@ -322,9 +323,11 @@ KEEPING_INPUT = ("Log", "Power", "Relu", "Abs")
 saved_value_changed = Bug(
     name="saved_value_changed",
     family=FAMILY,
-    explanation="a rule overwrites a value that the forward pass kept (`x[x > 0] = 1`), and that others still need",
+    explanation=(
+        "a rule overwrites a value that the forward pass saved (`x[x > 0] = 1`) and that is still needed elsewhere"
+    ),
     hint="Print the input of the operation before and after the backward pass.",
-    misconception="After the forward pass nobody needs the values any more.",
+    misconception="After the forward pass, the values are no longer needed.",
     engine=lambda present: _each_and_all(
         [name for name in present if name in KEEPING_INPUT],
         lambda names: lambda: wrong_rules(dict.fromkeys(names, through_saved_input)),
@@ -371,6 +374,7 @@ input_mutated = Bug(
     explanation="the operation writes its result into the array of its input (`out=x.data`, `x.data += ...`)",
     hint="Print the data of the input before and after the operation.",
     misconception="`x += y` is short for x = x + y.",
+    look_at="the line that computes the result of the operation",
     engine=lambda present: [
         Variant(variant.operations, (*variant.plants, partial(_writing_and_reading_again, variant.operations)))
         for variant in _each_and_all(
@@ -394,7 +398,7 @@ def _narrow_leaf_gradients() -> AbstractContextManager[None]:
 dtype_narrowed = Bug(
     name="dtype_narrowed",
     family=FAMILY,
-    explanation="gradients are kept in float32, though the data is float64: half of the digits are lost",
+    explanation="gradients are stored in float32 although the data is float64: half of the digits are lost",
     hint="Print `gradient.dtype`. Which line makes the array for the gradient, and with which dtype?",
     misconception="A float is a float.",
     engine=lambda present: [Variant((), (_narrow_leaf_gradients,))],

@@ -34,8 +34,8 @@ def second_without_transpose(right: Rule, call: Call, grad: Any) -> Any:
 matmul_not_transposed = Bug(
     name="matmul_not_transposed",
     family=FAMILY,
-    explanation="a factor of the matrix product is not transposed in the rule (G @ B in place of G @ B.T)",
-    hint="Write down the three shapes of A @ B. With non-square matrices only one arrangement fits.",
+    explanation="a factor of the matrix product is not transposed in the rule (G @ B instead of G @ B.T)",
+    hint="Write down the shapes of A, B and A @ B. With non-square matrices only one arrangement fits.",
     misconception="The matrix product is differentiated like a product of numbers.",
     rules={"MatMul": without_transposes},
     forms=({"MatMul": first_without_transpose}, {"MatMul": second_without_transpose}),
@@ -76,7 +76,7 @@ def elementwise(right: Rule, call: Call, grad: Any) -> Any:
 matmul_elementwise = Bug(
     name="matmul_elementwise",
     family=FAMILY,
-    explanation="the rule of the matrix product multiplies element by element (`*`), as if it were that of `a * b`",
+    explanation="the rule multiplies the matrices element by element (`*`), as if it were the rule of `a * b`",
     hint="One element of A takes part in a whole row of the result. Where does your rule collect that row?",
     misconception="`@` is differentiated like `*`.",
     rules={"MatMul": elementwise},
@@ -92,7 +92,7 @@ def all_axes_reversed(right: Rule, call: Call, grad: Any) -> Any:
 matmul_all_axes_reversed = Bug(
     name="matmul_all_axes_reversed",
     family=FAMILY,
-    explanation="`.T` reverses all axes of a batch of matrices, where only the last two must be exchanged",
+    explanation="`.T` reverses all axes of a batch of matrices, but only the last two must be swapped",
     hint="Print the shape of x.T for x of shape (2, 3, 4). Which axis is the batch now?",
     misconception="`.T` transposes every matrix of a batch.",
     rules={"MatMul": all_axes_reversed},
@@ -110,9 +110,9 @@ def batch_mixed(right: Rule, call: Call, grad: Any) -> Any:
 matmul_batch_mixed = Bug(
     name="matmul_batch_mixed",
     family=FAMILY,
-    explanation="the matrices of a batch got the sum of all gradients, where each needs its own",
-    hint="Let only the first matrix of the result matter. Which matrices of the batch should get a gradient?",
-    misconception="A batch is always summed over.",
+    explanation="each matrix of a batch got the sum of all gradients, but it needs only its own",
+    hint="Suppose that only the first matrix of the result matters. Which matrices of the batch should get a gradient?",
+    misconception="Gradients are always summed over a batch.",
     rules={"MatMul": batch_mixed},
 )
 
@@ -133,9 +133,12 @@ def without_outer_product(right: Rule, call: Call, grad: Any) -> Any:
 matmul_outer_forgotten = Bug(
     name="matmul_outer_forgotten",
     family=FAMILY,
-    explanation="the rule for matrices was used for a vector, whose `.T` is itself: a matrix needs an outer product",
+    explanation=(
+        "the rule for two matrices was used for a vector, whose `.T` is the vector itself: the gradient of the matrix "
+        "is an outer product"
+    ),
     hint="For A @ x, what is the shape of the gradient of A, and which two vectors is it made of?",
-    misconception="`.T` makes a row vector of a column vector.",
+    misconception="`.T` turns a column vector into a row vector.",
     rules={"MatMul": vectors_as_matrices},
     forms=({"MatMul": without_outer_product},),
     shapes=KEPT_OR_ADDED,

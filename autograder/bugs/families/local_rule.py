@@ -69,7 +69,7 @@ sign_lost = Bug(
 plus_for_minus = Bug(
     name="plus_for_minus",
     family=FAMILY,
-    explanation="a plus stands in the formula where a minus belongs",
+    explanation="the formula has a plus where a minus belongs",
     hint="Far from 0 the curve is almost flat. Does your formula give almost 0 there?",
     misconception="The sign inside a formula does not matter much near zero.",
     rules={"Tanh": slope(lambda x, y: 1.0 + y * y), "Sigmoid": slope(lambda x, y: y * (1.0 + y))},
@@ -85,7 +85,7 @@ def keep_exponent(right: Rule, call: Call, grad: Any) -> Any:
 exponent_not_lowered = Bug(
     name="exponent_not_lowered",
     family=FAMILY,
-    explanation="the exponent was brought to the front but not lowered by one: n * x**n in place of n * x**(n - 1)",
+    explanation="the exponent was brought to the front but not lowered by one: n * x**n instead of n * x**(n - 1)",
     hint="Try n = 1: x**1 is x, whose derivative is 1. What does your rule give there?",
     misconception="The power rule only multiplies by the exponent.",
     rules={"Power": keep_exponent},
@@ -100,7 +100,7 @@ def without_exponent_in_front(right: Rule, call: Call, grad: Any) -> Any:
 exponent_not_in_front = Bug(
     name="exponent_not_in_front",
     family=FAMILY,
-    explanation="the exponent was lowered but not brought to the front: x**(n - 1) in place of n * x**(n - 1)",
+    explanation="the exponent was lowered but not brought to the front: x**(n - 1) instead of n * x**(n - 1)",
     hint="Compare the slopes of x**2 and x**4 at x = 1. Which number tells them apart?",
     misconception="The power rule only lowers the exponent.",
     rules={"Power": without_exponent_in_front},
@@ -181,7 +181,7 @@ derivative_forgotten = Bug(
     family=FAMILY,
     explanation="the rule passes the incoming gradient on unchanged: its own derivative is missing",
     hint="What does the operation itself do to a small change of its input? That factor belongs in the rule.",
-    misconception="A function of one input hands its gradient straight through.",
+    misconception="A function of one input passes its gradient straight through.",
     rules=dict.fromkeys(("Exp", "Log", "Tanh", "Power", "Sigmoid", "Sqrt", "Sin", "Cos", "Abs"), unchanged),
 )
 
@@ -212,7 +212,7 @@ def undivided_square(right: Rule, call: Call, grad: Any) -> Any:
 square_forgotten = Bug(
     name="square_forgotten",
     family=FAMILY,
-    explanation="a square is missing in the formula",
+    explanation="a square is missing from the formula",
     hint="Write the formula on paper, with every exponent, and compare it with your line term by term.",
     misconception="A formula that is right for one number is right for all.",
     rules={"Divide": undivided_square, "Tanh": slope(lambda x, y: 1.0 - y)},
@@ -222,9 +222,9 @@ square_forgotten = Bug(
 square_misplaced = Bug(
     name="square_misplaced",
     family=FAMILY,
-    explanation="the square stands around the whole bracket",
+    explanation="the whole expression in parentheses is squared",
     hint="What is squared in the formula: the output alone, or the difference?",
-    misconception="It does not matter where in a formula the square stands.",
+    misconception="It does not matter where in a formula the square goes.",
     rules={"Tanh": slope(lambda x, y: (1.0 - y) ** 2), "Sigmoid": slope(lambda x, y: (1.0 - y) ** 2)},
     examples={"Tanh": "1 - tanh(x)**2, not (1 - tanh(x))**2"},
 )
@@ -243,9 +243,9 @@ def denominator_lost(right: Rule, call: Call, grad: Any) -> Any:
 factor_lost = Bug(
     name="factor_lost",
     family=FAMILY,
-    explanation="one factor of the formula is missing",
+    explanation="one factor is missing from the formula",
     hint="Count the factors of the formula on paper, and those in your line.",
-    misconception="The part of a derivative that is easiest to remember is all of it.",
+    misconception="The part of a derivative that is easy to remember is the whole derivative.",
     rules={
         "Sigmoid": slope(lambda x, y: y),
         "Sqrt": slope(lambda x, y: 1.0 / y),
@@ -266,7 +266,7 @@ def applied_twice(right: Rule, call: Call, grad: Any) -> Any:
 factor_squared = Bug(
     name="factor_squared",
     family=FAMILY,
-    explanation="a factor stands in the rule twice: the operation's own derivative is multiplied in two times",
+    explanation="a factor appears twice: the gradient is multiplied two times by the operation's own derivative",
     hint="Use inputs for which the derivative is 3. Is the gradient 3 times what came in, or 9 times?",
     misconception="Each of the two places that know the derivative has to multiply by it.",
     rules=dict.fromkeys(("Multiply", "Exp", "Log", "Tanh", "Sigmoid", "Sqrt", "Power", "Sin", "Cos"), applied_twice),
@@ -299,7 +299,7 @@ power_rule_for_exp = Bug(
 log_of_base_ten = Bug(
     name="log_of_base_ten",
     family=FAMILY,
-    explanation="the derivative is that of the logarithm to base 10: 1 / (x * log(10)) in place of 1 / x",
+    explanation="the derivative is that of the logarithm to base 10: 1 / (x * log(10)) instead of 1 / x",
     hint="Which base does NumPy's log have, and what does log(10) have to do with it?",
     misconception="All logarithms have the same derivative.",
     rules={"Log": slope(lambda x, y: 1.0 / (x * math.log(10.0)))},
@@ -308,7 +308,7 @@ log_of_base_ten = Bug(
 relu_mask_lost = Bug(
     name="relu_mask_lost",
     family=FAMILY,
-    explanation="every gradient comes through unchanged, also where the input was negative",
+    explanation="every gradient comes through unchanged, even where the input was negative",
     hint="How much does the output change when a negative input changes a little?",
     misconception="Relu only acts in the forward pass.",
     rules={"Relu": unchanged, "LeakyRelu": unchanged},
@@ -326,16 +326,16 @@ relu_mask_of_gradient = Bug(
 relu_mask_inverted = Bug(
     name="relu_mask_inverted",
     family=FAMILY,
-    explanation="the condition of relu is the wrong way round: the gradient goes to the negative inputs",
+    explanation="the condition of relu is inverted: the gradient goes to the negative inputs",
     hint="Which inputs does the output follow, the positive or the negative ones?",
-    misconception="The mask marks the elements to be zeroed, so it is what to multiply by.",
+    misconception="The mask marks the elements to be zeroed, so the rule multiplies by it.",
     rules={"Relu": lambda right, call, grad: grad * (call.inputs[0] < 0)},
 )
 
 relu_gives_value = Bug(
     name="relu_gives_value",
     family=FAMILY,
-    explanation="the rule multiplies the gradient by its output, where the slope 1 belongs",
+    explanation="the rule multiplies the gradient by its output instead of by the slope 1",
     hint="How steep is relu at x = 2, and at x = 5?",
     misconception="The derivative of relu is relu.",
     rules={"Relu": slope(lambda x, y: y)},
@@ -357,7 +357,7 @@ operand_forgotten = Bug(
     name="operand_forgotten",
     family=FAMILY,
     explanation="only one of the two inputs gets a gradient; the other one is treated as a constant",
-    hint="Count the inputs of the operation, and the gradients that its rule hands on.",
+    hint="Count the inputs of the operation, and the gradients that its rule passes on.",
     misconception="The second operand is a parameter, not an input.",
     rules=dict.fromkeys(TWO_INPUTS, first_alone),
     forms=(dict.fromkeys(TWO_INPUTS, second_alone),),
@@ -373,7 +373,7 @@ def steeper_when_negative(right: Rule, call: Call, grad: Any) -> Any:
 constant_mistyped = Bug(
     name="constant_mistyped",
     family=FAMILY,
-    explanation="a constant of the formula is mistyped (an exponent 3 for a 2, a slope 0.1 for 0.01)",
+    explanation="a constant in the formula is mistyped (an exponent of 3 instead of 2, a slope of 0.1 instead of 0.01)",
     hint="Read every number of the formula aloud, and compare it with your line, digit by digit.",
     misconception="A small slip in a constant would show at once.",
     rules={

@@ -44,7 +44,7 @@ softmax_without_coupling = Bug(
 softmax_zero = Bug(
     name="softmax_zero",
     family=FAMILY,
-    explanation="the softmax passes nothing on: its gradient is 0, which is right only if all outputs matter the same",
+    explanation="the softmax passes nothing on: its gradient is 0, which is right only if all outputs matter equally",
     hint="Probabilities add up to 1. What, then, is the gradient of their sum, and which test cannot see your mistake?",
     misconception="The outputs add up to 1, so the gradient is 0.",
     rules={"Softmax": of_probabilities(lambda p, g, dim: g * 0.0)},
@@ -62,7 +62,7 @@ softmax_like_exp = Bug(
 softmax_sum_not_weighted = Bug(
     name="softmax_sum_not_weighted",
     family=FAMILY,
-    explanation="the gradients are summed without their weights: p * (g - sum(g)) in place of p * (g - sum(g * p))",
+    explanation="the gradients are summed without their weights: p * (g - sum(g)) instead of p * (g - sum(g * p))",
     hint="Which average of the gradients makes the rule 0 when all gradients are equal?",
     misconception="Subtracting the sum of the gradients is enough.",
     rules={"Softmax": of_probabilities(lambda p, g, dim: p * (g - total(g, dim)))},
@@ -71,7 +71,7 @@ softmax_sum_not_weighted = Bug(
 softmax_wrong_axis = Bug(
     name="softmax_wrong_axis",
     family=FAMILY,
-    explanation="the rule sums along another axis than the one along which the probabilities add up to 1",
+    explanation="the rule does not sum along the axis along which the probabilities add up to 1",
     hint="Along which axis is the sum of the outputs 1? Along which does your rule sum?",
     misconception="The rule of softmax sums along the last axis, whatever `dim` is.",
     rules={
@@ -84,7 +84,7 @@ log_softmax_coupling_lost = Bug(
     name="log_softmax_coupling_lost",
     family=FAMILY,
     explanation="the rule passes the gradient on unchanged: the part that comes from log(sum(exp(x))) is missing",
-    hint="log_softmax(x) = x - log(sum(exp(x))). Your rule differentiates the first term. And the second?",
+    hint="log_softmax(x) = x - log(sum(exp(x))). Your rule differentiates the first term. What about the second?",
     misconception="Subtracting log(sum(exp(x))) subtracts a constant.",
     rules={"LogSoftmax": of_log_probabilities(lambda p, g, dim: g)},
 )
@@ -92,7 +92,7 @@ log_softmax_coupling_lost = Bug(
 log_softmax_gradient_not_summed = Bug(
     name="log_softmax_gradient_not_summed",
     family=FAMILY,
-    explanation="the rule subtracts p (or p times its own gradient), where p times the sum of all gradients belongs",
+    explanation="the rule subtracts p (or p times its own gradient) instead of p times the sum of all gradients",
     hint="Every output contains log(sum(exp(x))). Whose gradients does it pass on to an input?",
     misconception="The incoming gradients of log_softmax add up to 1.",
     rules={"LogSoftmax": of_log_probabilities(lambda p, g, dim: g - p)},
@@ -102,7 +102,7 @@ log_softmax_gradient_not_summed = Bug(
 log_softmax_like_softmax = Bug(
     name="log_softmax_like_softmax",
     family=FAMILY,
-    explanation="the rule is that of softmax",
+    explanation="the rule is the one for softmax",
     hint="Differentiate x - log(sum(exp(x))) by hand for two inputs, and compare.",
     misconception="The logarithm changes the numbers, not the rule.",
     rules={"LogSoftmax": of_log_probabilities(lambda p, g, dim: p * (g - total(g * p, dim)))},
@@ -138,7 +138,7 @@ def over_classes(right: Rule, call: Call, grad: Any) -> Any:
 cross_entropy_not_averaged = Bug(
     name="cross_entropy_not_averaged",
     family=FAMILY,
-    explanation="the 1/N of the mean over the batch is missing in the gradient of cross entropy",
+    explanation="the 1/N of the mean over the batch is missing from the gradient of cross entropy",
     hint="Put every sample into the batch twice. Does the loss change, and should the gradient of a sample?",
     misconception="p - y is the gradient of the whole loss.",
     rules={"CrossEntropy": times_samples},
@@ -147,7 +147,7 @@ cross_entropy_not_averaged = Bug(
 cross_entropy_divided_by_classes = Bug(
     name="cross_entropy_divided_by_classes",
     family=FAMILY,
-    explanation="the gradient of cross entropy is divided by the number of classes, not by that of the samples",
+    explanation="the gradient of cross entropy is divided by the number of classes, not by the number of samples",
     hint="Which axis of the logits is the batch?",
     misconception="The mean is taken over the classes.",
     rules={"CrossEntropy": over_classes},
@@ -211,7 +211,7 @@ norm_variance_term_missing = Bug(
 norm_statistics_constant = Bug(
     name="norm_statistics_constant",
     family=FAMILY,
-    explanation="mean and variance are treated as constants, though every input has a part in both",
+    explanation="the mean and the variance are treated as constants, but every input influences both",
     hint="Change one input. Which numbers in the formula change with it?",
     misconception="Statistics of a batch or layer are given numbers.",
     rules={name: standardizing(lambda g, n, mean: g) for name in NORMS},
@@ -229,7 +229,7 @@ norm_scale_lost = Bug(
     name="norm_scale_lost",
     family=FAMILY,
     explanation="the gradient of a normalization is not divided by the standard deviation",
-    hint="Inputs ten times as large: how much must an input move to move the output as far as before?",
+    hint="Make the inputs ten times as large. How far must an input now move to move the output as far as before?",
     misconception="After normalizing, the scale of the inputs plays no role.",
     rules=dict.fromkeys(NORMS, unscaled),
 )
@@ -242,7 +242,7 @@ def without_scale(right: Rule, call: Call, grad: Any) -> Any:
 dropout_scale_lost = Bug(
     name="dropout_scale_lost",
     family=FAMILY,
-    explanation="the backward pass of dropout lacks the factor 1 / (1 - p) by which the forward pass scaled",
+    explanation="the backward pass of dropout lacks the factor 1 / (1 - p) of the forward pass",
     hint="The elements that were kept were multiplied in the forward pass. What is the derivative of that?",
     misconception="The scale of dropout only matters in the forward pass.",
     rules={"Dropout": without_scale},
@@ -267,7 +267,7 @@ embedding_rows_overwritten = Bug(
     name="embedding_rows_overwritten",
     family=FAMILY,
     explanation="a row of the embedding that was looked up several times kept only its last gradient",
-    hint="The same word stands twice in a sentence. How many gradients does its row get, and what happens to them?",
+    hint="The same word occurs twice in a sentence. How many gradients does its row get, and what happens to them?",
     misconception="`table[index] += gradient` adds for every repetition in `index`.",
     rules={"Embedding": overwritten},
 )
@@ -283,7 +283,7 @@ embedding_rows_averaged = Bug(
     name="embedding_rows_averaged",
     family=FAMILY,
     explanation="a row of the embedding that was looked up several times got the mean of its gradients, not their sum",
-    hint="Two uses of a row pull it in the same direction. Does it move as for one use, or as for two?",
+    hint="Two uses of a row pull it in the same direction. Does it move as far as for one use, or twice as far?",
     misconception="Several gradients for one row are averaged.",
     rules={"Embedding": divided_by_rows},
 )
@@ -297,7 +297,7 @@ def half_of(right: Rule, call: Call, grad: Any) -> Any:
 squared_error_two_lost = Bug(
     name="squared_error_two_lost",
     family=FAMILY,
-    explanation="the factor 2 of the squared error is missing in its gradient",
+    explanation="the factor 2 of the squared error is missing from its gradient",
     hint="What is the derivative of d**2?",
     misconception="The gradient of the squared error is the error.",
     rules={"MseLoss": half_of},
@@ -313,9 +313,9 @@ def error_not_averaged(right: Rule, call: Call, grad: Any) -> Any:
 squared_error_not_averaged = Bug(
     name="squared_error_not_averaged",
     family=FAMILY,
-    explanation="the 1/N of the mean is missing in the gradient of the squared error",
+    explanation="the 1/N of the mean is missing from the gradient of the squared error",
     hint="Twice as many samples of the same kind: does the loss change, and should the gradient of one sample?",
-    misconception="The loss is a mean, its gradient is not.",
+    misconception="The loss is a mean, but its gradient is not.",
     rules={"MseLoss": error_not_averaged},
 )
 

@@ -47,7 +47,9 @@ mean_not_divided = Bug(
 mean_divided_by_all = Bug(
     name="mean_divided_by_all",
     family=FAMILY,
-    explanation="the gradient of a mean along an axis is divided by the size of the array, not by that axis' length",
+    explanation=(
+        "the gradient of a mean along an axis is divided by the size of the array, not by the length of that axis"
+    ),
     hint="Take means along an axis of length 3 of an array with 12 elements. How many numbers does each combine?",
     misconception="N is the size of the array.",
     rules={"Mean": scaled(lambda call: combined(call) / max(np.size(call.inputs[0]), 1))},
@@ -57,7 +59,7 @@ mean_divided_by_results = Bug(
     name="mean_divided_by_results",
     family=FAMILY,
     explanation="the gradient of a mean is divided by the number of means, not by how many numbers each combines",
-    hint="Take means along the longer axis, and then along the shorter one. Which length is N in either case?",
+    hint="Take means along the longer axis, and then along the shorter one. Which length is N in each case?",
     misconception="N is the size of the result.",
     rules={"Mean": scaled(lambda call: combined(call) / max(np.size(call.output), 1))},
 )
@@ -65,7 +67,7 @@ mean_divided_by_results = Bug(
 sum_divided = Bug(
     name="sum_divided",
     family=FAMILY,
-    explanation="the gradient of a sum is divided by N, as that of a mean",
+    explanation="the gradient of a sum is divided by N, as for a mean",
     hint="Move one of N elements by 1. By how much does their sum move?",
     misconception="The gradient of a sum is shared among the summands.",
     rules={"Sum": scaled(lambda call: 1.0 / max(combined(call), 1))},
@@ -86,7 +88,7 @@ reduction_not_expanded = Bug(
     family=FAMILY,
     explanation="the gradient has the shape of the result: it was not repeated for all the elements that were combined",
     hint="Compare the shape of the gradient with that of the input. How many elements took part in one result?",
-    misconception="A rule returns a gradient in the shape of what it was given.",
+    misconception="A rule returns a gradient with the shape of the one that it was given.",
     rules={"Sum": unexpanded, "Mean": unexpanded},
     shapes=(True,),  # added to zeros, NumPy repeats it: see the next bug
 )
@@ -118,8 +120,8 @@ def to_all(right: Rule, call: Call, grad: Any) -> Any:
 max_to_all = Bug(
     name="max_to_all",
     family=FAMILY,
-    explanation="every element got the gradient of the maximum, where only the largest one has any influence",
-    hint="Change an element that is not the largest a little. Does the maximum change?",
+    explanation="every element got the gradient of the maximum, but only the largest one has any influence",
+    hint="Slightly change an element that is not the largest. Does the maximum change?",
     misconception="A maximum passes its gradient on like a sum.",
     rules={"Amax": to_all, "Amin": to_all},
 )
@@ -132,8 +134,8 @@ def whole_to_ties(right: Rule, call: Call, grad: Any) -> Any:
 max_ties_all = Bug(
     name="max_ties_all",
     family=FAMILY,
-    explanation="where several elements are the largest, each got the whole gradient, where they have to share it",
-    hint="Two elements are both 5. Move both of them by a little: the maximum moves by that much once, not twice.",
+    explanation="elements that tie for the largest got the whole gradient each, but they have to share it",
+    hint="Two elements are both 5. Increase both by a little: the maximum grows by that much once, not twice.",
     misconception="Every element that equals the maximum gets its gradient.",
     rules={"Amax": whole_to_ties, "Amin": whole_to_ties},
 )
@@ -156,7 +158,7 @@ def to_place(place: Callable[[Any, Any], Any]) -> Any:
 max_first_element = Bug(
     name="max_first_element",
     family=FAMILY,
-    explanation="the first element got the gradient of the maximum, wherever the largest one stands",
+    explanation="the first element got the gradient of the maximum, wherever the largest one is",
     hint="Put the largest element last. Does the gradient follow it?",
     misconception="The gradient of one number goes to index 0.",
     rules={name: to_place(lambda rows, axis: np.zeros(rows.shape[:-1], dtype=int)) for name in ("Amax", "Amin")},
@@ -174,7 +176,7 @@ max_wrong_extreme = Bug(
 max_times_value = Bug(
     name="max_times_value",
     family=FAMILY,
-    explanation="the gradient of the maximum is multiplied by the maximum, where the slope 1 belongs",
+    explanation="the gradient of the maximum is multiplied by the maximum instead of by the slope 1",
     hint="Let the largest element grow from 5 to 6. By how much does the maximum grow?",
     misconception="The derivative of a maximum is the maximum.",
     rules={name: lambda right, call, grad: right(grad) * call.inputs[0] for name in ("Amax", "Amin")},
@@ -188,7 +190,9 @@ def of_everything(extreme: Callable[[Any], Any]) -> Any:
 max_over_everything = Bug(
     name="max_over_everything",
     family=FAMILY,
-    explanation="only the largest element of the whole array got a gradient, where each row (or column) has its own",
+    explanation=(
+        "only the largest element of the whole array got a gradient, but each row (or column) has its own maximum"
+    ),
     hint="How many maxima did you take along the axis, and how many elements got a gradient?",
     misconception="There is one largest element.",
     rules={"Amax": of_everything(np.max), "Amin": of_everything(np.min)},

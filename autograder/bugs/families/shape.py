@@ -34,7 +34,7 @@ transpose_not_undone = Bug(
 permutation_not_inverted = Bug(
     name="permutation_not_inverted",
     family=FAMILY,
-    explanation="the gradient was permuted in the same order as the input, where it needs the inverse order",
+    explanation="the gradient was permuted in the same order as the input, but it needs the inverse order",
     hint="Permute (2, 3, 4) by (1, 2, 0), and again by (1, 2, 0). Is it (2, 3, 4) again?",
     misconception="Every rearrangement undoes itself.",
     rules={"Permute": lambda right, call, grad: np.transpose(grad, call.options["dims"])},
@@ -59,7 +59,7 @@ roll_not_undone = Bug(
     name="roll_not_undone",
     family=FAMILY,
     explanation="the gradient was not rolled back by the same number of places (in the opposite direction)",
-    hint="An element moved two places to the right. In which direction is it from there to its origin?",
+    hint="An element moved two places to the right. In which direction does its gradient have to move?",
     misconception="The backward pass applies the same move again.",
     rules={"Roll": rolled_again},
     forms=({"Roll": as_it_is},),
@@ -78,7 +78,7 @@ reshape_not_undone = Bug(
 reshape_in_other_order = Bug(
     name="reshape_in_other_order",
     family=FAMILY,
-    explanation="the gradient was reshaped in another order than the input (column by column, not row by row)",
+    explanation="the gradient was reshaped in a different order from the input (column by column, not row by row)",
     hint="Give the gradient the values 0, 1, 2, ... and see at which elements they arrive.",
     misconception="Any way of reaching the right shape is right.",
     rules={"Reshape": lambda right, call, grad: np.reshape(grad, np.shape(call.inputs[0]), order="F")},
@@ -94,7 +94,9 @@ def overwritten(right: Rule, call: Call, grad: Any) -> Any:
 index_overwritten = Bug(
     name="index_overwritten",
     family=FAMILY,
-    explanation="an element that was picked several times kept only its last gradient: they have to be added up",
+    explanation=(
+        "an element that was picked several times kept only its last gradient, but all of them must be added up"
+    ),
     hint="Pick index 0 twice. `gradient[index] += ...` adds once per place; what does np.add.at do?",
     misconception="`x[index] += y` adds for every repetition in `index`.",
     rules={"Index": overwritten},
@@ -104,7 +106,7 @@ index_not_put_back = Bug(
     name="index_not_put_back",
     family=FAMILY,
     explanation="the gradient of the picked elements was not put back into an array of the input's shape",
-    hint="What is the gradient of an element that was not picked, and where does it stand in your result?",
+    hint="What is the gradient of an element that was not picked, and where is it in your result?",
     misconception="Elements that were not picked have no gradient, so they can be left out.",
     rules={"Index": as_it_is, "Max": as_it_is},
     shapes=KEPT_OR_ADDED,
@@ -157,7 +159,7 @@ def first_part_for_all(right: Rule, call: Call, grad: Any) -> Any:
 concatenation_offset_lost = Bug(
     name="concatenation_offset_lost",
     family=FAMILY,
-    explanation="every part of a concatenation got the first rows of the gradient, wherever the part stands",
+    explanation="every part of a concatenation got the first rows of the gradient, wherever the part is",
     hint="At which row of the result does the second array start?",
     misconception="Each part finds its own gradient at index 0.",
     rules={"Cat": first_part_for_all},
@@ -179,8 +181,8 @@ def sorted_again(right: Rule, call: Call, grad: Any) -> Any:
 sort_not_undone = Bug(
     name="sort_not_undone",
     family=FAMILY,
-    explanation="the gradient was left in the order of the sorted array: it must go back to where each element stood",
-    hint="The smallest element stands first in the result. Where does it stand in the input?",
+    explanation="the gradient was left in the order of the sorted array: it must go back to where each element was",
+    hint="The smallest element comes first in the result. Where is it in the input?",
     misconception="Sorting does not change the numbers, so their gradients stay in place.",
     rules={"Sort": as_it_is},
     forms=({"Sort": sorted_again},),
@@ -194,8 +196,8 @@ def both(right: Rule, call: Call, grad: Any) -> Any:
 where_condition_ignored = Bug(
     name="where_condition_ignored",
     family=FAMILY,
-    explanation="both values of `where` got the whole gradient, where each gets that of the places it was taken for",
-    hint="Change the value that was not taken. Does the result change?",
+    explanation="both values of `where` got the whole gradient, but each needs only the part where it was chosen",
+    hint="Change the value that was not chosen. Does the result change?",
     misconception="A choice passes its gradient on like a sum.",
     rules={"Where": both, "Maximum": both, "Minimum": both},
 )
@@ -209,9 +211,9 @@ def choice_inverted(right: Rule, call: Call, grad: Any) -> Any:
 where_branches_swapped = Bug(
     name="where_branches_swapped",
     family=FAMILY,
-    explanation="each value got the gradient of the places where the other one was taken",
+    explanation="each value got the gradient of the places where the other one was chosen",
     hint="Where the condition holds, which of the two values is in the result?",
-    misconception="The condition says what is to be replaced.",
+    misconception="The condition says what gets replaced.",
     rules={"Where": choice_inverted, "Maximum": choice_inverted, "Minimum": choice_inverted},
 )
 
@@ -223,7 +225,7 @@ def summed_from_the_start(right: Rule, call: Call, grad: Any) -> Any:
 cumulative_sum_not_reversed = Bug(
     name="cumulative_sum_not_reversed",
     family=FAMILY,
-    explanation="the gradients were summed from the start, where an element is in its own sum and in all later ones",
+    explanation="the gradients were summed from the start, but an element is in its own sum and in all later ones",
     hint="In which of the running sums does the first element take part, and in which the last one?",
     misconception="The backward pass applies the same operation to the gradient.",
     rules={"CumulativeSum": summed_from_the_start},

@@ -51,8 +51,8 @@ upstream_ignored = Bug(
     explanation="the gradient that arrives at the output is ignored: only the local derivative is passed on",
     hint="What would change in your numbers if the output mattered ten times as much to the final result?",
     misconception="The gradient of an input is the local derivative.",
-    said_in="in the rule{s} of {rules}, or where `backward` calls it,",
-    look_at="{where}, and at what `backward` hands to it",
+    said_in="in the rule{s} of {rules}, or where `backward` calls a rule,",
+    look_at="{where}, and at what `backward` passes to it",
     rules={name: ignore_upstream for name in OPERATIONS if name not in ("Where", "Put")},
     forms=(
         {"Sum": ignore_upstream, "Mean": ignore_upstream_in_a_sum},
@@ -69,7 +69,7 @@ def add_upstream(right: Rule, call: Call, grad: Any) -> Any:
 upstream_added = Bug(
     name="upstream_added",
     family=FAMILY,
-    explanation="the incoming gradient is added to the local derivative, where it must be multiplied by it",
+    explanation="the incoming gradient is added to the local derivative, but it must be multiplied by it",
     hint="The chain rule for c = f(b), b = g(a): are the two slopes added or multiplied?",
     misconception="Gradients along a path add up.",
     rules=dict.fromkeys(ELEMENTWISE, add_upstream),
@@ -78,7 +78,7 @@ upstream_added = Bug(
 upstream_used_twice = Bug(
     name="upstream_used_twice",
     family=FAMILY,
-    explanation="the incoming gradient is multiplied in twice",
+    explanation="the local derivative is multiplied by the incoming gradient twice",
     hint="Let the incoming gradient be 3 and the slope 1. Does the rule give 3 or 9?",
     misconception="Both the rule and the place that calls it have to apply the incoming gradient.",
     rules={name: lambda right, call, grad: right(grad * grad) for name in (*BASIC, "Transpose", "Reshape", "Index")},
@@ -87,8 +87,8 @@ upstream_used_twice = Bug(
 output_for_upstream = Bug(
     name="output_for_upstream",
     family=FAMILY,
-    explanation="the rule multiplies by the value of the output (`out.data`), where its gradient (`out.grad`) belongs",
-    hint="Which attribute of the output holds what the rest of the graph wants to tell it?",
+    explanation="the rule multiplies by the value of the output (`out.data`) instead of by its gradient (`out.grad`)",
+    hint="Which attribute of the output holds what arrives from the rest of the graph?",
     misconception="What flows backwards is the value.",
     rules={name: lambda right, call, grad: right(ones(grad) * call.output) for name in BASIC},
 )
@@ -101,8 +101,8 @@ def collapsed(summary: Callable[[Any], Any]) -> Any:
 upstream_collapsed = Bug(
     name="upstream_collapsed",
     family=FAMILY,
-    explanation="every element gets the sum (or mean) of all incoming gradients, where each needs its own",
-    hint="Let only one element of the output matter. Which elements of the input should get a gradient?",
+    explanation="every element gets the sum (or mean) of all incoming gradients, but it needs only its own",
+    hint="Suppose that only one element of the output matters. Which elements of the input should get a gradient?",
     misconception="The incoming gradient is one number.",
     rules={name: collapsed(np.sum) for name in ELEMENTWISE},
     forms=({name: collapsed(np.mean) for name in ELEMENTWISE},),
@@ -112,11 +112,11 @@ rule_not_connected = Bug(
     name="rule_not_connected",
     family=FAMILY,
     explanation=(
-        "no gradient is handed on at all: the rule is empty or was never attached to its output, a `return` is missing "
-        "in it or in a function that it calls, a `.grad` that is still 0 is used, there or in `backward`, or the nodes "
-        "are visited from the leaves to the output"
+        "no gradient is passed on at all: the rule is empty or was never attached to its output, a `return` is missing "
+        "in it or in a function that it calls, the rule or `backward` uses a `.grad` that is still 0, or the nodes are "
+        "visited from the leaves to the output"
     ),
-    hint="Print what the rule returns. Is it ever called, and does what it finds arrive at the inputs?",
+    hint="Print what the rule returns. Is the rule ever called, and does its result arrive at the inputs?",
     misconception="The engine finds the rule of an operation by itself.",
     rules={name: lambda right, call, grad: right(grad * 0.0) for name in (*BASIC, "Reshape", "Transpose", "Permute")},
     drops_gradients=True,
@@ -138,6 +138,7 @@ seed_ignored = Bug(
     explanation="`backward(gradient)` starts with 1 and ignores the gradient that it is given",
     hint="Call `backward` with the gradient 10. Where in your code does that number appear?",
     misconception="A backward pass always starts with 1.",
+    look_at="the gradient that `backward` starts with",
     engine=lambda present: [Variant((), (_started_with_ones,))],
     engine_operations=tuple(OPERATIONS),
 )

@@ -37,7 +37,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         type=Path,
         default=BUILT_IN / "pretend_class.py",
         metavar="FILE",
-        help="a module with the pretend students (default: that of the course)",
+        help="a module with the pretend students (default: the course's)",
     )
     parser.add_argument(
         "--build", type=Path, default=HOME / ".build" / "class", help="folder in which to create the course"
@@ -151,7 +151,7 @@ def _alone(build: Path) -> Iterator[None]:
     try:
         build.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise CourseError(f"{build} cannot be made: {error.strerror}. Name another folder with --build.") from error
+        raise CourseError(f"{build} cannot be created: {error.strerror}. Name another folder with --build.") from error
     with open(build / "lock", "w") as file:
         try:
             fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)

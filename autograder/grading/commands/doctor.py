@@ -24,14 +24,12 @@ OUTSIDE, INSIDE, FAILS = "outside", "inside", "fails"
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "lessons", nargs="*", metavar="LESSON", help="the assignments (default: all that the course has in source/)"
-    )
+    parser.add_argument("lessons", nargs="*", metavar="LESSON", help="the assignments (default: all in source/)")
     parser.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="an nbgrader course directory")
     parser.add_argument(
         "--compare-with-nbgrader",
         action="store_true",
-        help="grade the solution and the release with stock nbgrader too, which runs them without a sandbox",
+        help="also grade the solution and the release with stock nbgrader, which runs them without a sandbox",
     )
 
 
@@ -123,4 +121,4 @@ def _print(name: str, rows: list[tuple[str, float, str, str]]) -> None:
     console.print(table)
     total = sum(points for _, points, _, _ in rows)
     inside = sum(points for _, points, judged, _ in rows if judged == INSIDE)
-    console.print(f"{inside:g} of {total:g} points are judged inside, where a submission can forge a test.\n")
+    console.print(f"{inside:g} of {total:g} points are judged inside, where a submission can forge results.\n")

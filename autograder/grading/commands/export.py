@@ -23,30 +23,30 @@ TABLES = {"canvas_gradebook": ("canvas",), "moodle_worksheet": ("moodle",), "fee
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("lessons", nargs="*", metavar="LESSON", help="the assignments (default: all of the course)")
+    parser.add_argument("lessons", nargs="*", metavar="LESSON", help="the assignments (default: all in the course)")
     parser.add_argument(
         "--for",
         dest="platform",
         choices=("canvas", "moodle", "nbgrader"),
         default="nbgrader",
-        help="whose table of marks to write (default: nbgrader)",
+        help="which table of marks to write (default: nbgrader)",
     )
     parser.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="an nbgrader course directory")
     parser.add_argument("--to", type=Path, metavar="FILE", help="where to write it (default: PLATFORM.csv)")
     parser.add_argument(
-        "--canvas-gradebook", type=Path, metavar="FILE", help="a gradebook exported from Canvas, to be filled in"
+        "--canvas-gradebook", type=Path, metavar="FILE", help="a gradebook exported from Canvas, to fill in"
     )
     parser.add_argument(
         "--moodle-worksheet",
         type=Path,
         metavar="FILE",
-        help="the grading worksheet of one assignment in Moodle, to be filled in with marks and comments",
+        help="Moodle's grading worksheet of one assignment, to fill in with marks and comments",
     )
     parser.add_argument(
         "--feedback",
         type=Path,
         metavar="DOWNLOAD.zip",
-        help="write feedback pages too, named for the LMS as in this download of the submissions of one assignment",
+        help="also write feedback pages, with the names that this download of one assignment's submissions uses",
     )
 
 
@@ -93,7 +93,7 @@ def _check(arguments: argparse.Namespace, gradebook: Gradebook) -> None:
         if path and not path.is_file():
             raise CourseError(f"{option}: there is no file {path}.")
         if path and name != "canvas_gradebook" and len(arguments.lessons) != 1:
-            raise CourseError(f"{option} is about one assignment: name it, and no other.")
+            raise CourseError(f"{option} is about one assignment: name exactly one.")
     if unknown := set(arguments.lessons) - {assignment.name for assignment in gradebook.assignments}:
         there = ", ".join(sorted(assignment.name for assignment in gradebook.assignments)) or "none"
         raise CourseError(f"The gradebook has no assignment {', '.join(sorted(unknown))}. It has: {there}.")
@@ -128,9 +128,9 @@ def _write_marks(
         remarks += plugin.remarks
         if plugin.without_row:
             yield (
-                f"no row of the gradebook is theirs, so their marks are not in the file: "
-                f"{_named(plugin.without_row, 'student')}. Export the gradebook again, with all students: a row is "
-                "found by the SIS Login ID, the SIS User ID or the ID."
+                f"Canvas's gradebook has no row for {_named(plugin.without_row, 'student')}, so their marks are not in "
+                "the file. Export the gradebook again, with all students: a row is found by the SIS Login ID, the SIS "
+                "User ID or the ID."
             )
 
 

@@ -170,7 +170,7 @@ def _isolation(arguments: argparse.Namespace) -> str:
     if arguments.unsafe_no_sandbox:
         return "none (--unsafe-no-sandbox)"
     available = isolation_available()
-    return isolation_in_force() if available else f"none, so grading refuses. {available.description}"
+    return isolation_in_force() if available else f"none, so nothing is graded. {available.description}"
 
 
 def _check(arguments: argparse.Namespace) -> None:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("lesson", help="the assignment, as nbgrader names it")
-    parser.add_argument("archive", type=Path, metavar="DOWNLOAD.zip", help="all submissions, as the LMS gave them")
+    parser.add_argument("archive", type=Path, metavar="DOWNLOAD.zip", help="all submissions, downloaded from the LMS")
     parser.add_argument(
         "--from", dest="platform", choices=("canvas", "moodle"), help="default: detected from the file names"
     )
@@ -24,7 +24,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         "--roster",
         type=Path,
         metavar="FILE.csv",
-        help="Canvas's exported gradebook, or Moodle's grading worksheet: whose number is whose",
+        help="Canvas's exported gradebook, or Moodle's grading worksheet: says which number is whose",
     )
     parser.add_argument(
         "--replace", action="store_true", help="replace existing submissions that differ; the old ones are kept"
@@ -61,7 +61,8 @@ def said(done: Imported, roster: Path | None) -> list[str]:
     taken = f"{len(done.taken)} submission" + "s" * (len(done.taken) != 1)
     counts = f"{taken} taken, {len(done.unchanged)} the same as before"
     lines = [f"{done.platform.capitalize()}: {counts}", *done.remarks]
-    lines += [f"kept what is there, the archive has another: {student} (--replace takes it)" for student in done.kept]
+    kept = "kept the existing submission; the archive has a different one (--replace takes it)"
+    lines += [f"{student}: {kept}" for student in done.kept]
     lines += [f"not imported: {text}" for text in done.unknown]
     lines += [roster_advice(done.platform, "--roster", roster is not None)] * done.unlisted
     return [shown_name(line) for line in lines]

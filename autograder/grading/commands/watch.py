@@ -22,10 +22,10 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("lesson", nargs="?", help="the assignment, as nbgrader names it (default: all of the course)")
+    parser.add_argument("lesson", nargs="?", help="the assignment, as nbgrader names it (default: all in the course)")
     parser.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="an nbgrader course directory")
     parser.add_argument(
-        "--attempts-per-day", type=int, metavar="N", help="collect at most N attempts of a student on one day"
+        "--attempts-per-day", type=int, metavar="N", help="collect at most N attempts per student and day"
     )
     parser.add_argument(
         "--workers", type=int, default=os.cpu_count() or 1, metavar="N", help="processes (default: one per processor)"

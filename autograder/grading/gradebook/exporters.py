@@ -74,7 +74,7 @@ class CanvasExportPlugin(_Table):
         for remark in self.remarks:
             self.log.warning(remark)
         if self.without_row:
-            self.log.warning("No row of the gradebook is theirs: %s", ", ".join(sorted(self.without_row)))
+            self.log.warning("Canvas's gradebook has no row for: %s", ", ".join(sorted(self.without_row)))
 
     def rows(
         self, students: Sequence[Student], marks: dict[str, dict[str, float]], maxima: dict[str, float]
@@ -94,7 +94,7 @@ class CanvasExportPlugin(_Table):
     ) -> Iterable[list[str]]:
         """Fill in Canvas's table. Its columns are named "lesson (12345)"; Canvas makes an assignment of a new one."""
         head, table = read_table(Path(self.gradebook))
-        require_columns(Path(self.gradebook), head, ("Student", "ID"), "gradebook of Canvas")
+        require_columns(Path(self.gradebook), head, ("Student", "ID"), "Canvas gradebook")
         identities = [name for name in IDENTITIES if name in head]
         columns = {name: next((title for title in head if _is_column(title, name)), name) for name in marks}
         scales = self._scales(table, columns, maxima)

@@ -31,4 +31,4 @@ def require_columns(table: Path, head: Sequence[str], columns: Sequence[str], ki
     """Raise CourseError if the table lacks a column that every table of this kind has."""
     if missing := [name for name in columns if name not in head]:
         advice = "Export it from the LMS, and leave its columns as they are."
-        raise CourseError(f"{table} is no {kind}: it has no column {missing[0]}. {advice}")
+        raise CourseError(f"{table} is not a {kind}: it has no column {missing[0]}. {advice}")

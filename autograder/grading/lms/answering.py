@@ -80,7 +80,7 @@ def fill_worksheet(gradebook: Gradebook, assignment: str, worksheet: Path, targe
     if the file is not such a worksheet.
     """
     head, rows = read_table(worksheet)
-    require_columns(worksheet, head, (IDENTIFIER, NAME, GRADE), "grading worksheet of Moodle")
+    require_columns(worksheet, head, (IDENTIFIER, NAME, GRADE), "Moodle grading worksheet")
     roster, marks = roster_of(gradebook, MOODLE, worksheet), marks_by_student(gradebook, [assignment])[assignment]
     maximum, left = float(gradebook.find_assignment(assignment).max_score or 0.0), set(marks)
     for row in rows:
@@ -104,7 +104,7 @@ def comment(gradebook: Gradebook, assignment: str, student: str) -> str:
     submission: SubmittedAssignment = gradebook.find_submission(assignment, student)
     parts = [f"{number(submission.score)} of {number(submission.max_score)} points."]
     if submission.late_submission_penalty:
-        parts.append(f"{number(submission.late_submission_penalty)} points less for lateness.")
+        parts.append(f"{number(submission.late_submission_penalty)} points taken off for lateness.")
     for notebook in submission.notebooks:
         lost = [grade for grade in notebook.grades if grade.score < grade.max_score]
         parts += [f"{grade.name}: {number(grade.score)} of {number(grade.max_score)}." for grade in lost]

@@ -34,7 +34,7 @@ class Archive:
             name = unicodedata.normalize("NFC", info.filename)
             reason = _reason_to_refuse(info, name)
             if not reason and name.casefold() in seen:
-                reason = "another file has this name"
+                reason = "another file has the same name"
             seen.add(name.casefold())
             if reason:
                 self.refused[name] = reason
@@ -86,7 +86,7 @@ def _reason_to_refuse(info: zipfile.ZipInfo, name: str) -> str:
     if info.flag_bits & 1:
         return "it is encrypted"
     if kind not in (0, stat.S_IFREG):
-        return "it is no plain file"
+        return "it is not a regular file"
     return reason_against(name)
 
 
@@ -98,5 +98,5 @@ def reason_against(name: str) -> str:
     if any(unicodedata.category(letter) in ("Cc", "Cs") for letter in name):
         return "its name has control characters"
     if name.startswith("/") or "\\" in name or DRIVE.match(name) or any(part in ("", ".", "..") for part in parts):
-        return "its name leads out of its folder"
+        return "its name points outside its folder"
     return ""

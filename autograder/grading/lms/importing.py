@@ -43,7 +43,7 @@ def import_archive(
     """Import all submissions whose student is certain. Raises CourseError if the archive is not from an LMS."""
     platform = platform or platform_of(archive.names)
     if platform is None:
-        raise CourseError("No file in it has a name as Canvas or Moodle gives it.")
+        raise CourseError("No file in the archive is named the way Canvas or Moodle names submissions.")
     roster = roster_for(course, platform, table)
     done = Imported(platform)
     done.remarks += [f"left out {name}: {reason}" for name, reason in archive.refused.items()]
@@ -76,18 +76,18 @@ def uploads_by_student(names: Sequence[str], roster: Roster, done: Imported) -> 
         upload = upload_of(name, done.platform)
         if upload is None:
             typed = MOODLE_TEXT.fullmatch(name)
-            why = "text typed in Moodle is not a notebook" if typed else "its name is not one that the LMS gives"
+            why = "text typed in Moodle is not a notebook" if typed else "the LMS does not name submissions this way"
             done.remarks.append(f"left out {name}: {why}")
             continue
         student = roster.student_of(upload)
         if student is None or reason_against(student) or "/" in student or student.startswith("."):
-            unknown[upload.key] = f"{upload.name or 'somebody'} (number {upload.key})"
+            unknown[upload.key] = f"{upload.name or 'a student without a name'} (number {upload.key})"
             continue
         found[student].append(upload)
         keys[student].add(upload.key)
     for student, numbers in keys.items():
         if len(numbers) > 1:
-            done.unknown.append(f"{student}: the numbers {', '.join(sorted(numbers))} are all taken for this student")
+            done.unknown.append(f"{student}: the numbers {', '.join(sorted(numbers))} all match this student")
             del found[student]
     done.unknown += unknown.values()
     done.unlisted = bool(unknown)
@@ -106,14 +106,14 @@ class HandedIn:
         for upload in sorted(self.uploads, key=lambda one: one.version):
             name = self._expected(upload.file)
             if name in found:
-                remarks.append(f"{student}: of two files for {name} the later one is taken")
+                remarks.append(f"{student}: there are two files for {name}; the later one is taken")
             found[name] = upload
         own = [name for name in found if name.endswith(NOTEBOOK)]
         if len(own) == len(self.notebooks) == 1 and own[0] != (wanted := f"{next(iter(self.notebooks))}{NOTEBOOK}"):
-            remarks.append(f"{student}: {own[0]} is taken for {wanted}")
+            remarks.append(f"{student}: {own[0]} is used as {wanted}")
             found[wanted] = found.pop(own[0])
         if any(upload.late for upload in self.uploads):
-            remarks.append(f"{student}: late, says Canvas; the archive does not say when it came")
+            remarks.append(f"{student}: Canvas marks this as late; the archive does not say when it was submitted")
         return found
 
     def _expected(self, file: str) -> str:

@@ -38,8 +38,8 @@ def roster_advice(platform: str, option: str, given: bool) -> str:
     """What to do about uploads of unknown students. `given`: whether a roster was given with `option`."""
     source = SOURCES[platform]
     if given:
-        return f"The file after {option} names no student for them: take {source} as it is now, with all students."
-    return f"Add {option} FILE.csv, {source}: it says whose number is whose."
+        return f"The file given with {option} does not say who they are: take {source} as it is now, with all students."
+    return f"Add {option} FILE.csv, {source}: it says which number is whose."
 
 
 def folded(name: str) -> str:

@@ -36,7 +36,7 @@ class Edit:
         if not self.old:
             return f"{source}\n\n{new}"
         if source.count(self.old) != 1:
-            raise ValueError(f"{self.old!r} stands {source.count(self.old)} times in the cell {self.cell!r}, not once")
+            raise ValueError(f"{self.old!r} occurs {source.count(self.old)} times in the cell {self.cell!r}, not once")
         return source.replace(self.old, new)
 
 

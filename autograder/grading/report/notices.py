@@ -14,12 +14,12 @@ from autograder.notebooks.lost_points import ADVICE, lost_points, tests_known
 
 CHANGED = (
     "The gradebook's version is the one that was graded. If the source is right, run "
-    "`nbgrader generate_assignment {assignment} --force`, and then `autograder grade {assignment}`, which a running "
-    "`autograder watch` does by itself."
+    "`nbgrader generate_assignment {assignment} --force`, and then `autograder grade {assignment}`. A running "
+    "`autograder watch` grades again by itself."
 )
 OTHER_CELLS = (
-    "nbgrader adds no cells to an assignment with submissions, and takes none away: put such a test into a cell that "
-    "the gradebook has."
+    "nbgrader does not add or remove cells once an assignment has submissions: put such a test into a cell that the "
+    "gradebook has."
 )
 
 EXPANDED = "AUTOTEST"  # nbgrader writes a test in place of such a line

@@ -111,7 +111,7 @@ def results_table(records: Iterable[SubmissionRecord], assignment: str) -> Table
     table.add_column("student", overflow="fold", max_width=WIDEST_NAME)
     table.add_column("points", justify="right", no_wrap=True)
     table.add_column("seconds", justify="right", no_wrap=True)
-    table.add_column("what was found first", overflow="fold")
+    table.add_column("first finding", overflow="fold")
     for record in records:
         status = "" if record.status == "graded" else f"{record.status}: "
         found = escape(f"{status}{found_first(record)}")

@@ -39,9 +39,12 @@ if TYPE_CHECKING:
     from autograder.grading.submission.by_nbgrader import NbgraderWay
 
 MOST_NAMES, LONGEST_NAME = 3, 60
-NO_TIME = "`timestamp.txt` holds no time. Write one such as 2026-03-01 12:00:00 UTC, or delete it, and grade again."
+NO_TIME = "`timestamp.txt` contains no time. Write one such as 2026-03-01 12:00:00 UTC, or delete it, and grade again."
 DIED = "Judging this submission failed twice: {}. Other students' marks are not affected."
-PATTERN = "nbgrader takes names with *, ? or [ for patterns and would grade somebody else's notebook."
+PATTERN = (
+    "nbgrader reads a name with *, ? or [ as a pattern and would grade another student's notebook. Rename the folder, "
+    "and grade again."
+)
 
 
 class Workshop:

@@ -154,10 +154,10 @@ class Inbound:
         try:
             owner = pwd.getpwuid(os.lstat(attempt.folder).st_uid).pw_name
         except (KeyError, OSError):
-            owner = "somebody unknown"
+            owner = "an unknown account"
         if owner != attempt.student:
             raise RefusedError(
-                f"its folder belongs to {owner}. Where students share one account of the system, set "
+                f"its folder belongs to {owner}. If all students share one system account, set "
                 "c.ExchangeCollect.check_owner = False"
             )
 

@@ -20,7 +20,7 @@ AT_ONCE = 3  # processes; each holds workers with the libraries of its course
 EVERY = 1.0  # seconds between two looks
 QUIET = 120.0  # seconds without a submission after which a lesson's process ends
 AFTER_A_FAULT = 300.0  # seconds until a lesson whose process failed is tried again
-AGAIN = f"it is tried again when something arrives for it, or in {AFTER_A_FAULT / 60:.0f} minutes"
+AGAIN = f"trying again when something arrives for it, or in {AFTER_A_FAULT / 60:.0f} minutes"
 Arrivals = frozenset[tuple[str, int]]
 
 

@@ -39,7 +39,7 @@ ONE_UNCHANGED, UNCHANGED = (
 RENAME = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{lesson}</title></head><body>
 <h1>{lesson}</h1>
-<p>{found} was not graded, because it has another name than the notebook of this assignment.</p>
+<p>{found} was not graded, because its name is not that of this assignment's notebook.</p>
 <p>Rename it to {wanted} and submit again.</p>
 </body></html>
 """
@@ -168,7 +168,7 @@ class Watch:
         self.journal.add("collected", attempt.student, attempt=attempt.folder.name, handed_in=f"{attempt.time} UTC")
         if left_out:
             shown = ", ".join(left_out[:5]) + (", ..." if len(left_out) > 5 else "")
-            self._say(f"{attempt.student}: left out, as links, as files of others or for their size: {shown}.")
+            self._say(f"{attempt.student}: left out (links, other people's files, or too large): {shown}.")
         return True
 
     def _changed(self, taken: set[str]) -> list[str]:
@@ -216,7 +216,7 @@ class Watch:
             self._answer(record)
         self.unchanged += sum(record.unchanged and record not in unanswered for record in records)
         if waiting := [record for record in records if record.status == "not graded"]:
-            raise CourseError(f"{len(waiting)} submissions could not be graded now: {waiting[0].reason}")
+            raise CourseError(f"{len(waiting)} of the submissions could not be graded now: {waiting[0].reason}")
 
     def _unanswered(self, record: SubmissionRecord) -> bool:
         return bool(self._graded(record)) and self.journal.released.get(record.student) != self._graded(record)

@@ -80,7 +80,7 @@ class Pace:
 def _received(answer: GradedSubmission, assignment: Assignment, spool: Spool) -> Finished:
     """Keep an answer in the spool."""
     if answer.grader != assignment.grader:
-        raise CourseError("A worker of the cluster has another version of this package or of its libraries.")
+        raise CourseError("A worker of the cluster has a different version of this package or of its libraries.")
     if answer.result is None:
         return Finished(answer.fault)
     try:

@@ -66,7 +66,7 @@ IMPORTERS = ("importlib._bootstrap", "importlib._bootstrap_external", "zipimport
 CELLS = ("<test ", "<instructor's cells>")  # prefixes of file names: test cells, and the instructor's other cells
 NOT_TEXT = "a test cell may execute only the instructor's own text, not text that may come from a submission"
 NOT_CODE = "a test cell cannot load compiled code when it is graded"
-NOT_FILE = "a test cell cannot import a file that a submission can have written"
+NOT_FILE = "a test cell cannot import a file that a submission could have written"
 NO_PROGRAMS = "a test cell cannot start programs when it is graded"
 NO_ARCHIVES = "during grading, a test cell can unpack archives only on Python 3.11.4 or newer"
 NOT_THREAD = "during grading, a test cell can start threads only with threading.Thread"
@@ -211,7 +211,7 @@ def _started(*arguments: Any) -> None:
 def _loaded(name: Any) -> None:
     with contextlib.suppress(TypeError, ValueError):
         if name and os.path.exists(name) and not _is_library(name):
-            raise Forbidden("a test cell cannot load a library that a submission can have written")
+            raise Forbidden("a test cell cannot load a library that a submission could have written")
 
 
 def _imported(module: Any, filename: Any, *more: Any) -> None:

@@ -148,7 +148,7 @@ def builds(lesson: Lesson) -> Result:
     except LessonTextError as error:
         return "", (str(error),)
     if not lesson.tests:
-        nothing = "no cell gives points, so that the gates have nothing to judge; add an exercise or a quiz"
+        nothing = "no cell gives points, so the gates have nothing to judge; add an exercise or a quiz"
         return "", (f"{lesson.text.name}: {nothing}",)
     return f"{len(lesson.tests)} test cells, {sum(lesson.tests.values()):g} points", ()
 
@@ -217,7 +217,7 @@ def same_marks_for_all_draws(lesson: Lesson) -> Result:
     points = {**lesson.tests, **{copied: lesson.tests[name] for copied, name in copies.items()}}
     wrong = [name for name in points if name not in given or given[name].points != points[name]]
     note = f"{DRAWS} seeds for {len(lesson.tests)} cells"
-    return note, tuple(f"{name}: other marks with other numbers" for name in wrong)
+    return note, tuple(f"{name}: the marks change with the random inputs" for name in wrong)
 
 
 def bugs_cost_points(lesson: Lesson) -> Result:

@@ -32,7 +32,7 @@ def lesson_texts(course_dir: Path, names: Sequence[str] = ()) -> list[Path]:
         found = [path for path in texts if Path(name).stem in (path.stem, path.stem.partition("_")[0])]
         if not found:
             known = ", ".join(path.stem for path in texts) or "none"
-            raise LessonTextError(f"there is no lesson {name!r} in {course_dir / 'lessons'}; there are: {known}")
+            raise LessonTextError(f"there is no lesson {name!r} in {course_dir / 'lessons'}; the lessons are: {known}")
         chosen += found
     return chosen
 

@@ -56,7 +56,7 @@ def read_questions(cell: TextCell) -> list[Question]:
     try:
         statements = ast.parse(cell.source).body
     except SyntaxError as error:
-        raise cell.error(f"the quiz is no valid Python: {error.msg}", error.lineno or 0) from error
+        raise cell.error(f"the quiz is not valid Python: {error.msg}", error.lineno or 0) from error
     questions = [_question(cell, statement) for statement in statements]
     keys = [question.key for question in questions]
     if repeated := sorted({key for key in keys if keys.count(key) > 1}):
@@ -110,7 +110,7 @@ def _question(cell: TextCell, statement: ast.stmt) -> Question:
     texts = [argument for argument in arguments if isinstance(argument, str)]
     options = [argument for argument in arguments if isinstance(argument, Answer)]
     if len(texts) != 2 or arguments[:2] != texts or not all(text.strip() for text in texts):
-        raise cell.error("a question is question(key, text, right(...), wrong(...), ...)", statement.lineno)
+        raise cell.error("a question has the form question(key, text, right(...), wrong(...), ...)", statement.lineno)
     key, text = texts
     right = sum(option.right for option in options)
     if right != 1:
@@ -124,10 +124,12 @@ def _question(cell: TextCell, statement: ast.stmt) -> Question:
 def _option(cell: TextCell, call: ast.expr) -> Answer:
     name = call.func.id if isinstance(call, ast.Call) and isinstance(call.func, ast.Name) else ""
     if name not in ("right", "wrong"):
-        raise cell.error("only texts, right(...) and wrong(...) may stand in a question", call.lineno)
+        raise cell.error("a question may contain only texts, right(...) and wrong(...)", call.lineno)
     arguments = _arguments(cell, call, call, name, ("misconception",) if name == "wrong" else ())
     if len(arguments) not in (2, 3) or not all(isinstance(text, str) and text.strip() for text in arguments[:2]):
-        raise cell.error(f"an option is {name}(text, why): what the student reads, and why it is {name}", call.lineno)
+        raise cell.error(
+            f"an option has the form {name}(text, why): what the student reads, and why it is {name}", call.lineno
+        )
     text, why, misconception = [*arguments, ""][:3]
     return Answer(name == "right", str(why), str(misconception), str(text))
 
@@ -137,7 +139,7 @@ def _arguments(
 ) -> list[str | Answer]:
     """The arguments of a call to `name`: texts, options, and the allowed keywords (texts too) last."""
     if not (isinstance(call, ast.Call) and isinstance(call.func, ast.Name) and call.func.id == name):
-        raise cell.error("a quiz cell may hold question(...) calls only", place.lineno)
+        raise cell.error("a quiz cell may contain only question(...) calls", place.lineno)
     for keyword in call.keywords:
         if keyword.arg not in keywords:
             raise cell.error(f"{name}(...) does not know {keyword.arg or '**'!r}", call.lineno)
@@ -147,7 +149,7 @@ def _arguments(
 
 def _nested(cell: TextCell, name: str, value: ast.expr) -> Answer:
     if name != "question":
-        raise cell.error(f"{name}(...) takes literal texts only", value.lineno)
+        raise cell.error(f"{name}(...) takes only literal strings", value.lineno)
     return _option(cell, value)
 
 

@@ -43,27 +43,29 @@ def check_lesson(cells: Sequence[TextCell]) -> None:
 def known_words_on_the_cell_line(cells: Sequence[TextCell]) -> None:
     for cell in cells:
         if "incorrectly_encoded_metadata" in cell.metadata or "=" in str(cell.metadata.get("title", "")):
-            raise cell.error('the cell line cannot be read; a value is JSON, as in tags=["demo"]')
+            raise cell.error('the cell line cannot be read; values must be JSON, as in tags=["demo"]')
         if unknown := sorted(set(cell.metadata) - KNOWN_METADATA):
             raise cell.error(f"unknown metadata {unknown[0]!r} on the cell line")
         for tag in cell.tags:
             if tag not in PLAIN_TAGS and not STYLE_TAG.fullmatch(str(tag)):
-                raise cell.error(f"unknown tag {tag!r}; known are style:NAME and {', '.join(sorted(PLAIN_TAGS))}")
+                raise cell.error(
+                    f"unknown tag {tag!r}; the known tags are style:NAME and {', '.join(sorted(PLAIN_TAGS))}"
+                )
         if cell.exercise and not (cell.style or "hint" in cell.tags):
-            raise cell.error("exercise= belongs on hint and style cells only")
+            raise cell.error("exercise= belongs only on hint and style cells")
 
 
 def ids_are_there_and_unique(cells: Sequence[TextCell]) -> None:
     seen: dict[str, int] = {}
     for cell in cells:
         if not isinstance(cell.metadata.get("nbgrader", {}), dict):
-            raise cell.error("nbgrader= needs a dictionary")
+            raise cell.error("nbgrader= must be a dictionary")
         if "nbgrader" in cell.metadata and not cell.grade_id:
             raise cell.error("this cell has nbgrader metadata but no grade_id")
         names = [cell.grade_id, f"{cell.grade_id}_answers"] if "quiz" in cell.tags else [cell.grade_id]
         for name in filter(None, names):
             if not re.fullmatch(r"[A-Za-z0-9_\-]+", name):
-                raise cell.error(f"grade_id {name!r} may hold letters, digits, - and _ only")
+                raise cell.error(f"grade_id {name!r} may contain only letters, digits, - and _")
             if name in seen:
                 raise cell.error(f"grade_id {name!r} is used twice, first in line {seen[name]}")
             seen[name] = cell.line
@@ -89,7 +91,9 @@ def points_in_a_test_add_up(cells: Sequence[TextCell]) -> None:
         found = list(_points_of_checks(syntax_tree(cell)))
         total = cell.nbgrader["points"]
         if found and None not in found and abs(sum(p for p in found if p is not None) - total) > 1e-9:
-            raise cell.error(f"the checks give {sum(p for p in found if p is not None)} points, the cell {total}")
+            raise cell.error(
+                f"the checks give {sum(p for p in found if p is not None)} points, but the cell has {total}"
+            )
 
 
 def points_in_a_test_are_its_value(cells: Sequence[TextCell]) -> None:
@@ -135,12 +139,16 @@ def hints_and_styles_name_an_exercise(cells: Sequence[TextCell]) -> None:
     for cell in cells:
         if "hint" in cell.tags:
             if cell.kind != "markdown" or cell.exercise not in ids:
-                raise cell.error("a hint is a Markdown cell with exercise= the grade_id of a cell of this lesson")
+                raise cell.error(
+                    "a hint must be a Markdown cell whose exercise= is the grade_id of a cell in this lesson"
+                )
             hints[cell.exercise] += 1
             if hints[cell.exercise] > MOST_HINTS:
                 raise cell.error(f"exercise {cell.exercise!r} has more than {MOST_HINTS} hints")
         if cell.style and (cell.kind != "code" or cell.exercise not in solutions or cell.nbgrader):
-            raise cell.error("a style is a code cell with exercise= the grade_id of a solution cell, without nbgrader=")
+            raise cell.error(
+                "a style must be a code cell without nbgrader= whose exercise= is the grade_id of a solution cell"
+            )
 
 
 def exercises_have_a_lead_in(cells: Sequence[TextCell]) -> None:
@@ -148,7 +156,7 @@ def exercises_have_a_lead_in(cells: Sequence[TextCell]) -> None:
     prose = False
     for cell in cells:
         if cell.is_solution and not prose:
-            raise cell.error("an exercise needs a lead-in: a Markdown cell between it and the exercise before")
+            raise cell.error("an exercise needs a lead-in: a Markdown cell between it and the previous exercise")
         if cell.grade_id:
             prose = False
         elif cell.kind == "markdown" and cell.source.strip() and "hint" not in cell.tags:
@@ -186,7 +194,9 @@ def names_of_the_builder_are_imported(cells: Sequence[TextCell]) -> None:
 def engine_cells_are_code(cells: Sequence[TextCell]) -> None:
     for cell in cells:
         if "engine" in cell.tags and (cell.kind != "code" or cell.is_test or cell.style or "demo" in cell.tags):
-            raise cell.error("an engine cell is a code cell, given or a solution; no test, demo or style")
+            raise cell.error(
+                "an engine cell must be a code cell, either given or a solution, not a test, demo or style"
+            )
 
 
 def start_lesson_stands_alone(cells: Sequence[TextCell]) -> None:
@@ -217,8 +227,8 @@ def engine_names_are_kept(cells: Sequence[TextCell], owners: Mapping[str, Owner]
                 if not (importing and owners[name].imported):
                     owner = f"cell {owners[name].cell} of {owners[name].lesson}"
                     raise cell.error(
-                        f"{name!r} belongs to the engine ({owner}), which would find this one in its place; choose "
-                        "another name here",
+                        f"{name!r} belongs to the engine ({owner}), which would use this one instead; choose another "
+                        "name here",
                         statement.lineno,
                     )
 
@@ -227,7 +237,7 @@ def items_are_numbers(cells: Sequence[TextCell]) -> None:
     for cell in cells:
         items = cell.metadata.get("items", "")
         if not isinstance(items, str) or not all(re.fullmatch(r"F?\d{1,3}|gap:\w+", item) for item in items.split()):
-            raise cell.error('items= holds numbers of the checklist in one text, as in items="24 47 F1"')
+            raise cell.error('items= must be one string of checklist numbers, as in items="24 47 F1"')
 
 
 def gradient_checks(source: str) -> bool:
@@ -258,7 +268,7 @@ def syntax_tree(cell: TextCell) -> ast.Module:
     except SyntaxError as error:
         if "raises-exception" in cell.tags or cell.source.lstrip().startswith("%%"):
             return ast.parse("")
-        raise cell.error(f"no valid Python: {error.msg}", error.lineno or 0) from error
+        raise cell.error(f"not valid Python: {error.msg}", error.lineno or 0) from error
 
 
 RULES = (

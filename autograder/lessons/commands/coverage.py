@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("lessons", nargs="*", metavar="LESSON", help="such as 02: topics of these only")
+    parser.add_argument("lessons", nargs="*", metavar="LESSON", help="such as 02: show only their topics")
     parser.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="the course's folder")
-    parser.add_argument("--gaps", action="store_true", help="only what is missing")
+    parser.add_argument("--gaps", action="store_true", help="show only what is missing")
 
 
 def run(arguments: argparse.Namespace) -> int:
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{claim.place}: the checklist has no topic {claim.topic!r}", file=sys.stderr)
     later = [topic for topic in topics if not set(topic.lessons) & set(found.lessons)]
     covered = len(topics) - len(gaps) - len(later)
-    print(f"\n{covered} of {len(topics)} topics covered, {len(gaps)} gaps, {len(later)} of lessons to come.")
+    print(f"\n{covered} of {len(topics)} topics covered, {len(gaps)} gaps, {len(later)} in lessons to come.")
     return int(bool(gaps or found.unknown()))
 
 

@@ -11,7 +11,7 @@ from pathlib import Path
 from autograder.files import COURSE, write_file
 
 NAME = re.compile(r"(?:(\d\d)_)?([a-z][a-z0-9_]*)")
-BAD_NAME = "{!r} is not a valid name. Use small letters, digits and underscores, such as my_lesson or 17_my_lesson."
+BAD_NAME = "{!r} is not a valid name. Use lowercase letters, digits and underscores, such as my_lesson or 17_my_lesson."
 HEADER = """# ---
 # jupyter:
 #   jupytext:
@@ -72,7 +72,7 @@ credit
 # %% [markdown]
 # ## What you know now
 #
-# Say it in three sentences, and what the next lesson needs of it.
+# Say in three sentences what students know now, and what the next lesson needs of it.
 '''
 
 

@@ -24,7 +24,7 @@ def run(arguments: argparse.Namespace) -> int:
             there = sorted(path.name for path in (course / "source").glob("*/"))
             raise FileNotFoundError(f"{course} has no lesson {name!r}. It has: {', '.join(there) or 'none'}")
         if not released.is_dir():
-            raise FileNotFoundError(f"{released} is not there: generate the lesson's release first")
+            raise FileNotFoundError(f"{released} does not exist: generate the lesson's release first")
         found = _sealed(source)
         write_if_changed(released / REFERENCE_FILE, found + "\n")
     except (OSError, ValueError) as error:
@@ -44,4 +44,4 @@ def _sealed(source: Path) -> str:
     for cell in nbformat.read(source, as_version=4).cells:
         if call := SEALED_ENGINE.search(cell.source):
             return call[1]
-    raise ValueError(f"{source.name} begins its own engine: it has no call of start_lesson")
+    raise ValueError(f"{source.name} starts its own engine: it does not call start_lesson")

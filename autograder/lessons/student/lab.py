@@ -70,8 +70,8 @@ def refuse_busy(port: int) -> None:
     with socket.socket() as probe:
         if probe.connect_ex(("127.0.0.1", port)) == 0:
             raise SystemExit(
-                f"Port {port} is in use, perhaps by a JupyterLab that still runs. Name another with --port, or leave "
-                "--port out to get the first free one from 8888."
+                f"Port {port} is in use, perhaps by a JupyterLab that is still running. Name another with --port, or "
+                "leave --port out to get the first free one from 8888."
             )
 
 

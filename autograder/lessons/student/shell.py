@@ -21,9 +21,9 @@ from autograder.sandbox.inside.engine_file import EngineError
 
 FIRST_CALLS = 4
 LONGEST_LINE = 500  # including color codes; a sealed text in a cell is one line of many thousand letters
-HOLDS = "right: every assertion of this cell holds"
+HOLDS = "right: every assertion in this cell holds"
 ENDLESS = (
-    "A function calls itself too often, each call inside the one before; most calls are left out. Either it never "
+    "A function calls itself too often, each call inside the one before; most calls are not shown. Either it never "
     "stops, or it goes one call deeper for each node of a long graph."
 )
 NOT_YET = (
@@ -31,8 +31,8 @@ NOT_YET = (
 )
 
 NO_TORCH = (
-    "This cell needs PyTorch, which this Python does not have. Exercises and their checks do without it: skip this "
-    "cell, and those below that use torch or a name made here."
+    "This cell needs PyTorch, which this Python does not have. Exercises and their checks work without it: skip this "
+    "cell, and the cells below that use torch or a name defined here."
 )
 
 

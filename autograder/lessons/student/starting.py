@@ -112,7 +112,7 @@ def own_source(
         if part.lesson != engine.after:
             continue
         if part.solution and part.cell not in written:
-            raise EngineError(f"your notebook of lesson {engine.number} has no cell {part.cell!r} any more")
+            raise EngineError(f"your notebook of lesson {engine.number} no longer has the cell {part.cell!r}")
         if part.cell in unfinished and not reference:
             continue
         own = part.solution and part.cell not in unfinished
@@ -127,7 +127,7 @@ def _valid(source: str, cell: str) -> str:
         compile(source, cell, "exec", dont_inherit=True)
     except SyntaxError as error:
         line = f", line {error.lineno}" if error.lineno else ""
-        raise EngineError(f"yours is no valid Python, in the cell `{cell}`{line}: {error.msg}") from error
+        raise EngineError(f"yours is not valid Python in the cell `{cell}`{line}: {error.msg}") from error
     return source
 
 
@@ -309,7 +309,7 @@ def _importable(folder: Path) -> Iterator[None]:
 def time_limit(seconds: float) -> Iterator[None]:
     """Raise OwnTimeout when the time is over. Outside the main thread, run nothing and raise EngineError."""
     if threading.current_thread() is not threading.main_thread():
-        raise EngineError("your own engine can be checked in the main thread only")
+        raise EngineError("your own engine can only be checked in the main thread")
     if hasattr(signal, "setitimer"):
 
         def end() -> NoReturn:

@@ -193,7 +193,7 @@ class Decoder:
         kind = _dtype(dtype)
         sizes = _list(shape)
         if len(sizes) > 32 or not all(type(size) is int and 0 <= size < 2**48 for size in sizes):
-            raise Malformed("an array's shape is no shape")
+            raise Malformed("an array's shape is invalid")
         data = self.buffer(index)
         if math.prod(sizes) * kind.itemsize != len(data):
             raise Malformed("an array's shape does not fit its data")
@@ -209,7 +209,7 @@ class Decoder:
         items = self.decode(code)
         sizes = _list(shape)
         if type(items) is not list or not all(type(size) is int and 0 <= size < 2**48 for size in sizes):
-            raise Malformed("an array's shape is no shape")
+            raise Malformed("an array's shape is invalid")
         if len(sizes) > 32 or math.prod(sizes) != len(items) or max(sizes, default=0) > MAX_NODES:
             raise Malformed("an array's shape does not fit its data")
         array = np.empty(len(items), object)
@@ -242,7 +242,7 @@ def _list(code: Any) -> list[Any]:
 
 def _text(code: Any, longest: int) -> str:
     if type(code) is not str or len(code) > longest:
-        raise Malformed("a text was expected")
+        raise Malformed("a string was expected")
     return code
 
 

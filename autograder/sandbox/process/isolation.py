@@ -31,8 +31,8 @@ WRITABLE = ("/tmp", HOME)
 SHARED_MEMORY = "/dev/shm"
 TRIAL_SECONDS = 60.0
 UNMASK = (
-    "In a container, the kernel allows it where /proc is not masked: start Docker's with "
-    "`--security-opt systempaths=unconfined`, Podman's with `--security-opt unmask=ALL`."
+    "In a container, the kernel allows it only if /proc is not masked: start Docker with "
+    "`--security-opt systempaths=unconfined`, or Podman with `--security-opt unmask=ALL`."
 )
 FIRST_UID, UIDS = 200_000, 100_000
 PACKAGES = ("lib*/python*/*-packages", "local/lib*/python*/*-packages")  # below the root of a Python
@@ -268,4 +268,4 @@ def _install_command() -> str:
     ):
         if shutil.which(tool):
             return command
-    return "your package manager (bubblewrap exists for Linux only; elsewhere grade in a Linux machine or container)"
+    return "your package manager (bubblewrap exists for Linux only; elsewhere, use a Linux machine or container)"

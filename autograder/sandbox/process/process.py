@@ -28,7 +28,7 @@ def isolation_in_force() -> str:
     """
     found = require_isolation()
     reason = why_not_warm()
-    way = "a fork of a warm process in namespaces of its own" if not reason else f"a fresh Python ({reason})"
+    way = "a fork of a warm process in its own namespaces" if not reason else f"a fresh Python ({reason})"
     return f"{found.description}; {way} for each submission; memory limited {memory_limited_by()}"
 
 

@@ -147,9 +147,9 @@ def bet(title: str, cleared: TrainingRun, never: TrainingRun) -> Bet:
     lost = not never.loss[-1] < TOO_LARGE
     share = math.inf if lost else float(never.loss[-1] / cleared.loss[-1])
     right = ENDS[0] if share < 0.95 else ENDS[1] if share > 1.05 else ENDS[2]
-    end = "lost" if lost else f"{never.loss[-1]:.2g}"
-    question = f"If nobody ever clears .grad, where does the loss end ({title})?"
-    return Bet(question, ENDS, right, f"the loss ends at {cleared.loss[-1]:.2g} cleared, and is {end} never cleared")
+    end = "diverges" if lost else f"ends at {never.loss[-1]:.2g}"
+    question = f"If .grad is never cleared, where does the loss end, compared with a run that clears it ({title})?"
+    return Bet(question, ENDS, right, f"cleared, the loss ends at {cleared.loss[-1]:.2g}; never cleared, it {end}")
 
 
 def sentence(name: str, run: TrainingRun) -> str:
@@ -157,10 +157,10 @@ def sentence(name: str, run: TrainingRun) -> str:
     quarter = max(1, len(run.norm) // 4)
     early, late = run.norm[:quarter].max(), run.norm[-quarter:].max()
     if not run.loss[-1] < TOO_LARGE:
-        return f"{name}: lost after {len(run.loss)} steps, when the loss was {run.loss[-1]:.0e}."
+        return f"{name}: diverged after {len(run.loss)} steps, when the loss was {run.loss[-1]:.0e}."
     return (
-        f"{name}: loss {run.loss[-1]:.2g} after {len(run.loss)} steps; the longest .grad was {early:.3g} "
-        f"in the first quarter of the run, {late:.3g} in the last."
+        f"{name}: loss {run.loss[-1]:.2g} after {len(run.loss)} steps; .grad was at most {early:.3g} long "
+        f"in the first quarter of the run and {late:.3g} in the last."
     )
 
 
@@ -171,9 +171,12 @@ def comparison(runs: dict[str, TrainingRun], optimizer: str) -> list[str]:
     never, rolling = runs["never cleared"], runs["cleared, momentum 1.0"]
     steps = min(len(never.loss), len(rolling.loss))
     gap = float(np.abs(never.loss[:steps] - rolling.loss[:steps]).max())
-    told = f"Largest difference in loss between never clearing and momentum 1.0 (dotted, with its buffer): {gap:.3g}."
+    told = (
+        "Largest difference in loss between never clearing and momentum 1.0 (dotted, with the length of its buffer): "
+        f"{gap:.3g}."
+    )
     if optimizer != "SGD":
-        told += " They are the same thing for plain SGD alone."
+        told += " They are the same only for plain SGD."
     return [told]
 
 
@@ -263,7 +266,7 @@ FORGETTING: dict[str, dict[str, Any]] = {
     "A spring": {"problem": "one weight", "lr": 0.1},
     "Above 4": {"problem": "one weight", "lr": 4.1},
     "Small batches": {"problem": "regression", "batch": "8"},
-    "Momentum inside": {"problem": "regression", "optimizer": "SGD, momentum 0.9", "spring": True},
+    "Momentum 0.9": {"problem": "regression", "optimizer": "SGD, momentum 0.9", "spring": True},
     "Adam": {"problem": "regression", "optimizer": "Adam", "lr": 0.01, "spring": True},
 }
 """Settings with a button, as differences from the start. All of them also forget."""
@@ -279,7 +282,7 @@ def demo() -> Demo:
             Choice("optimizer", "optimizer", OPTIMIZERS),
             Choice("batch", "batch size", BATCHES),
             Slider("lr", "learning rate", RATES),
-            Switch("spring", "momentum 1.0 on top"),
+            Switch("spring", "compare with momentum 1.0"),
         ),
         show=show,
         start=START,

@@ -120,13 +120,14 @@ def show(x: float, shift: float, steps: float) -> Shown:
         parts.append(f"{plot(x, here, everywhere)}</g>")
         passing = sum(int(layer.sum()) for layer in here.passing())
         count = sum(int(layer.sum()) for layer in dead)
-        told.append(f"{name}: {passing} of {2 * UNITS} units pass gradient at x = {x:g}; {count} at no x at all.")
+        passes = f"{passing} of {2 * UNITS} units pass gradient at x = {x:g}"
+        told.append(f"{name}: {passes}; {count} dead (no gradient at any x).")
         moved.append(f"{name} {np.abs(weights[0][0, :3] - start_weights(shift)[0][0, :3]).max():.2g}")
     if steps:
         told.append(
-            f"{steps:g} steps of SGD moved the weights of the first three units by at most: {', '.join(moved)}."
+            f"{steps:g} steps of SGD moved the weights of the upper three units by at most: {', '.join(moved)}."
         )
-    legend = "filled: passes gradient; dashed: passes none at this x; crossed out: at no x from -3 to 3"
+    legend = "filled: passes gradient; dashed: passes none at this x; crossed out: dead, none at any x from -3 to 3"
     parts.append(words(22, NETWORK + PLOT + 36, legend, size=15, opacity=0.8))
     label = f"Three networks at x = {x:g}. {' '.join(told)}"
     return Shown(picture(3 * PANEL + 30, NETWORK + PLOT + 46, parts, label), tuple(told))
@@ -167,7 +168,7 @@ def line(x: float, y: float, to_x: float, to_y: float, flow: float) -> str:
 
 def circle(x: float, y: float, value: float, grad: float, dead: bool) -> str:
     """A unit with its output in it: filled if it passes gradient, hollow if not, crossed out if it is dead."""
-    title = f"<title>output {value:.4g}, gradient {grad:.4g}{', at no x any gradient' if dead else ''}</title>"
+    title = f"<title>output {value:.4g}, gradient {grad:.4g}{', no gradient at any x' if dead else ''}</title>"
     stroke, dashes = ("currentColor", ' stroke-dasharray="3 3"') if grad == 0 else (COLORS[1], "")
     parts = [
         f'<circle cx="{x}" cy="{y}" r="20" fill="{PAPER}"/>',
@@ -220,7 +221,7 @@ def demo() -> Demo:
         controls=(
             Slider("x", "x", tuple(round(-3 + 0.1 * i, 1) for i in range(61)), plays=True),
             Slider("shift", "added to the biases of the upper three units", tuple(0.5 * i for i in range(-16, 5))),
-            Slider("steps", "steps of training", tuple(float(i) for i in range(0, STEPS + 1, 5)), plays=True),
+            Slider("steps", "training steps", tuple(float(i) for i in range(0, STEPS + 1, 5)), plays=True),
         ),
         show=show,
         start={"x": 0.5, "shift": 0.0, "steps": 0.0},

@@ -77,7 +77,7 @@ def moves_in(text: str) -> list[Sending]:
         try:
             found.append(Sending(name, float(number) if equals else None))
         except ValueError:
-            raise ValueError(f"{part!r} is no move. Write a node, or a node with what it sends: v=0.5") from None
+            raise ValueError(f"{part!r} is not a move. Write a node, or a node and what it sends: v=0.5") from None
     return found
 
 
@@ -109,7 +109,7 @@ class Play:
         found = next((node for node in self.operations() if node.name == name), None)
         if found is None:
             raise ValueError(
-                f"No operation is called {name!r}. They are {', '.join(n.name for n in self.operations())}."
+                f"No operation is called {name!r}. The operations are {', '.join(n.name for n in self.operations())}."
             )
         return found
 
@@ -131,7 +131,7 @@ class Play:
     def send(self, node: Node) -> None:
         """Let a node send what has arrived at it so far, times its local slopes. Raises ValueError if it cannot."""
         if node.index in self.done:
-            raise ValueError(f"{node.name} has sent its gradients already. Each node sends once.")
+            raise ValueError(f"{node.name} has already sent its gradients. Each node sends once.")
         if node.index not in self.arrived:
             raise ValueError(f"Nothing has arrived at {node.name} yet, so it has nothing to send.")
         if len(self.arrived[node.index]) < self.uses(node):
@@ -209,8 +209,8 @@ class Asked:
             self.incoming: "That is what arrived. It has to be multiplied by the local slope.",
             local: "That is the local slope alone. It has to be multiplied by what arrived.",
             self.incoming + local: "That is a sum. What arrived and the local slope are multiplied.",
-            -self.right: "The sign is the other one.",
-            2 * self.right: "That is twice as much.",
+            -self.right: "The sign is wrong.",
+            2 * self.right: "That is twice the right number.",
         }
         return {value: reason for value, reason in reasons.items() if value != self.right}
 
@@ -253,15 +253,15 @@ def ending(play: Play, made: Sequence[Sending]) -> list[str]:
     told = []
     if not wrong:
         found = ", ".join(f"{node.name}: {short(play.total(node))}" for node in leaves)
-        told.append(f"All gradients are right ({found}). Each node had everything before it sent.")
+        told.append(f"All gradients are right ({found}). Each node sent only after everything had arrived at it.")
     for node in wrong:
-        told.append(f"{node.name} has {short(play.total(node))}; right is {short(number(node.incoming))}.")
+        told.append(f"{node.name} has {short(play.total(node))}; the right gradient is {short(number(node.incoming))}.")
     for index, count in play.early.items():
         node = play.graph.nodes[index]
         users = [play.graph.nodes[edge.target].name for edge in play.late if edge.source == index]
         told.append(
-            f"{node.name} sent when {count} of its {play.uses(node)} shares had arrived: the share of "
-            f"{' and '.join(users)} came too late. A node may send when all that use it have sent."
+            f"{node.name} sent when {count} of its {play.uses(node)} shares had arrived: the share from "
+            f"{' and '.join(users)} came too late. A node may send once all nodes that use it have sent."
         )
     known = [move for move in made if move.said is not None]
     if known:

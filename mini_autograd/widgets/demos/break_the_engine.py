@@ -41,12 +41,12 @@ class Bug:
 
 BUGS = {
     "cleared": Bug(
-        "nobody sets .grad to zero",
+        ".grad is never set to zero",
         "All bars are wrong and swing from step to step: each step uses the sum of all gradients so far.",
     ),
     "slope": Bug(
-        "the rule of tanh leaves its slope out",
-        "All bars but that of w3 are wrong. Only w3 comes after the last tanh, so its gradient misses no slope.",
+        "the rule of tanh leaves out its slope",
+        "Every bar except w3 is wrong. Only w3 comes after the last tanh, so its gradient loses no slope.",
     ),
     "overwritten": Bug(
         "the second use of w2 overwrites the first",
@@ -54,11 +54,11 @@ BUGS = {
     ),
     "sign": Bug(
         "the rule of the product loses a sign",
-        "Only the bar of w1 is wrong. It points to the left: its steps go up the slope.",
+        "Only the bar of w1 is wrong. It points to the left, so the steps of w1 go uphill.",
     ),
     "row": Bug(
-        "the gradient of b is that of one row",
-        "Only the bar of b is wrong. It was stretched over all rows, so their gradients have to be added up.",
+        "the gradient of b comes from one row only",
+        "Only the bar of b is wrong. b was stretched over all rows, so the gradients of all rows have to be added up.",
     ),
 }
 
@@ -165,7 +165,7 @@ def guesses_in(text: str) -> dict[int, str]:
     for part in text.split():
         number, equals, bug = part.partition("=")
         if not number.isdigit() or not equals or bug not in BUGS:
-            raise ValueError(f"{part!r} is no guess. Write a round and one of {', '.join(BUGS)}: 1=sign")
+            raise ValueError(f"{part!r} is not a guess. Write a round and one of {', '.join(BUGS)}, such as 1=sign")
         found[int(number)] = bug
     return found
 
@@ -177,7 +177,7 @@ def show(number: float, steps: float, guesses: str) -> Shown:
     right, broken = training(current, "")[: at + 1], training(current, bug)[: at + 1]
     told = words_for(current, at, right[-1].loss, broken[-1].loss, made)
     parts = [*losses(right, broken), *fits(current, right[-1], broken[-1]), *bars(broken[-1])]
-    parts.append(words(10, HEIGHT + 78, f"Both train the network {NETWORK} on the dots.", size=SMALL))
+    parts.append(words(10, HEIGHT + 78, f"Both engines train the network {NETWORK} on the dots.", size=SMALL))
     top = HEIGHT + 92
     places = [(10 + (CHOICE + 12) * (place % 2), top + ROW * (place // 2)) for place in range(len(BUGS) + 1)]
     for (name, choice), (x, y) in zip(BUGS.items(), places, strict=False):
@@ -199,7 +199,7 @@ def words_for(number: int, at: int, right: float, broken: float, made: dict[int,
     """What the pictures show; after a guess, whether it was right, and the sign of the bug."""
     first = f"After {at} steps the loss is {right:.3g} with the right engine and {broken:.3g} with the broken one."
     if number not in made:
-        return (first, "What is broken? Choose one of the five. A bar of 1 is a gradient that is right.")
+        return (first, "What is broken? Choose one of the five bugs. A bar that ends at 1 is a right gradient.")
     bug = BUGS[bug_of(number)]
     verdict = "Right" if made[number] == bug_of(number) else "No. It is another bug"
     return (first, f"{verdict}: {bug.words}.", bug.sign)
@@ -212,7 +212,7 @@ def losses(right: tuple[Moment, ...], broken: tuple[Moment, ...]) -> list[str]:
         heights = [min(max(math.log10(max(moment.loss, 1e-9)), -4.0), 2.0) for moment in moments]
         return [(LEFT + WIDTH * n / STEPS, 30 + HEIGHT * (2 - height) / 6) for n, height in enumerate(heights)]
 
-    parts = frame(LEFT, "loss", "steps of training")
+    parts = frame(LEFT, "loss", "training steps")
     for power in (-4, -2, 0, 2):
         y = 30 + HEIGHT * (2 - power) / 6
         parts += [segment(LEFT - 4, y, LEFT, y), words(LEFT - 7, y + 5, f"{10.0**power:g}", size=SMALL, anchor="end")]
@@ -237,7 +237,7 @@ def fits(number: int, right: Moment, broken: Moment) -> list[str]:
         words(left, 30 + HEIGHT + 18, "right engine", size=SMALL, fill=BLUE, bold=True),
         words(left + WIDTH, 30 + HEIGHT + 18, "broken engine", size=SMALL, fill=ORANGE, bold=True, anchor="end"),
     ]
-    return [*frame(left, "what the network gives", ""), *dots, *lines, *key]
+    return [*frame(left, "output of the network", ""), *dots, *lines, *key]
 
 
 def bars(moment: Moment) -> list[str]:
@@ -273,7 +273,7 @@ def demo() -> Demo:
     start: dict[str, Any] = {"number": 1, "steps": STEPS, "guesses": ""}
     controls = (
         Slider("number", "Round", tuple(range(1, ROUNDS + 1))),
-        Slider("steps", "Steps of training", tuple(range(0, STEPS + 1, 2)), plays=True),
+        Slider("steps", "Training steps", tuple(range(0, STEPS + 1, 2)), plays=True),
         Entry("guesses", "Guesses", hidden=True),
     )
     presets: dict[str, dict[str, Any]] = {"First steps": {"steps": 10}, "Last step": {"steps": STEPS}}

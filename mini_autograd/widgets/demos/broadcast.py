@@ -33,7 +33,7 @@ def shape_of(text: str) -> Shape:
     """The shape in a typed text: "(3, 1)", "3, 1", "4" or "()". Raises ValueError that says what was expected."""
     inner = re.fullmatch(r"\s*[(\[]?\s*((?:\d+\s*(?:,\s*\d+\s*)*,?)?)\s*[)\]]?\s*", text)
     if inner is None:
-        raise ValueError(f"{text!r} is no shape. Write its sizes with commas, such as (3, 1) or (4,); () is a number.")
+        raise ValueError(f"{text!r} is not a shape. Write the sizes with commas: (3, 1) or (4,), or () for a number.")
     shape = tuple(int(size) for size in re.findall(r"\d+", inner[1]))
     if math.prod(shape) > LARGEST or len(shape) > 8:
         raise ValueError(f"{shape} is too large for this demo: at most 8 axes and {LARGEST:,} entries.")
@@ -76,7 +76,8 @@ def undone(share: np.ndarray, shape: Shape) -> list[tuple[str, np.ndarray]]:
     if extra:
         axes = tuple(range(extra))
         share = share.sum(axis=axes)
-        steps.append((f"sum over {named(axes)}, added in front: {'it goes' if extra == 1 else 'they go'}", share))
+        end = "it disappears" if extra == 1 else "they disappear"
+        steps.append((f"sum over {named(axes)}, added in front: {end}", share))
     stretched = tuple(axis for axis, size in enumerate(shape) if size == 1 and share.shape[axis] != 1)
     if stretched:
         share = share.sum(axis=stretched, keepdims=True)
@@ -110,7 +111,7 @@ def show(a: str, b: str, operation: str) -> Shown:
     rows = []
     for name, shape, sums in zip("ab", shapes, done.sums, strict=True):
         rows.append(len(steps))
-        steps += [f"{name}: {text}. The shape is {part.shape} now." for text, part in sums]
+        steps += [f"{name}: {text}. The shape is now {part.shape}." for text, part in sums]
         if not sums:
             steps.append(f"{name} was not stretched, so nothing is summed: its gradient keeps the shape {shape}.")
     parts, width, height = table(shapes, result)
@@ -145,7 +146,7 @@ def misfit(shapes: tuple[Shape, Shape]) -> Shown:
     sizes = padded[0][wrong[-1]], padded[1][wrong[-1]]
     sentence = (
         f"{shapes[0]} and {shapes[1]} do not fit: lined up at the last axis, {sizes[0]} meets {sizes[1]}, "
-        "and neither is 1, so there is nothing to stretch."
+        "and neither is 1, so neither can be stretched."
     )
     return Shown(picture(width, height, parts, sentence), (sentence,), bet=bet(shapes, None, sentence))
 
@@ -163,7 +164,7 @@ def verdict(name: str, shape: Shape, result: Shape) -> str:
         *(extra + axis for axis, size in enumerate(shape) if size == 1 and result[extra + axis] != 1),
     ]
     if not axes:
-        return f"{name}.grad: nothing to sum, {result} already is the shape of {name}."
+        return f"{name}.grad: nothing to sum, because {result} is already the shape of {name}."
     return f"{name}.grad: summed over {named(axes)} of {result}, which gives {shape}."
 
 

@@ -123,8 +123,8 @@ def show(depth: str, length: float, run: float) -> Shown:
     kilo = [1e-6 * value.predicted_bytes for value in plans], [1e-6 * value.measured_bytes for value in plans]
     milli = [1e3 * value.predicted_seconds for value in plans], [1e3 * value.measured_times.median for value in plans]
     spread = [(1e3 * value.measured_times.low, 1e3 * value.measured_times.high) for value in plans]
-    left = curve(50, "memory at most, MB", lengths, kilo, at)
-    right = curve(480, "computing time of a step, ms", lengths, milli, at, spread)
+    left = curve(50, "peak memory, MB", lengths, kilo, at)
+    right = curve(480, "computing time per step, ms", lengths, milli, at, spread)
     label = f"Memory and time of a step of {depth} layers against the length of checkpointed segments"
     svg = picture(860, 300, [*left, *right], label)
     best = min(plans, key=lambda value: value.measured_bytes)
@@ -132,12 +132,13 @@ def show(depth: str, length: float, run: float) -> Shown:
     kept = predicted_arrays(int(depth), plan.length)
     sentences = (
         f"{chosen}: {kept} layer outputs kept at once, predicted {plan.predicted_bytes / 1e6:.2f} MB, measured "
-        f"{plan.measured_bytes / 1e6:.2f} MB ({plan.measured_bytes / plain.measured_bytes:.0%} of none); "
-        f"time predicted {1e3 * plan.predicted_seconds:.2g} ms, median of {REPEATS} steps {plan.measured_times}. "
-        + against(plan, plain),
+        f"{plan.measured_bytes / 1e6:.2f} MB ({plan.measured_bytes / plain.measured_bytes:.0%} of the memory without "
+        f"checkpoints). Time: predicted {1e3 * plan.predicted_seconds:.2g} ms, median of {REPEATS} steps "
+        f"{plan.measured_times}. " + against(plan, plain),
         f"Least memory measured: {'none' if best.length == 0 else f'segments of {best.length}'}, "
         f"{best.measured_bytes / 1e6:.2f} MB. The square root of {depth} is {int(depth) ** 0.5:.0f}. "
-        "Predictions count saved outputs only, and one more forward pass; gradients on their way come on top.",
+        "The predicted memory counts saved outputs only, without gradients. With checkpoints, the predicted time adds "
+        "a forward pass.",
     )
     return Shown(svg, sentences)
 
@@ -149,7 +150,7 @@ def against(plan: Plan, plain: Plan) -> str:
     ratio = plan.measured_times.median / plain.measured_times.median
     if plan.measured_times.apart(plain.measured_times):
         return f"That is {ratio:.1f} times the median without checkpoints."
-    return "The times with and without checkpoints overlap, so they do not say which is quicker here."
+    return "The times with and without checkpoints overlap, so they do not show which is quicker here."
 
 
 def curve(

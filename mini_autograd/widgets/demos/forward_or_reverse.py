@@ -112,7 +112,7 @@ def bet(n: int, m: int, done: Measured) -> Bet:
 def compared(forward: Times, reverse: Times) -> str:
     """Which mode was quicker, if the runs agree."""
     if not forward.apart(reverse):
-        return f"The times of {RUNS} runs overlap, so they do not say which mode is quicker here."
+        return f"The times of {RUNS} runs overlap, so they do not show which mode is quicker here."
     quicker, time_of, other = (
         ("Forward", forward, reverse) if forward.median < reverse.median else ("Reverse", reverse, forward)
     )

@@ -95,9 +95,9 @@ def verdict(census: Census) -> tuple[str, ...]:
         f"At the end of the three steps: {counts} nodes and {sizes} of saved arrays alive. Peak: {kilobytes(peak)}."
     )
     if last[-1].nodes > last[0].nodes:
-        return sentence, "It grows: every loss in the list holds the graph that it came from."
+        return sentence, "The number grows: every loss in the list keeps the graph that it came from alive."
     if last[-1].nodes:
-        return sentence, "The variables prediction and loss hold one graph, until they get a new value."
+        return sentence, "The variables prediction and loss hold one graph until they get new values."
     return sentence, "No variable holds a graph, so nothing is left."
 
 
@@ -118,7 +118,7 @@ def nodes(census: Census, top: float) -> tuple[list[str], float]:
     """A row of boxes per training step: filled while the node has what it saved, pale when freed, dashed when gone."""
     legend = [
         (box(14, top - 12, 16, 14, fill=BLUE, opacity=0.45, stroke=BLUE), "node with saved arrays"),
-        (box(224, top - 12, 16, 14, stroke=BLUE), "node that holds none: saved nothing, or freed"),
+        (box(224, top - 12, 16, 14, stroke=BLUE), "node without saved arrays: none, or freed"),
         (box(582, top - 12, 16, 14, stroke="currentColor", dashes="2 3"), "gone"),
     ]
     parts = []

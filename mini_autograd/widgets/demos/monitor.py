@@ -96,7 +96,7 @@ class Monitor:
         parts = [f"step {self.in_pass}{of}{again}: {self.state}"]
         parts += [f"{name} {series.values[-1]:.4g}" for name, series in self.history.items()]
         parts += [
-            f"{name} is {series.values[series.steps.index(lost)]} since step {lost}"
+            f"{name} has been {series.values[series.steps.index(lost)]} since step {lost}"
             for name, series in {**self.history, **self.norms}.items()
             if (lost := series.first_lost()) is not None
         ]
@@ -143,7 +143,7 @@ class Starter:
     def log(self, **values: Any) -> None:
         """Log to the monitor that was started last. Raises RuntimeError if none was."""
         if not running:
-            raise RuntimeError("monitor.log was called before any loop over monitor(...) had begun")
+            raise RuntimeError("monitor.log was called before any loop over monitor(...) began; call it in such a loop")
         running[-1].log(**values)
 
 
@@ -191,7 +191,7 @@ def number(value: Any) -> float:
     try:
         return float(value.item() if callable(getattr(value, "item", None)) else np.asarray(plain(value)).item())
     except (TypeError, ValueError, RuntimeError) as error:
-        raise ValueError(f"monitor.log wants numbers and tensors of one element, not {value!r}") from error
+        raise ValueError(f"monitor.log takes numbers and tensors of one element, not {value!r}") from error
 
 
 def plain(value: Any) -> Any:

@@ -84,7 +84,7 @@ def speed(monitor: Progress) -> str:
     rate = monitor.step / seconds
     each = f"{rate:.0f} steps/s" if rate >= 10 else f"{rate:.2g} steps/s"
     if monitor.state != "running" or monitor.total is None:
-        return f"{each}, {seconds:.3g} s in all"
+        return f"{each}, {seconds:.3g} s in total"
     return f"{each}, {(monitor.total - monitor.in_pass) / rate:.0f} s left"
 
 

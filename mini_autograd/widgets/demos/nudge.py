@@ -141,16 +141,16 @@ def words_for(before: Graph, step: float, predicted: float, true: float, guess: 
     (a,) = [node for node in before.nodes if node.name == "a"]
     first = f"Predicted change of the result: {short(number(a.incoming))} {TIMES} {factor(step)} = {short(predicted)}."
     if guess == NOT_YET:
-        return (first, "Where will the true change be? Guess above, and it is shown.")
+        return (first, "Where will the true change be? Make your guess above to see it.")
     gap = rounded(true - predicted)
     where = GUESSES[3] if gap == 0 else GUESSES[1] if gap > 0 else GUESSES[2]
-    verdict = "" if guess == SHOW else "You guessed right. " if guess == where else f"Your guess was {guess}. "
+    verdict = "" if guess == SHOW else "You guessed right. " if guess == where else f'You guessed "{guess}". '
     second = f"{verdict}The true change is {short(true)}, {where}."
     if gap == 0:
-        return (first, second, "Along a straight line the slope stays as it is, so the prediction is exact.")
+        return (first, second, "Along a straight line the slope does not change, so the prediction is exact.")
     share = abs(gap / predicted) if predicted else math.inf
-    size = f" It is {share:.0%} of the predicted change." if share < 10 else ""
-    return (first, second, f"The gap comes from the curve: the slope changes on the way.{size}")
+    size = f" The gap is {share:.0%} of the predicted change." if share < 10 else ""
+    return (first, second, f"The gap comes from the curve: the slope changes along the way.{size}")
 
 
 @functools.cache

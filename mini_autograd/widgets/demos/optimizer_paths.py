@@ -113,21 +113,21 @@ def bet(landscape: str, lr: float, losses: dict[str, np.ndarray]) -> Bet:
     """The question of which method ends lowest."""
     ends = {name: float(along[-1]) if len(along) > STEPS else math.inf for name, along in losses.items()}
     best, second = sorted(ends, key=lambda name: ends[name])[:2]
-    question = f"Which method stands lowest after {STEPS} steps on the {landscape}, with learning rate {lr:g}?"
-    reason = f"its loss is {ends[best]:.3g} there, that of {second} {ends[second]:.3g}"
+    question = f"Which method has the lowest loss after {STEPS} steps (landscape: {landscape}, learning rate {lr:g})?"
+    reason = f"its loss ends at {ends[best]:.3g}, and the next best, {second}, ends at {ends[second]:.3g}"
     return Bet(question, tuple(losses), best, reason)
 
 
 def sentence(name: str, losses: np.ndarray) -> str:
     """Where a path ended."""
     if len(losses) <= STEPS:
-        return f"{name}: ran away, given up after {len(losses) - 1} steps."
-    return f"{name}: loss {losses[-1]:.3g} after {STEPS} steps; the lowest on the way was {losses.min():.3g}."
+        return f"{name}: diverged, stopped after {len(losses) - 1} steps."
+    return f"{name}: loss {losses[-1]:.3g} after {STEPS} steps; the lowest along the way was {losses.min():.3g}."
 
 
 def at_step(losses: dict[str, np.ndarray], step: int) -> list[str]:
     """Each method's loss at a step."""
-    return [f"{name} {at[step]:.3g}" if step < len(at) else f"{name} gone" for name, at in losses.items()]
+    return [f"{name} {at[step]:.3g}" if step < len(at) else f"{name} diverged" for name, at in losses.items()]
 
 
 Place = Callable[[float, float], tuple[float, float]]
@@ -243,7 +243,7 @@ def demo() -> Demo:
         show=show,
         start={"landscape": "narrow valley", "method": "all", "lr": 0.05},
         presets={
-            "Forgetting never settles": {"landscape": "narrow valley", "method": "forgot to zero", "lr": 0.02},
+            "Forgot to zero": {"landscape": "narrow valley", "method": "forgot to zero", "lr": 0.02},
             "SGD too fast": {"landscape": "narrow valley", "method": "all", "lr": 0.2},
             "A curved valley": {"landscape": "curved valley", "method": "all", "lr": 0.01},
             "Leaving a saddle": {"landscape": "saddle", "method": "all", "lr": 0.05},

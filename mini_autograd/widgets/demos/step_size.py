@@ -61,7 +61,7 @@ def show(function: str, precision: str, exponent: float, point: float, slopes: b
             )
             if slopes:
                 guide = curve[-1] * (steps / steps[-1]) ** order
-                _guide(axis, steps, guide, guide > 1e-14, ":", line.get_color(), f"h to the {order}")
+                _guide(axis, steps, guide, guide > 1e-14, ":", line.get_color(), f"h**{order}")
         if slopes:
             rounding = np.finfo(precision).eps / steps
             _guide(axis, steps, rounding, rounding < 10, "--", "gray", "rounding / h")
@@ -89,7 +89,7 @@ def bet(function: str, precision: str, point: float) -> Bet | None:
     if largest_near(best) == 0.0:
         return None
     question = f"Which step h gives the best one-sided derivative in {precision}?"
-    reason = "a larger step is wrong by the curve of the function, a smaller one by rounding"
+    reason = "a larger step is wrong because the function curves, a smaller one because of rounding"
     return Bet(question, tuple(f"1e{exponent:g}" for exponent in CHOICES), f"1e{best:g}", reason)
 
 
@@ -109,7 +109,7 @@ def demo() -> Demo:
             Choice("precision", "precision", ("float64", "float32")),
             Slider("point", "at x =", points),
             exponents,
-            Switch("slopes", "draw the slopes"),
+            Switch("slopes", "draw guide lines"),
         ),
         show=show,
         start={"function": "sin x", "precision": "float64", "exponent": -5.0, "point": 1.0, "slopes": True},

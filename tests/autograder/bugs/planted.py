@@ -1,4 +1,4 @@
-"""Every bug of the bank, as a mistake of a student, and the checks that a lesson on that operation would make.
+"""Every bug of the bank as a student's mistake, with the checks that a lesson on that operation would make.
 
 Shared by the tests and by `benchmarks.diagnosis`.
 """
@@ -180,7 +180,7 @@ BEHAVIORS = (
     ("recording_not_restored", "exception"),
     ("nested_no_grad_lost", ""),
 )
-"""What `check_engine` sees on an engine of Function classes."""
+"""The mistakes that `check_engine` sees in an engine of Function classes."""
 OTHER_CHECKS = {
     "matmul_all_axes_reversed": "batches",
     "matmul_batch_mixed": "batches",
@@ -189,7 +189,7 @@ OTHER_CHECKS = {
     "reduction_not_expanded": "rows",
     "reduction_expanded_wrongly": "rows",
 }
-STYLES_OF = {"reduction_not_expanded": ("functions",)}  # where gradients start as zeros, it is the bug after it
+STYLES_OF = {"reduction_not_expanded": ("functions",)}  # with gradients that start as zeros, it is the next bug
 COMPOSED = ("sub", "div")  # in the second style they are made of other operations
 
 

@@ -1,8 +1,8 @@
 """A third style of engine, for mistakes that the bank does not know: a tape of instructions, as compilers write them.
 
 Every operation appends one instruction (opcode, numbers of its inputs, number of its output, options) to one list, and
-all values stand in a second list. Going back is a loop over the instructions from the last to the first; there is no
-graph and no order to find. The rules stand in a table, by opcode: `forward(options, *inputs)` and
+all values are in a second list. The backward pass is a loop over the instructions from the last to the first; there is
+no graph and no order to find. The rules are in a table by opcode: `forward(options, *inputs)` and
 `back(grad, output, options, *inputs)`, which gives one gradient per input.
 """
 
@@ -208,7 +208,7 @@ class Tensor:
         return self.data.shape
 
     def apply(self, opcode, *others, **options):
-        """Calculate, and append the instruction. The result is a tensor with the next number."""
+        """Calculate the result, a tensor with the next number, and append the instruction."""
         others = [other if isinstance(other, Tensor) else type(self)(other) for other in others]
         numbers = [self.number, *(other.number for other in others)]
         values = [self.tape.values[number] for number in numbers]

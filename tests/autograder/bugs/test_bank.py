@@ -16,7 +16,7 @@ VISIBLE = [entry for entry in BUGS if not entry.behavior]
 
 
 def kept_columns(x):
-    """The leaky relu and then the dropout of a matrix, with the same columns dropped at every call."""
+    """The leaky relu and then the dropout of a matrix, with the same elements dropped at every call."""
     ma.manual_seed(5)
     return functional.dropout(functional.leaky_relu(x, 0.01), 0.4)
 
@@ -50,7 +50,7 @@ EXPRESSIONS = (
 
 
 def gradients():
-    """Of expressions in which every bug of the bank shows, twice over the same leaves; the data afterwards, too."""
+    """Gradients of expressions in which every bug shows, twice over the same leaves, and then the leaves' data."""
     found = []
     for expression in EXPRESSIONS:
         a = ma.tensor(np.array([[0.5, -1.5, 0.3], [2.0, 0.7, -0.6], [0.9, 1.1, -1.3]]), requires_grad=True)

@@ -1,4 +1,4 @@
-"""Break-it labs: every bug can be handed out, examples that show it are told from those that do not."""
+"""Break-it labs: every bug can be handed out, and examples that show it are told apart from others."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ EXAMPLES: list[tuple[str, Any, Any, list[Any]]] = [
 @pytest.mark.parametrize(("name", "showing", "hiding", "inputs"), EXAMPLES, ids=[e[0] for e in EXAMPLES])
 def test_an_example_shows_a_bug_or_does_not(name: str, showing: str, hiding: str, inputs: list[Any]) -> None:
     engine = broken_engine(name)
-    if name == "no_topological_order":  # texts cannot name what is used twice
+    if name == "no_topological_order":  # an expression in a text cannot name a value
 
         def shared(a: Any, b: Any) -> Any:
             c = a + b
@@ -47,7 +47,7 @@ def test_an_example_shows_a_bug_or_does_not(name: str, showing: str, hiding: str
     else:
         found = exposure(engine, showing, inputs)
         assert found.exposed
-        assert "right is" in found.sentence()
+        assert "but should be" in found.sentence()
     other = exposure(engine, hiding, inputs)
     assert not other.exposed
     assert "not exposed" in other.sentence()
@@ -93,13 +93,13 @@ BAD = {
     "__import__('os')": "only methods",
     "a.__class__": "no method",
     "a.tanh().data": "no method",
-    "d * a": "is no input",
-    "a * 'x'": "may not stand",
-    "[a]": "List may not stand",
-    "a if a else b": "IfExp may not stand",
-    "a *": "is no expression",
-    "lambda: a": "may not stand",
-    "9" * 9 + " * a": "may not stand",
+    "d * a": "is not an input",
+    "a * 'x'": "is not allowed here",
+    "[a]": "List is not allowed",
+    "a if a else b": "IfExp is not allowed",
+    "a *": "is not an expression",
+    "lambda: a": "is not allowed",
+    "9" * 9 + " * a": "is not allowed here",
     "a * " * 200 + "a": "at most 400",
     "3": "must return a tensor",
     "a.reshape(7)": "does not run",

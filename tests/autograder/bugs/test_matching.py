@@ -1,4 +1,4 @@
-"""Is every bug, planted into engines of other styles than ours, found, and called by its name?"""
+"""Is every bug found and named when it is planted in engines of styles other than ours?"""
 
 import numpy as np
 import pytest
@@ -113,8 +113,8 @@ def test_a_lost_gradient_may_be_the_fault_of_backward():
     expressions = {"tanh of a product": lambda a, b: (a * b).tanh() * b}
     report = check_gradients(expressions, [(), ()], points=1, engine=engine).reports[0]
     assert report.bugs == ("upstream_ignored",), report.text()
-    assert "in the rule of `tanh`, or where `backward` calls it, the gradient that arrives" in report.diagnosis
-    assert "what `backward` hands to it" in report.hints[-1]
+    assert "in the rule of `tanh`, or where `backward` calls a rule, the gradient that arrives" in report.diagnosis
+    assert "what `backward` passes to it" in report.hints[-1]
 
 
 def test_a_quotient_is_not_blamed_on_a_power_that_nothing_shows():

@@ -1,4 +1,4 @@
-"""Is an order of visits the same order on every graph of the same shape, also on a second one over the same leaves?"""
+"""Is an order of visits the same on every graph of the same shape, including a second one over the same leaves?"""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def gradients_of_two_calls(order):
     leaves = [ma.tensor(np.array(value), requires_grad=True) for value in (1.7, 2.9)]
     found = []
     with engine_changed(topological_order=order):
-        kept = [gate(*leaves)]  # as long as it lives, so do the nodes of the leaves
+        kept = [gate(*leaves)]  # keeps the nodes of the leaves alive
         kept[0].backward()
         found += [float(leaf.grad.data) for leaf in leaves]
         gate(*leaves).backward()

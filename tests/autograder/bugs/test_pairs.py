@@ -1,4 +1,4 @@
-"""Are two mistakes at once named, and one mistake in several rules; and is nothing guessed?"""
+"""Are two mistakes at once named, and one mistake in several rules, and is nothing guessed?"""
 
 import pytest
 
@@ -68,7 +68,7 @@ def test_an_exception_alone_is_never_certain():
 
 
 def test_right_numbers_called_wrong_get_no_diagnosis():
-    """No bug gives the right numbers, so a verdict for some other reason is not explained by one."""
+    """No bug gives the right numbers, so none explains a verdict that has another reason."""
     entry = evidence_of(lambda a, b: (a * b).tanh(), [[(), ()]], lambda right: right.reference)
     diagnosis = diagnose_all([entry])
     assert diagnosis.certain is None

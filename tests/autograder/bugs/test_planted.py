@@ -1,4 +1,4 @@
-"""Is every bug of the bank, planted into engines of other styles than ours, detected, and called by its name?"""
+"""Is every bug of the bank detected and named when it is planted in engines of styles other than ours?"""
 
 import pytest
 
@@ -9,7 +9,7 @@ from tests.autograder.bugs import planted
 
 CASES = [(mistake, style) for mistake in planted.MISTAKES for style in mistake.styles]
 NOT_FIRST = {
-    # What NumPy refuses in all expressions alike, or what is the same sum of numbers, has one name before it.
+    # Another bug is named first: NumPy refuses all expressions alike, or the numbers add up to the same sum.
     ("broadcast_stretched_axes_forgotten", "", "closures"),
     ("broadcast_added_axes_forgotten", "", "closures"),
     ("saved_value_changed", "log", "closures"),

@@ -1,4 +1,4 @@
-"""Mistakes that the bank does not hold, in an engine of a third style: all are caught, no card is certain and wrong."""
+"""Mistakes that are not in the bank, in a third style of engine: all are caught, and no card is certain but wrong."""
 
 import pytest
 

@@ -1,8 +1,8 @@
 """Mistakes that the bank does not hold, in the tape engine: does a check catch them, and is what it says true?
 
 A mistake changes one rule (`rules`), a part of the engine (`parts`) or both. `place` is where it is: an operation as
-cards write it, or `backward`. `told` are words of a card that name the mistake itself, not only its place; there are
-none where nothing more than the place is said. `bugs` are entries of the bank that come down to the same mistake.
+cards write it, or `backward`. `told` are words of a card that name the mistake itself, not only its place; it is empty
+if cards name only the place. `bugs` are entries of the bank that come down to the same mistake.
 """
 
 from __future__ import annotations
@@ -63,7 +63,7 @@ TIED = [[np.array([[2.0, 1.0], [0.5, 3.0]]), np.array([[2.0, 0.0], [0.5, 4.0]])]
 
 
 def of_one(method, *options):
-    """What a lesson on a method of one tensor checks."""
+    """The expressions that a lesson on a method of one tensor checks."""
     return {
         method: lambda a: getattr(a, method)(*options),
         f"{method} * a": lambda a: getattr(a, method)(*options) * a,
@@ -78,7 +78,7 @@ def of_two(method):
 
 
 def reductions(method):
-    """Over all, over an axis, over the last one."""
+    """Over the first axis, and over the last one with `keepdim`."""
     return {
         "0": lambda a: getattr(a, method)(dim=0) * 2.0,
         "-1": lambda a: getattr(a, method)(dim=-1, keepdim=True) * a,
@@ -105,7 +105,7 @@ class Narrow:
 
 
 def by_use(self, gradient=None):
-    """Right but for the last line: a mean over the uses of a leaf."""
+    """Right except for the last line, which takes a mean over the uses of a leaf."""
     uses = [number for _, inputs, _, _ in self.tape.code for number in inputs]
     found = {self.number: self.first_gradient(gradient)}
     for opcode, inputs, output, options in reversed(self.tape.code):
@@ -174,7 +174,7 @@ UNSEEN = (
     Unseen(
         "minimum with the mask of maximum",
         "minimum",
-        ("the other one was taken"),
+        ("the other one was chosen"),
         of_two("minimum"),
         PAIR,
         rule("minimum", lambda g, y, o, a, b: (g * (a > b), g * (b > a))),
@@ -191,7 +191,7 @@ UNSEEN = (
     Unseen(
         "clamp forgets the upper limit",
         "clamp",
-        ("is not 0 at elements where it must be: where `input` is positive",),
+        ("is not 0 at elements where it must be: those where `input` is positive",),
         of_one("clamp", -1.0, 1.0),
         ONE,
         rule("clamp", lambda g, y, o, a: (g * (a >= o["min"]),)),
@@ -215,7 +215,7 @@ UNSEEN = (
     Unseen(
         "the slope of leaky relu added",
         "leaky_relu",
-        ("wrong sign: where `input` is negative",),
+        ("wrong sign at some elements: those where `input` is negative",),
         of_one("leaky_relu", 0.1),
         ONE,
         rule("leaky_relu", lambda g, y, o, a: (g * np.where(a > 0, 1.0, -o["slope"]),)),
@@ -506,7 +506,7 @@ UNSEEN = (
     Unseen(
         "the first share kept",
         "backward",
-        ("of several contributions one survives",),
+        ("only one of several contributions survives",),
         WHOLE,
         PAIR,
         parts={"add": first_kept},
@@ -525,7 +525,7 @@ UNSEEN = (
     Unseen(
         "a number divided by a tensor is no operation",
         "/",
-        ("no gradient is handed on at all",),
+        ("no gradient is passed on at all",),
         {"2 / a": lambda a: 2.0 / a, "a / 2": lambda a: a / 2.0},
         RISING,
         parts={"__rtruediv__": lambda self, other: type(self)(np.asarray(other) / self.data)},

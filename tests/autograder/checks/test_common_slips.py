@@ -1,4 +1,4 @@
-"""What a card says of slips that stop the student's code: does it name the cause, and lead to the right place?"""
+"""Does a card name the cause of slips that stop the student's code, and does it lead to the right place?"""
 
 import signal
 import threading
@@ -35,7 +35,10 @@ def multiply(ending):
 ASSIGN = "MiniTensor.__mul__ = multiply\n"
 NO_TENSOR = {
     "return forgotten": (multiply("MiniTensor(a.data * b.data, (a, b), '*', rule)") + ASSIGN, NO_RETURN),
-    "a plain number": (multiply("return a.data * b.data") + ASSIGN, "the expression gave a float, which has no"),
+    "a plain number": (
+        multiply("return a.data * b.data") + ASSIGN,
+        "the result of the expression is a float, which has no",
+    ),
 }
 
 
@@ -44,12 +47,16 @@ def test_an_operation_without_a_tensor_is_named_and_its_rule_is_not_blamed(name)
     slip, said = NO_TENSOR[name]
     report = report_on(slip)
     assert said in report.lines[0].explanation
-    assert report.place == "`*` does not give a tensor, so no gradient can come back through it."
+    assert report.place == "`*` does not return a tensor, so no gradient can come back through it."
     assert "rule" not in report.hints[-1]
 
 
 FORGOTTEN_RETURNS = {
-    "in forward": ("return output", "output", "a single nan, as an array of None is (is a `return` missing?)"),
+    "in forward": (
+        "return output",
+        "output",
+        "a single nan, which is what None becomes in an array (is a `return` missing?)",
+    ),
     "in backward": ("return grad *", "grad *", "returned nothing for its one input: is a `return`"),
 }
 
@@ -143,7 +150,7 @@ def report_on_arrays(slip, expressions, inputs):
 
 
 def largest(a):
-    """PyTorch gives values and places, the lesson's engine the values alone."""
+    """The largest of each row. PyTorch gives values and places, the lesson's engine only the values."""
     found = a.max(1)
     return found[0] if isinstance(found, tuple) else found
 
@@ -173,7 +180,7 @@ def test_beside_an_operation_without_a_tensor_no_other_cause_is_offered():
     labels = [0, 2, 1]
     expression = {"times a": lambda a: a.cross_entropy(labels) * a}
     report = report_on_arrays("cross entropy, a plain number", expression, [(3, 4)])
-    assert report.place.startswith("`cross_entropy` does not give a tensor")
+    assert report.place.startswith("`cross_entropy` does not return a tensor")
     assert not report.diagnosis
 
 
@@ -217,12 +224,15 @@ RAISED = {
         "MiniTensor.__mul__ = lambda a, b: as_tensor(a.data * print(b.data))\n",
         NO_RETURN,
     ),
-    "the cell of the class ran again": ("del MiniTensor.__mul__\n", "has the cell that defines this run since"),
+    "the cell of the class ran again": (
+        "del MiniTensor.__mul__\n",
+        "did you run the cell that defines this operator after",
+    ),
     "a rule that was called": (
         "MiniTensor.__mul__ = lambda a, b: MiniTensor(a.data * b.data, (a, b), '*', (b.data, a.data))\n",
         "was a rule called where the rule itself",
     ),
-    "a misspelt attribute": ("MiniTensor.__mul__ = lambda a, b: a.dta\n", "is it misspelt"),
+    "a misspelt attribute": ("MiniTensor.__mul__ = lambda a, b: a.dta\n", "is it misspelled"),
 }
 
 
@@ -250,14 +260,14 @@ IN_THE_RUN = {
         "Function.saved_tensors = property(lambda node: (node.release(), rule(node))[1])\n",
         "was a node released before its own rule ran?",
         "the node was released before its own rule ran",
-        "after that by nobody",
+        "and not after that",
     ),
     "a node releases the nodes behind it": (
         "def release(node):\n    for later in topological_order(node):\n        later.saved = later.saved and None\n"
         "Function.release = release\n",
         "was a node released before its own rule ran?",
         "the node was released before its own rule ran",
-        "after that by nobody",
+        "and not after that",
     ),
     "a rule calls itself": (
         TANH.replace(RULE, "        return Tanh.backward(ctx, grad)\n"),
@@ -273,9 +283,9 @@ IN_THE_RUN = {
     ),
     "recording is off": (
         "switches.recording = False\n",
-        "was recording switched off and never put back",
+        "was recording switched off and never switched back on",
         "raises the same error",
-        "put it back as it was",
+        "to restore the state from before",
     ),
 }
 
@@ -326,7 +336,7 @@ AROUND = {
 
 
 def around(function, x):
-    """What a student has built around a function; other engines call the function."""
+    """Call a function through what a student has built around it, or directly on other engines."""
     return x.wrapped(function) if hasattr(x, "wrapped") else function(x)
 
 
@@ -352,7 +362,7 @@ def test_a_function_around_right_operations_is_named_and_no_rule_is_blamed(name,
 
 @pytest.fixture
 def interrupted_soon():
-    """What the square button does, once the endless loop has begun; also in the background, which ignores it else."""
+    """Interrupt like the stop button once the endless loop has begun, even in the background, which ignores SIGINT."""
     waiting.clear()
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
 

@@ -132,7 +132,7 @@ HANDWRITTEN = {
 @pytest.mark.parametrize("hidden", [False, True])
 @pytest.mark.parametrize(("function", "points"), HANDWRITTEN.values(), ids=HANDWRITTEN)
 def test_gradients_by_hand(function, points, hidden):
-    """Each gradient is worth its share, if all calls gave as many gradients as there are arguments."""
+    """Each gradient is worth its share if all calls gave as many gradients as there are arguments."""
     for seed in range(5):
         with check_context(seed, hidden=hidden):
             credit = check_handwritten_gradient(function, product_and_sum, [(), ()], points=4)
@@ -240,7 +240,7 @@ def test_remote_function_is_called_once_with_its_functions():
 
 
 def test_sums_in_another_order_are_right_however_much_cancels():
-    """Regression: arguments were disturbed as a whole, which moves a sum that nearly cancels hardly at all."""
+    """Regression: arguments were disturbed as a whole, which hardly moves a sum that nearly cancels."""
     numbers = np.random.default_rng(0).normal(size=64)
     numbers[-1] = -numbers[:-1].sum()
     credit = check_function(lambda x: np.sort(x).sum(), lambda x: np.cumsum(x)[-1], [numbers], points=1)

@@ -217,7 +217,7 @@ def test_a_method_that_pytorch_has_as_a_function_may_stand_in_a_function_that_th
 
 
 def giving(change):
-    """The array engine with every gradient of a leaf changed in the end."""
+    """The array engine with `change` applied to every gradient of a leaf at the end."""
 
     engine = students.arrays()
     right = engine.backward
@@ -242,7 +242,7 @@ SHAPES_EXPLAINED = {
     "axis dropped": (lambda g: g[:, 0], (3, 1), "expected (3, 1), got (3,): was an axis of size 1 dropped or added?"),
     "all summed": (np.sum, (2, 3), "expected (2, 3), got a number: was everything summed"),
     "something else": (lambda g: g.reshape(-1), (2, 3), "expected (2, 3), got (6,)"),
-    "NaN": (lambda g: g * np.nan, (3,), "got nan (what 0 / 0, inf - inf"),
+    "NaN": (lambda g: g * np.nan, (3,), "got nan (the result of 0 / 0, of inf - inf"),
     "infinite": (lambda g: g * np.inf, (3,), "inf (an overflow or a division by zero)"),
     "a list": (lambda g: g.tolist(), (3,), "is a list, not an array"),
     "an array of objects": (lambda g: g.astype(object), (3,), "object"),

@@ -1,4 +1,4 @@
-"""An exercise that nobody has begun is neither right nor wrong."""
+"""An exercise that has not been begun is neither right nor wrong."""
 
 from __future__ import annotations
 

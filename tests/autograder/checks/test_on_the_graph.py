@@ -1,4 +1,4 @@
-"""A failing check shows its expression on the graph, at the edge that is wrong: the right node of several engines."""
+"""A failing check shows its expression on the graph, at the edge that is wrong, for several engines."""
 
 import numpy as np
 import pytest
@@ -53,7 +53,7 @@ def test_the_graph_opens_where_the_gradient_goes_wrong(name):
     lines = shown.steps[shown.step]["lines"]
     assert lines[0].startswith("Backward through")
     assert f"= {where}. " in lines[0]
-    assert lines[-1].startswith("Here it goes wrong: ")
+    assert lines[-1].startswith("This is where it goes wrong: ")
     assert shown.wrong
     assert shown.opened_by.startswith("Show on the graph: ")
 

@@ -1,4 +1,4 @@
-"""`check_tangents` accepts a right forward mode, names likely mistakes, and is not to be deceived by differences."""
+"""`check_tangents` accepts a right forward mode, names likely mistakes, and is not deceived by differences."""
 
 import numpy as np
 import pytest
@@ -44,7 +44,7 @@ def jvp_with(kind, changed=lambda value, tangent: (value, tangent)):
 
 
 def by_differences(function, inputs, tangents):
-    """No forward mode: a central difference."""
+    """A central difference instead of forward mode."""
 
     def value(step):
         return function(*(Dual(x + step * v, v * 0) for x, v in zip(inputs, tangents, strict=True))).value
@@ -87,8 +87,8 @@ WRONG = {
     "one input constant": (jvp_with(SecondConstant), product, "the tangent of `b` has no effect"),
     "slopes swapped": (jvp_with(Swapped), product, "the slopes, or the tangents, of the two inputs"),
     "sign": (jvp_with(Dual, lambda v, t: (v, -t)), squashed, "the sign of the tangent is wrong"),
-    "value twice": (jvp_with(Dual, lambda v, t: (v, v)), squashed, "the value was returned in place of the tangent"),
-    "direction ignored": (jvp_with(lambda x, v: Dual(x, np.ones_like(x))), product, "the rate 1"),
+    "value twice": (jvp_with(Dual, lambda v, t: (v, v)), squashed, "the value was returned instead of the tangent"),
+    "direction ignored": (jvp_with(lambda x, v: Dual(x, np.ones_like(x))), product, "moves at rate 1"),
     "unknown": (jvp_with(TanhNotSquared), squashed, ""),
     "a wrong value": (jvp_with(Dual, lambda v, t: (v + 1e-6, t)), squashed, ""),
     "a wrong shape": (jvp_with(Dual, lambda v, t: (v, t.sum(0))), squashed, ""),

@@ -1,4 +1,4 @@
-"""For the tests of grading: the process that workers are forked from."""
+"""The process that workers are forked from, for the tests of grading."""
 
 from __future__ import annotations
 
@@ -10,5 +10,5 @@ from autograder.grading.workers.pool import start_server
 
 @pytest.fixture(scope="session", autouse=True)
 def fork_server() -> None:
-    """One for all tests. The test that comes first would decide what it imports, and each worker import the rest."""
+    """Start one for all tests. Otherwise the first test decides what it imports, and each worker imports the rest."""
     start_server((*FOR_FEEDBACK, *PRELOAD, "tests.autograder.grading.test_watch"))

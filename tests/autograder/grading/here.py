@@ -1,4 +1,4 @@
-"""Grading a course's submissions in this process, as a run does it with workers: quick, and seen by a debugger."""
+"""Grade a course's submissions in this process, as a run does with workers: quick, and visible to a debugger."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class KeptHere:
 
 @contextmanager
 def in_this_process() -> Iterator[None]:
-    """While it lasts, there are no workers."""
+    """Grade without workers while this is active."""
     with (
         mock.patch("autograder.grading.run.WorkerPool", Here),
         mock.patch("autograder.grading.workers.feedback_pages.WorkerPool", Here),

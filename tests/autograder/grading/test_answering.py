@@ -1,4 +1,4 @@
-"""The way back to Canvas and Moodle: feedback pages and comments reach those who handed in, and nobody else."""
+"""Exports to Canvas and Moodle: feedback pages and comments reach the students who handed in, and no others."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ TABLES = {"canvas": ("--canvas-gradebook", GRADEBOOK), "moodle": ("--moodle-work
 
 @pytest.fixture(scope="module")
 def graded(released_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
-    """For a platform, a folder with its download and table and a course that imported and graded them, made once."""
+    """Per platform, a folder with its download, its table and a course that imported and graded them; made once."""
 
     @functools.cache
     def folder_of(platform: str) -> Path:
@@ -102,7 +102,7 @@ def test_a_student_without_a_notebook_is_not_to_be_graded_again_for_a_page(
     assert "--feedback, and export again" not in said
     option = TABLES[platform][0]
     if platform == "canvas":
-        assert f"The file after {option} names no student for them" in said
+        assert f"The file given with {option} does not say who they are" in said
         at = export.index(option)
         assert main([*export[:at], *export[at + 2 :]]) == 1
         assert f"Add {option} FILE.csv, the gradebook that Canvas exports" in capsys.readouterr().err
@@ -138,7 +138,7 @@ def test_moodles_worksheet_is_filled_with_marks_and_comments(
         (["words", "--feedback", "nowhere.zip"], "--feedback goes with --for canvas or moodle"),
         (["--for", "moodle", "--feedback", __file__], "--feedback is about one assignment"),
         (["words", "--for", "moodle", "--feedback", __file__], "cannot be read as a zip archive"),
-        (["words", "--for", "moodle", "--moodle-worksheet", __file__], "no grading worksheet of Moodle"),
+        (["words", "--for", "moodle", "--moodle-worksheet", __file__], "is not a Moodle grading worksheet"),
     ],
 )
 def test_what_does_not_go_together_is_said(

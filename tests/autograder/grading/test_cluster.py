@@ -1,4 +1,4 @@
-"""A run on a real Dask cluster of this machine's processes, also when it loses workers."""
+"""A run on a real Dask cluster of this machine's processes, even one that loses workers."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_workers_that_die_cost_one_retry_and_nobody_else(
 def test_no_cluster_is_said_in_one_sentence(small_course: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(
         "autograder.grading.workers.cluster_connection.ANSWER", 1.0
-    )  # nobody will answer, however long it waits
+    )  # nothing will answer, however long it waits
     small_course.submit("ann", small_course.answered())
     with pytest.raises(CourseError, match="No Dask cluster answers at tcp"):
         grade_on("tcp://127.0.0.1:9", small_course)
@@ -131,7 +131,7 @@ def test_a_cluster_that_loses_all_its_workers_ends_the_run_and_loses_nothing(
 
 
 def end_when_graded(course: Any, student: str, process: subprocess.Popen) -> None:
-    """Kill a process as soon as a student's result is there."""
+    """Kill a process as soon as a student has a result."""
     try:
         wait_for(lambda: student in done(course))
     finally:
@@ -140,7 +140,7 @@ def end_when_graded(course: Any, student: str, process: subprocess.Popen) -> Non
 
 @contextlib.contextmanager
 def started_by_hand() -> Iterator[tuple[str, dict[str, subprocess.Popen]]]:
-    """A scheduler and a worker, neither of which is started again when it has gone."""
+    """A scheduler and a worker, neither of which is restarted when it ends."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         address = f"tcp://127.0.0.1:{free.getsockname()[1]}"

@@ -1,4 +1,4 @@
-"""What is made ready for an assignment before it is read: what its source names, in the process that workers share."""
+"""Before an assignment is read, the process that workers share loads the libraries that its source names."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ if __name__ == "__main__":
 
 
 def nothing() -> None:
-    """Prepares a worker."""
+    """Initialize a worker: nothing to do."""
 
 
 def found(task: int) -> tuple[bool, bool, str]:
-    """Whether a library is in this worker, whether its warm process is the one it inherited, and what is in there."""
+    """Whether a library is in this worker, whether its warm process is the inherited one, and what is in a sandbox."""
     from autograder.sandbox import Sandbox
     from autograder.sandbox.process import forkserver
 

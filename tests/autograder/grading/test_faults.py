@@ -1,4 +1,4 @@
-"""What breaks around a run: the database's connection, the disk, a worker. Marks are neither lost nor doubled."""
+"""A lost connection, a locked gradebook, a full disk, a killed command: marks are neither lost nor doubled."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def points(records: dict[str, Any]) -> dict[str, float]:
 
 @pytest.fixture(scope="module")
 def postgresql() -> Iterator[str]:
-    """The address of a server of our own, on loopback alone."""
+    """The address of a server of our own, on loopback only."""
     programs = sorted(glob.glob("/usr/lib/postgresql/*/bin"))[-1:] or [
         str(Path(found).parent) for found in [shutil.which("initdb")] if found
     ]
@@ -171,7 +171,7 @@ def test_the_command_is_killed_and_given_again(small_course: Any) -> None:
 
 
 def done(course: Any) -> list[str]:
-    """Whose autograded notebook is in its place or waits for that."""
+    """The students whose autograded notebook is in its place or waits to be put there."""
     places = (
         course.root.glob(f"autograded/*/{ASSIGNMENT}"),
         Spool.of(course.root, ASSIGNMENT).done.glob("*/result.json"),
@@ -180,7 +180,7 @@ def done(course: Any) -> list[str]:
 
 
 def members(session: int) -> list[int]:
-    """The processes that are left of a run, by the session that it was given."""
+    """The processes that are left of a run, found by its session."""
     found = []
     for stat in glob.glob("/proc/[0-9]*/stat"):
         try:

@@ -1,4 +1,4 @@
-"""Formgrader in a real Jupyter server: its buttons use our judge, and its pages run no script of a student."""
+"""Formgrader in a real Jupyter server: its buttons use our judge, and its pages run no student's script."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`autograder grade` as an instructor meets it: results, the JSON file, and one clear sentence for what cannot be
+"""`autograder grade` as an instructor sees it: results, the JSON file, and one clear sentence for what cannot be
 done.
 """
 
@@ -107,7 +107,7 @@ def test_after_ctrl_c_it_says_how_to_go_on(
 
 def test_a_folder_whose_name_is_no_text_is_left_out_and_named(small_course: Any, capfd: pytest.CaptureFixture) -> None:
     path = small_course.submit("ann", small_course.answered())
-    other = os.fsencode(small_course.root / "submitted") + b"/J\xfcrgen"  # as an archive from elsewhere unpacks it
+    other = os.fsencode(small_course.root / "submitted") + b"/J\xfcrgen"  # as unpacked from another system's archive
     try:
         shutil.copytree(os.fsencode(path.parents[1]), other)
     except OSError:
@@ -131,7 +131,7 @@ def test_a_folder_that_begins_with_a_dot_is_left_out_and_named(small_course: Any
 
 
 def put(course: Any, path: str) -> None:
-    """A notebook at this path of `submitted/`."""
+    """Put a notebook at this path of `submitted/`."""
     (course.root / "submitted" / path).parent.mkdir(parents=True, exist_ok=True)
     nbformat.write(course.answered(), course.root / "submitted" / path)
 

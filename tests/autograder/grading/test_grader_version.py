@@ -1,4 +1,4 @@
-"""A changed grader grades everybody again; a changed display nobody."""
+"""A changed grader grades every submission again; a changed display grades none."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def loaded() -> set[str]:
 
 @pytest.fixture(scope="module")
 def tree(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A copy of the packages, to change something in."""
+    """A copy of the packages that tests may change."""
     root = tmp_path_factory.mktemp("tree")
     for package in ("autograder", "mini_autograd"):
         shutil.copytree(ROOT / package, root / package, ignore=shutil.ignore_patterns("__pycache__"))
@@ -100,7 +100,7 @@ def test_what_cannot_decide_a_mark_may_change(name: str, tree: Path) -> None:
 
 
 def test_a_name_in_a_text_is_followed(tmp_path: Path) -> None:
-    """As nbgrader's configuration names our classes, and imports in brackets name several modules."""
+    """nbgrader's configuration names our classes in strings, and an import in parentheses names several modules."""
     package = tmp_path / "autograder"
     (package / "grading").mkdir(parents=True)
     texts = {

@@ -65,7 +65,7 @@ def test_a_release_holds_neither_solutions_nor_records(course: Path) -> None:
 
 
 def test_grading_has_the_reference_and_the_answers(course: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    """The submission has no engine of its own, and changed what the release put into its place."""
+    """The submission has no engine of its own, and it changed the call with which the release provides one."""
     source = nbformat.read(course / "source" / "03_more" / "03_more.ipynb", as_version=4)
     (question,) = open_questions(found(source)[1])
     letter = next(letter for letter, text in question.options.items() if text.startswith("two"))

@@ -1,4 +1,4 @@
-"""`autograder import`: what Canvas and Moodle give, and archives that somebody made with an intent."""
+"""`autograder import`: downloads from Canvas and Moodle, and archives made with malicious intent."""
 
 import json
 import shutil
@@ -19,7 +19,7 @@ BEE, COD = b'{"cells": ["bee"]}', b'{"cells": ["cod"]}'
 
 @pytest.fixture(scope="module")
 def empty_course(tmp_path_factory):
-    """A course with one notebook and four students; the numbers in the LMS are known of the first two."""
+    """A course with one notebook and four students; the LMS numbers of the first two are known."""
     root = tmp_path_factory.mktemp("course")
     source = root / "source" / LESSON
     source.mkdir(parents=True)
@@ -48,7 +48,7 @@ def packed(course, members):
 
 
 def imported(course, members, *options):
-    """The exit status of an import, and what is in `submitted/` then."""
+    """The exit status of an import, and the files in `submitted/` afterwards."""
     status = main(["import", LESSON, str(packed(course, members)), "--course", str(course), *map(str, options)])
     return status, handed_in(course)
 
@@ -83,7 +83,7 @@ def test_a_download_becomes_submissions(kind, course, capsys):
     assert (status, found) == (0, {of("bee"): BEE, of("cod"): COD})
     out = capsys.readouterr().out
     assert out.startswith(f"{kind.partition(',')[0].capitalize()}: 2 submissions taken")
-    assert ("late, says Canvas" in out) == any("LATE" in name for name, _ in ORDINARY[kind])
+    assert ("Canvas marks this as late" in out) == any("LATE" in name for name, _ in ORDINARY[kind])
 
 
 def test_a_name_counts_where_no_number_is_known_and_not_against_a_number(course, capsys):
@@ -107,9 +107,9 @@ def test_what_to_do_about_unknown_numbers_is_said(platform, course, capsys):
     roster.write_text(table)
     source = {"canvas": "the gradebook that Canvas exports", "moodle": "the assignment's grading worksheet from Moodle"}
     imported(course, [(name, BEE)])
-    assert f"Add --roster FILE.csv, {source[platform]}: it says whose number is whose." in capsys.readouterr().out
+    assert f"Add --roster FILE.csv, {source[platform]}: it says which number is whose." in capsys.readouterr().out
     imported(course, [(name, BEE)], "--roster", roster)
-    assert f"names no student for them: take {source[platform]} as it is now" in capsys.readouterr().out
+    assert f"does not say who they are: take {source[platform]} as it is now" in capsys.readouterr().out
 
 
 def test_no_roster_is_asked_for_where_all_are_known(course, capsys):
@@ -180,7 +180,7 @@ def test_one_bad_upload_costs_only_its_student(course, capsys):
     out = capsys.readouterr().out
     assert "bee: there is no notebook" in out
     assert "Nobody Here (number 3)" in out
-    assert "a text typed in Moodle" in out
+    assert "text typed in Moodle is not a notebook" in out
 
 
 def test_two_people_who_are_taken_for_one_student_are_not_mixed(course):
@@ -257,7 +257,7 @@ def test_what_is_no_archive_or_of_no_platform_is_refused(course, capsys, monkeyp
         assert main(["import", LESSON, str(path), "--course", str(course)]) == 2
         assert said in capsys.readouterr().err
     assert imported(course, [("photo.jpg", b"")])[0] == 2
-    assert "as Canvas or Moodle gives it" in capsys.readouterr().err
+    assert "named the way Canvas or Moodle names submissions" in capsys.readouterr().err
     assert main(["import", "99_none", str(packed(course, [GOOD])), "--course", str(course)]) == 2
     assert "no assignment '99_none'" in capsys.readouterr().err
     monkeypatch.setattr(archives, "MOST_MEMBERS", 1)

@@ -1,4 +1,4 @@
-"""What is wrong with an assignment itself is said when it is graded, once, and no mark is changed for it."""
+"""Faults of an assignment itself are reported once, when it is graded, and change no mark."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A process that dies costs its own task, no other one, and never the run."""
+"""A process that dies costs its own task, but no other task and never the run."""
 
 from __future__ import annotations
 

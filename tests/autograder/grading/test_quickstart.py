@@ -78,7 +78,7 @@ def answered(notebook: NotebookNode, answers: dict[str, str]) -> NotebookNode:
 
 
 def hand_in(course: Path) -> None:
-    """Everybody's answers. The second problem, in which there is no code to write, comes from the first two alone."""
+    """Hand in all answers; the second problem, in which there is no code to write, only from the first two students."""
     for number, answers in enumerate(ANSWERS.values()):
         folder = course / "submitted" / f"student{number}" / "ps1"
         shutil.copytree(course / "release" / "ps1", folder)

@@ -1,4 +1,4 @@
-"""What a worker of a cluster does, without a cluster: it has submissions graded by processes that it shares."""
+"""A cluster worker, tested without a cluster: it has submissions graded by processes that it shares."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def points(answer: GradedSubmission) -> float:
 
 
 def is_over(process: int) -> bool:
-    """Whether a process has ended; one that nobody has waited for yet has, too."""
+    """Whether a process has ended. A zombie counts as ended."""
     try:
         with open(f"/proc/{process}/stat") as file:
             return file.read().rpartition(")")[2].split()[0] == "Z"
@@ -151,7 +151,7 @@ def test_a_run_that_was_killed_is_cleared_away_by_itself_but_not_while_it_grades
     assert parent is not None
     with cluster_worker._server(run) as server:
         monkeypatch.setattr(cluster_worker, "FORGOTTEN", 0.2)
-        time.sleep(1.0)  # for as long as somebody waits for an answer, nothing is forgotten
+        time.sleep(1.0)  # while a caller waits for an answer, nothing is forgotten
         assert run in cluster_worker._runs
         assert server.alive
     wait_for(lambda: run not in cluster_worker._runs)

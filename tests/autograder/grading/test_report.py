@@ -1,4 +1,4 @@
-"""The instructor's page and the exports: what they say is what the gradebook and the judge say, and nothing acts."""
+"""The instructor's page and the exports say what the gradebook and the judge say, and nothing in them is active."""
 
 from __future__ import annotations
 
@@ -102,7 +102,7 @@ def test_answers_like_the_reference_are_listed(answer: str, named: bool) -> None
 
 
 def test_what_was_given_makes_no_likeness() -> None:
-    """Two solutions of one line, in a cell of many given ones."""
+    """Two one-line solutions in a cell with many given lines."""
     given = f"{LONG}\nraise NotImplementedError"
     answers = {"ann": {"sum": own_part(f"{LONG}\nresult = value_1 + value_2", given)}}
     assert as_reference(answers, {"sum": own_part(f"{LONG}\nresult = value_2 + value_1", given)}) == []
@@ -195,7 +195,7 @@ def test_students_who_have_a_zero_without_a_notebook_are_named(
     small_course.submit("bob", b"no notebook")
     small_course.submit("cleo", small_course.answered(), "other.ipynb")
     grade_all(small_course)
-    if by == "nbgrader":  # which keeps no results of ours, and makes a folder for all that is there
+    if by == "nbgrader":  # it keeps none of our results, and makes a folder for every submission
         with sqlite3.connect(small_course.root / "gradebook.db") as connection:
             connection.execute("drop table autograder_result")
         (small_course.root / "autograded" / "cleo" / "words").mkdir(parents=True)
@@ -211,7 +211,7 @@ GRADEBOOK = 'Student,ID,SIS Login ID,Section,words (881)\nPoints Possible,,,,{}\
 
 @pytest.fixture
 def exported(small_course: Any, tmp_path: Path) -> Callable[[str], tuple[int, list[list[str]]]]:
-    """Exports to Canvas, into a gradebook with this text: the exit status and the table. Ann and bob are graded."""
+    """Export to a Canvas gradebook with the given text: the exit status and the table. Ann and bob are graded."""
     small_course.submit("ann", small_course.answered(shout="return word"))
     small_course.submit("bob", small_course.answered())
     grade_all(small_course)
@@ -230,7 +230,7 @@ def exported(small_course: Any, tmp_path: Path) -> Callable[[str], tuple[int, li
 @pytest.mark.sandbox
 def test_a_mark_without_a_row_in_canvas_is_named(exported: Any, capsys: pytest.CaptureFixture) -> None:
     assert exported(GRADEBOOK.format(5))[0] == 1
-    assert "no row of the gradebook is theirs, so their marks are not in the file: 1 student (bob)." in (
+    assert "Canvas's gradebook has no row for 1 student (bob), so their marks are not in the file." in (
         capsys.readouterr().err
     )
     status, table = exported(GRADEBOOK.format(5) + '"R, Bob",72,bob,,\n')
@@ -270,7 +270,7 @@ def test_a_gradebook_of_canvas_may_have_semicolons_and_no_other_table_is_taken(
     for text in ("a,b\n1,2\n", "Identifier,Full name,Grade\nParticipant 1,Ann,\n", "Student,words\nAnn,\n", ""):
         capsys.readouterr()
         assert exported(text) == (2, wanted)
-        assert "gradebook.csv is no gradebook of Canvas: it has no column " in capsys.readouterr().err
+        assert "gradebook.csv is not a Canvas gradebook: it has no column " in capsys.readouterr().err
 
 
 @pytest.mark.sandbox

@@ -1,4 +1,4 @@
-"""What was graded is not graded again, however a run ended, and the gradebook is that of an undisturbed run."""
+"""A graded submission is not graded again, however the run ended; the gradebook is as after an undisturbed run."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def change(course: Any, statement: str) -> None:
 
 
 class Counted:
-    """Counts what is graded while it lasts."""
+    """Lists the students who are graded while it is active."""
 
     def __init__(self) -> None:
         self.students: list[str] = []
@@ -184,7 +184,7 @@ def test_a_run_that_ends_between_two_steps_loses_and_repeats_nothing(small_cours
 
 
 def grade_and_count(course: Any, log: Path) -> None:
-    """In a process that will be killed: notes every submission when it begins and when its result is kept."""
+    """Grade in a process that will be killed, and note each student whose result has been kept."""
     put = Spool.put
 
     def noted(spool: Spool, result: Any, files: Path | None) -> None:
@@ -239,7 +239,7 @@ def test_a_disk_without_locks_is_not_taken_for_another_run(small_course: Any) ->
 
 
 def test_a_lock_that_is_held_for_a_moment_more_is_waited_for(small_course: Any) -> None:
-    """By a process that a killed run was starting."""
+    """A process that a killed run was starting may hold it."""
     small_course.submit("ann", small_course.answered())
     held = Spool.of(small_course.root, ASSIGNMENT).held()
     held.__enter__()

@@ -1,4 +1,4 @@
-"""A sandbox that does not start gives no marks: the submission is not graded, and what it had before stays."""
+"""If a sandbox does not start, there are no marks: the submission is not graded and keeps its earlier marks."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ exec {bwrap} "$@"
 
 
 def only_the_first(monkeypatch: pytest.MonkeyPatch, starts: int) -> None:
-    """Let so many sandboxes start, and none after them, in this process and in its forks together."""
+    """Let this many sandboxes start, in this process and its forks together, and none after them."""
     started = multiprocessing.Value("i", 0)
 
     def wait(process: Any, connection: Any, deadline: float) -> None:
@@ -64,7 +64,7 @@ def test_the_trial_mounts_what_a_submission_gets(tmp_path: Path, monkeypatch: py
 
 @pytest.mark.parametrize("starts", [0, 1])
 def test_a_notebook_gets_no_verdict(monkeypatch: pytest.MonkeyPatch, starts: int) -> None:
-    """Neither where nothing starts, nor where it does not start again, even if the test catches everything."""
+    """Neither if nothing starts, nor if it does not start again, even if the test catches everything."""
     only_the_first(monkeypatch, starts)
     leaves = "# test\nfor _ in range(3):\n    try:\n        leave()\n    except Exception:\n        pass"
     cells = ["import os\ndef leave(): os._exit(1)", leaves]
@@ -76,7 +76,7 @@ def test_a_notebook_gets_no_verdict(monkeypatch: pytest.MonkeyPatch, starts: int
 def test_earlier_marks_stay(
     small_course: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, by_nbgrader: bool
 ) -> None:
-    """With nbgrader's own converter, too, which says only that something went wrong."""
+    """This also holds with nbgrader's own converter, which says only that something went wrong."""
     if by_nbgrader:
         monkeypatch.setattr(DirectWay, "grade", mock.Mock(side_effect=Unusual))
     for student in ("ann", "bob"):

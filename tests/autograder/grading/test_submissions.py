@@ -169,7 +169,7 @@ def test_a_file_that_cannot_be_read_costs_nobody_else(small_course: Any) -> None
     small_course.submit("ann", small_course.answered())
     small_course.submit("bob", small_course.answered())
     folder = os.open(small_course.root / "submitted" / "ann" / ASSIGNMENT, os.O_RDONLY)
-    for _ in range(20):  # a path of 5,000 letters, which no call of the system takes
+    for _ in range(20):  # a path of 5,000 letters, too long for any system call
         os.mkdir("d" * 250, dir_fd=folder)
         folder, above = os.open("d" * 250, os.O_RDONLY, dir_fd=folder), folder
         os.close(above)

@@ -1,5 +1,5 @@
 """Notebook files as accidents and attackers leave them: each gets the mark that its answers are worth, and no feedback
-page acts, loads anything or tells a hidden test. All are graded in one run, so none may disturb another.
+page acts, loads anything or reveals a hidden test. All are graded in one run, so none may disturb another.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ def cell(notebook: Notebook, name: str) -> Notebook:
 
 
 def changed(change: Change, **answers: str) -> Callable[[SmallCourse], bytes]:
-    """A notebook with the right answers, after `change`; what that returns, if anything, is handed in."""
+    """A notebook with the right answers, after `change`. A text that `change` returns is handed in instead."""
 
     def submission(course: SmallCourse) -> bytes:
         notebook = answered(course, **answers)
@@ -150,7 +150,7 @@ def attached(notebook: Notebook) -> None:
 
 
 def indices(notebook: Notebook) -> None:
-    """A test cell, and a cell that claims to be one, without the fields that nbgrader needs."""
+    """Add cells whose nbgrader metadata are of the wrong kind or lack the fields that nbgrader needs."""
     for number, odd in enumerate(
         [None, 3, [], {"grade": True}, {"grade_id": None}, {"grade_id": ["x"]}, {"points": -1}]
     ):
@@ -212,7 +212,7 @@ ROWS: dict[str, tuple[Callable[[SmallCourse], bytes], list[float]]] = {
 
 
 def with_files(folder: Path) -> None:
-    """Beside a right notebook: names, links and kinds of file that are trouble."""
+    """Put troublesome names, links and kinds of file beside a right notebook."""
     for name in (
         "a\nb.txt",
         "\u202egpj.exe",

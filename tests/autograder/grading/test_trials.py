@@ -1,5 +1,5 @@
-"""Before a class is graded its assignment's own solution is: what it fails is said, and what only its process can
-answer for is judged there, by both ways of grading.
+"""Before a class is graded, the assignment's own solution is graded: the tests that it fails are named, and tests that
+only its process can answer for are judged there, by both ways of grading.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ FAILS = "assert length('abc') == 4"
 
 @pytest.fixture
 def course(small_course: Any) -> Any:
-    """One of whose tests looks at code, with a right submission and a wrong one."""
+    """A course with a test that looks at code, a right submission and a wrong one."""
     change_source(small_course, "test_length", LOOKS_AT_CODE)
     release(small_course)
     small_course.submit("ann", small_course.answered())

@@ -1,4 +1,4 @@
-"""`autograder watch`: what arrives is graded and answered once, whatever it is and whenever the run is killed."""
+"""`autograder watch`: a submission is graded and answered once, whatever it is and whenever the run is killed."""
 
 from __future__ import annotations
 
@@ -207,7 +207,7 @@ def test_what_lies_in_no_folder_of_the_lesson_is_named_once(exchange: Exchange) 
         assert watch.look() == {"ann": (5, False)}
         exchange.hand_in("bob")
         watch.look()
-    assert [notice for notice in watch.notices if "not looked at" in notice] == [
+    assert [notice for notice in watch.notices if "not graded" in notice] == [
         "not graded: submitted/gina/strings.ipynb belongs in submitted/gina/words/. Move it there, and run the same "
         "command again."
     ]
@@ -520,7 +520,7 @@ def test_a_lesson_whose_watch_failed_is_tried_again_later(lessons: Lessons, exch
     shutil.copytree(*(exchange.course.root / "submitted" / "ann" / name for name in (ASSIGNMENT, "more")))
     assert sorted(started(lessons)) == ["more", ASSIGNMENT]
     assert started(lessons) == []
-    assert said[-1] == "more  it is tried again when something arrives for it, or in 5 minutes"
+    assert said[-1] == "more  trying again when something arrives for it, or in 5 minutes"
     assert said.count(said[-1]) == 1
     with mock.patch("autograder.grading.watching.lessons.time.monotonic", return_value=time.monotonic() + 1000):
         assert started(lessons) == ["more"]
@@ -577,13 +577,13 @@ def test_a_journal_that_broke_off_goes_on(tmp_path: Path) -> None:
 
 
 def watch_until_killed(course: Any) -> None:
-    """In a process that will be killed."""
+    """Watch in a process that will be killed."""
     with watcher(course) as watch:
         watch.watch.until(Event())
 
 
 def test_kills_at_random_moments_lose_double_and_release_nothing_twice(exchange: Exchange) -> None:
-    """Twenty kills while a class of thirty hands in: a third of it before, and one with each start."""
+    """Twenty kills while a class of thirty hands in: a third of it before, and one student with each start."""
     shouts = [WRONG if number < 15 else "return word.upper()" for number in range(30)]
     attempts = {f"s{number:02}": exchange.hand_in(f"s{number:02}", shout=shouts[number]) for number in range(10)}
     context = multiprocessing.get_context("forkserver")

@@ -1,4 +1,4 @@
-"""The quick way of grading and nbgrader's own converter: the same files, notebooks, marks and comments."""
+"""The quick way of grading and nbgrader's own converter give the same files, notebooks, marks and comments."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ class Ways:
         return [self.outcome(way, submission) for way in (directly, self.workshop.by_nbgrader)]
 
     def outcome(self, way: Any, submission: Submission) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The result and the files, without what is drawn by chance."""
+        """The result and the files, without anything random."""
         self.workshop.folders.empty()
         result: Result = way.grade(submission)
         folder = self.workshop.folders.folder("autograded", submission.student)
@@ -97,7 +97,7 @@ def comparable(result: Result) -> dict[str, Any]:
 
 
 def content_of(path: Path) -> Any:
-    """A file's content. New cells have drawn an id; addresses of objects differ from run to run."""
+    """A file's content without random parts: the ids of new cells and the addresses of objects."""
     if path.suffix != ".ipynb":
         return path.read_bytes()
     notebook = json.loads(re.sub(r"0x[0-9a-f]+", "0x", path.read_text()))
@@ -130,7 +130,7 @@ def doubles(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ways]:
 
 
 class Released:
-    """What `SUBMISSIONS` takes for a course."""
+    """Stands in for the course that `SUBMISSIONS` expects."""
 
     def __init__(self, ways: Ways) -> None:
         self.ways = ways
@@ -181,7 +181,7 @@ def test_both_know_who_has_handed_it_in(tmp_path: Path, name: str, points: int) 
     ways.workshop.close()
     assert quick == slow
     ((*_, earned, _, said, _),) = quick[0]["cells"]
-    assert (earned, "'ann' has handed this in, and it is written for 'bob'" in said) == (points, points == 0)
+    assert (earned, "'ann' handed this in, but it uses the variant of 'bob'" in said) == (points, points == 0)
 
 
 def answers(ways: Ways, **texts: str) -> NotebookNode:
@@ -281,7 +281,7 @@ def test_a_time_that_is_none_is_said_to_be_wrong(doubles: Ways, text: bytes) -> 
     files = {"one.ipynb": raw(doubles.released("one")), "timestamp.txt": text}
     result, _ = doubles.workshop.grade(Submission("ann", files))
     assert result.status == "failed"
-    assert "`timestamp.txt` holds no time" in result.reason
+    assert "`timestamp.txt` contains no time" in result.reason
 
 
 def test_a_lost_task_is_left_to_nbgrader(doubles: Ways) -> None:

@@ -1,4 +1,4 @@
-"""What a class run says of submissions without the notebook, and what it keeps to itself."""
+"""What a class run says about submissions without the notebook, and what it does not print."""
 
 from __future__ import annotations
 

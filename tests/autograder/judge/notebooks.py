@@ -74,7 +74,7 @@ def plain_points(plain: NotebookNode) -> list[float]:
 
 
 def read_table(path: Path) -> dict[str, tuple[list[str], list[float]]]:
-    """The notebooks in a table file by name: the texts of their cells, and the points behind `->`."""
+    """The notebooks in a table file by name: the texts of their cells, and the points after `->`."""
     root = str(Path(__file__).parents[3])
     definitions: dict[str, str] = {}
     table: dict[str, tuple[list[str], list[float]]] = {}

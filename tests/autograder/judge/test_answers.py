@@ -1,4 +1,4 @@
-"""A mark says where the trouble began: an answer that is gone, or whose cell stopped before the test did."""
+"""A message says where the trouble began: an answer that is missing, or whose cell stopped before the test did."""
 
 import copy
 

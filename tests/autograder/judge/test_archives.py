@@ -1,4 +1,4 @@
-"""Archives that a test cell unpacks while it is graded write nothing outside of the folder they are told."""
+"""Archives that a test cell unpacks while it is graded write nothing outside the given folder."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from autograder.judge.outside import guard
 
 @pytest.fixture
 def archive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """One that climbs out of its folder, beside a Python whose tarfile is put back afterwards."""
+    """An archive that climbs out of its folder; `tarfile` is restored after the test."""
     monkeypatch.setattr(tarfile.TarFile, "extraction_filter", None, raising=False)
     for name in ("extract", "extractall"):
         monkeypatch.setattr(tarfile.TarFile, name, getattr(tarfile.TarFile, name))
@@ -42,6 +42,6 @@ def test_nothing_is_written_outside(archive: Path) -> None:
 def test_a_python_without_filters_unpacks_nothing(archive: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delattr(tarfile, "data_filter", raising=False)
     guard.tame_archives()
-    with pytest.raises(guard.Forbidden, match=r"from Python 3\.11\.4 on"):
+    with pytest.raises(guard.Forbidden, match=r"only on Python 3\.11\.4 or newer"):
         unpack(archive)
     assert not (archive.parent / "escaped.txt").exists()

@@ -1,5 +1,5 @@
-"""Assignments as other courses write them earn what they earn in one plain IPython namespace: the solution, what is
-wrong, what was never written. What can be judged only inside is found by the trial of the solution.
+"""Assignments in the style of other courses earn what they earn in one plain IPython namespace: the solution, wrong
+answers, and answers never written. The trial of the solution finds the tests that can be judged only inside.
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ from tests.autograder.judge.notebooks import cell, notebook, plain_points, stock
 pytestmark = pytest.mark.sandbox
 
 NOT_WRITTEN = "# your code here\nraise NotImplementedError()"
-OUTSIDE = 60  # of the tests, in per cent, at least: judged inside is the exception
+OUTSIDE = 60  # percent of the tests, at least: judging inside is the exception
 
 
 @dataclass
 class Foreign:
-    """One assignment: the cells of its source, the wrong answers by the place of the cell, and files beside it."""
+    """One assignment: the cells of its source, the wrong answers by the number of the cell, and files beside it."""
 
     cells: list[NotebookNode] = field(default_factory=list)
     wrong: dict[int, str] = field(default_factory=dict)
@@ -70,7 +70,7 @@ CORPUS = read(Path(__file__).with_name("foreign.txt"))
 
 @pytest.fixture(scope="module")
 def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """The files beside each notebook."""
+    """A folder per notebook, with the files beside it."""
     made = {name: tmp_path_factory.mktemp("source") for name in CORPUS}
     for name, foreign in CORPUS.items():
         for file, text in foreign.files.items():
@@ -87,7 +87,7 @@ def trials(folders: dict[str, Path]) -> dict[str, SolutionTrial]:
 
 
 def in_one_namespace(submitted: NotebookNode, files: dict[str, str], folder: Path) -> list[float]:
-    """The points under nbgrader's rules where all cells run in one process: this one."""
+    """The points under nbgrader's rules when all cells run in one process: this one."""
     import os
 
     os.chdir(folder)

@@ -1,5 +1,5 @@
-"""A course on another subject, written as ordinary nbgrader tests by somebody who has never heard of us: its honest
-submissions get the marks that plain nbgrader gives, cell by cell.
+"""A course on another subject, written as ordinary nbgrader tests without this project in mind: its honest submissions
+get the marks that plain nbgrader gives, cell by cell.
 
 The subject is a small library of books: text, exceptions, files, plots, randomness, and a class hierarchy.
 """
@@ -294,7 +294,7 @@ STUDENTS: dict[str, dict[str, tuple[str, str]]] = {
 
 
 def cells_of(changes: dict[str, tuple[str, str]] | None):
-    """The instructor's cells, or, with changes, a student's, whose hidden tests have been taken out."""
+    """The instructor's cells or, with changes, a student's, without the hidden tests."""
     cells = [nbgrader_cell("imports", IMPORTS)]
     cells[0].metadata.nbgrader.update(solution=False, locked=True)
     for name, solution, tests in EXERCISES:

@@ -140,7 +140,7 @@ def test_a_thread_that_outlives_its_test_stays_guarded(tmp_path: Path) -> None:
 
 
 def test_the_modules_that_the_guard_names_are_there() -> None:
-    """One that has moved would be refused what it may do."""
+    """A module that has moved would be refused what it may do."""
     ours = [
         guard.STARTING,
         *guard.OUR_GENERATORS,
@@ -158,7 +158,7 @@ OWN = ("autograder.student", "autograder.checks", "mini_autograd")
 
 @pytest.mark.parametrize("name", OWN)
 def test_packages_of_the_working_directory_are_imported(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """As where the project grades from its own folder: what is imported first in a test is no student's."""
+    """As when the project grades from its own folder: a module first imported in a test is not a student's."""
     monkeypatch.chdir(ROOT)
     before = {key: module for key, module in sys.modules.items() if f"{key}.".startswith(f"{name}.")}
     for key in before:

@@ -27,12 +27,12 @@ ENDLESS = {
     "signals ignored",
     "waits for itself",
 }
-"""Whose cells do one thing forever: cut off sooner they have done no less. All others have the time to finish."""
+"""Notebooks whose cells do one thing forever, so they are cut off sooner. All others have the time to finish."""
 assert HOSTILE.keys() >= ENDLESS
 
 
 def started() -> set[int]:
-    """Everything that was started from here and still runs, but for the warm process and the bubblewrap around it."""
+    """All processes started from here that still run, except the warm process and the bubblewrap around it."""
     parents = {}
     for folder in Path("/proc").iterdir():
         try:
@@ -49,7 +49,7 @@ def started() -> set[int]:
 
 
 def lasting(before: set[int]) -> list[str]:
-    """What was not there before and still runs after a while: a process that is just ending takes a moment."""
+    """The new processes that still run after a while: a process that is just ending takes a moment."""
     deadline = time.monotonic() + 300
     while (found := started() - before) and time.monotonic() < deadline:
         time.sleep(0.05)
@@ -66,7 +66,7 @@ def test_a_hostile_notebook_earns_what_its_answers_are_worth(name, tmp_path, mon
     cells, deserved = HOSTILE[name]
     judged = notebook(*cells)
     warm = warm_process()
-    before = started()  # tests of other parts may have left a process of theirs
+    before = started()  # tests of other parts may have left processes
     verdict = judge_notebook(judged, limits=SOONER if name in ENDLESS else LIMITS)
     assert [cell.points for cell in verdict.cells] == deserved, [cell.message for cell in verdict.cells]
     assert stock_points(judged) == deserved
@@ -83,7 +83,7 @@ def test_an_honest_notebook_is_judged_after_all_of_them():
 
 
 class Acting(HTMLParser):
-    """Finds what would do something when a browser is given this HTML."""
+    """Finds what would act or load something in a browser that shows this HTML."""
 
     def __init__(self):
         super().__init__()
@@ -98,7 +98,7 @@ class Acting(HTMLParser):
 
 
 def may_act_or_tell(judged):
-    """What is forbidden in each output; text that a browser shows as text may say what it likes, but no secret."""
+    """What is forbidden in the outputs. Text that a browser shows as text may say anything except a secret."""
     found = []
     for output in (output for cell in judged.cells for output in cell.outputs):
         acting = Acting()

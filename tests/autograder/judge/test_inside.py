@@ -103,7 +103,7 @@ def test_the_solution_says_what_is_judged_inside() -> None:
 
 
 def test_a_test_that_rests_on_one_inside_goes_inside_with_it() -> None:
-    """What the first cell binds is not outside, where it is not run."""
+    """The first test is not run outside, so the names that it binds are missing there."""
     tests = "# test\nimport inspect\nsource = inspect.getsource(twice)", "# test\nassert 'return' in source", CALLS
     trial = try_solution(notebook(ANSWER, *tests), {})
     assert list(trial.inside) == ["cell1", "cell2"]
@@ -118,7 +118,7 @@ def test_the_trial_takes_the_tests_as_they_were_released() -> None:
 
 @pytest.fixture
 def helpers(tmp_path: Path) -> Path:
-    """A module beside the notebook, called like one that is loaded here, and a file that it reads."""
+    """A module beside the notebook with the name of one that is loaded here, and a file that it reads."""
     (tmp_path / "tests.py").write_text(
         "def check(function):\n    with open('numbers.txt') as file:\n"
         "        assert [function(int(line)) for line in file] == [2, 4]\n"
@@ -136,7 +136,7 @@ def helpers(tmp_path: Path) -> Path:
     ],
 )
 def test_a_module_beside_the_notebook_is_the_instructor_s(helpers: Path, answer: str, points: float) -> None:
-    """Whatever the submission writes in its place; and the tests of this project are what they were."""
+    """This holds whatever the submission writes in its place, and this project's own `tests` stays loaded."""
     import tests
 
     test = "# test\nfrom tests import check\ncheck(twice)"

@@ -10,7 +10,7 @@ import threading
 from pathlib import Path
 
 import pytest
-import torch  # noqa: F401  (a second or more, which must not count as time of a test)
+import torch  # noqa: F401  (takes a second or more, which must not count as a test's time)
 from nbformat import NotebookNode
 
 from autograder.cards.credit import Credit
@@ -98,7 +98,7 @@ KEEPS = "seen = []\ndef add(a, b):\n    seen.append(a)\n    return a + b"
         (KEEPS, "x = add(1, 1)\nassert x == 3", 1),
         (KEEPS, "assert add(1, 1) == 2\n### BEGIN HIDDEN TESTS\nassert add(1, 1) == 3, 'x'\n### END HIDDEN TESTS", 1),
         (KEEPS, "assert add(1, 1) == 3, f'{add(1, 1)}'", 2),
-        (KEEPS, "assert add(1, 1) == 2\nassert add(1, 1) == 3", 2),  # which one fails can be a message
+        (KEEPS, "assert add(1, 1) == 2\nassert add(1, 1) == 3", 2),  # which assertion fails can be a message
         (KEEPS, "if add(1, 1) == 2:\n    assert add(1, 1) == 3", 2),
         (KEEPS, "import numpy as np\nnp.testing.assert_equal(add(1, 1), 3)", 2),
         (KEEPS, "print(add(1, 1))\nassert add(1, 1) == 3", 2),
@@ -147,13 +147,13 @@ def test_a_visible_line_that_uses_hidden_names_is_hidden_too():
     [
         ("def visible(n): return add(n, 1) == 0\nassert visible(2), 'seen'", True),  # its own n
         ("assert all([add(n, 1) == 0 for n in [2]]), 'seen'", True),
-        ("n = 2\nassert add(n, 1) == 0, 'seen'", True),  # given anew
+        ("n = 2\nassert add(n, 1) == 0, 'seen'", True),  # rebound
         ("def n(): return 2\nassert add(n(), 1) == 0, 'seen'", True),
         ("class Box: n = 2\nassert add(Box.n, 1) == 0, 'seen'", True),
         ("def visible(): return add(n, 1) == 0\nassert visible(), f'{n}'", False),
         ("assert all([add(k, n) == 0 for k in [2]]), f'{n}'", False),
         ("class Box: m = n\nassert add(Box.m, 1) == 0, f'{Box.m}'", False),
-        ("if add(1, 1) == 0: n = 2\nassert add(n, 1) == 0, f'{n}'", False),  # perhaps
+        ("if add(1, 1) == 0: n = 2\nassert add(n, 1) == 0, f'{n}'", False),  # may bind n
         ("n, m = n, 2\nassert add(n, m) == 0, f'{n}'", False),
         ("n += 1\nassert add(n, 1) == 0, f'{n}'", False),
         ("box = [lambda: n]\nassert add(box[0](), 1) == 0, f'{box[0]()}'", False),
@@ -462,7 +462,7 @@ def test_a_test_cell_may_await_also_where_an_event_loop_runs_already() -> None:
             "async def f(x):\n    return x + 1", "# test\nimport asyncio\nassert await asyncio.sleep(0, 3) == 3"
         )
         points = judge_notebook(cells).cells[0].points
-        await asyncio.sleep(0)  # the loop goes on
+        await asyncio.sleep(0)  # the loop still runs
         return points
 
     with no_event_loop():

@@ -1,9 +1,9 @@
-"""The judge against a process that answers anything at all: ten thousand messages, and never a point, an exception
-that gets out, or a class that cannot be graded.
+"""The judge against a process that answers anything at all: in ten thousand messages, none earns a point, lets an
+exception escape, or makes a class impossible to grade.
 
 The messages are random: junk, frames whose lengths lie, and well-formed answers about objects that do not exist,
 classes that claim every special method, errors of impossible kinds, arguments that were changed into others. Each list
-of them follows from a number, which a failure shows: with it they can be had again.
+of messages follows from a number, which a failure shows, so the list can be made again.
 """
 
 import contextlib
@@ -17,7 +17,7 @@ from random import Random
 from typing import Any
 
 import pytest
-import torch as torch  # here, because a test that was stopped while it imports it would leave half of it
+import torch as torch  # here: a test that is stopped during the import would leave half of it
 
 from autograder.judge import judge_notebook
 from autograder.sandbox import Limits
@@ -72,7 +72,7 @@ def leaf(r: Random) -> Any:
 
 
 def code(r: Random, depth: int = 0) -> Any:
-    """What may stand for a value: leaves in lists, of which many begin as the code of a value does."""
+    """What may stand for a value: leaves in lists, many of which begin like the code of a value."""
     if depth == 4 or r.random() < 0.4:
         return leaf(r)
     return [*some(r, lambda r: r.choice(TAGS), 0, 1), *some(r, lambda r: code(r, depth + 1), 0, 4)]
@@ -90,7 +90,7 @@ def classes(r: Random) -> Any:
 
 
 def files(r: Random) -> Any:
-    """What has changed in the working directory: names that no file may have here among names that one may."""
+    """What has changed in the working directory: forbidden file names among allowed ones."""
     names = ["made.txt", "a/b.txt", "../out.txt", "/tmp/out.txt", ".hidden", "matplotlibrc", "x" * 300, 7, None]
     parts = {
         "names": lambda r: some(r, lambda r: r.choice(names), 0, 4),
@@ -124,7 +124,7 @@ sent = 0
 
 
 class Liar(StudentProcess):
-    """In the place of a submission's process: whatever it is asked, it says the next thing on its list."""
+    """Replaces a submission's process: whatever it is asked, it sends the next message on its list."""
 
     pid = None
     script: list = []  # noqa: RUF012  (one list for all processes of an example)
@@ -145,7 +145,7 @@ class Liar(StudentProcess):
         return super().exchange(header, buffers, seconds)
 
     def say(self, kind, content, data, number):
-        """Send one message. False if it may not be whole."""
+        """Send one message. Return False if it may be incomplete."""
         if kind == "lie":
             text, count, total = content
             self.theirs.sendall(struct.pack("<4sIIQ", MAGIC, text, count, total) + data)
@@ -168,7 +168,7 @@ class Liar(StudentProcess):
 
 
 def lie(example: int) -> None:
-    """The same messages in several orders: each then answers other questions."""
+    """Send the same messages in several orders, so each answers other questions."""
     script = some(Random(example), message, 8, 40)
     for start in range(0, len(script), max(1, len(script) // 4)):
         Liar.script = script[start:] + script[:start]
@@ -211,7 +211,7 @@ def named(r: Random, depth: int) -> list[Any]:
 
 
 def reply(r: Random) -> tuple[str, dict[str, Any], list[Any]]:
-    """Half of the answers begin as right ones do: one entry for each expression, with its draws in a list."""
+    """Half of the answers begin like right ones: one entry for each expression, with its draws in a list."""
     beginning = ["l", [["d", ["draws"], [["l", some(r, lambda r: named(r, 2), 0, 5)]]]]]
     return "answer", {"value": r.choice([tree(r), beginning])}, []
 

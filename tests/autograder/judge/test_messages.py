@@ -12,7 +12,7 @@ from autograder.notebooks.verdicts import without_repeats
 
 SWAPPED = "the two operands are swapped."
 SIGN = "a minus sign is missing."
-EITHER = "one of these: a minus sign is missing; or a factor stands in the rule twice."
+EITHER = "one of these: a minus sign is missing; or a factor appears twice."
 
 
 def report(finding: str, diagnosis: str, *bugs: str, hidden: bool = False, place: str = "") -> Report:
@@ -29,7 +29,7 @@ REPORTS: dict[str, tuple[list[Any], str]] = {
         f"`a.grad` is wrong. Likely: {SWAPPED} hidden expression 1: a gradient is wrong.",
     ),
     "the same mistake in other words": (
-        [report("one", SWAPPED, "swapped"), report("two", f"in the rule of `*` {SWAPPED}", "swapped")],
+        [report("one", SWAPPED, "swapped"), report("two", f"in the rule of `*`, {SWAPPED}", "swapped")],
         f"one. Likely: {SWAPPED} two.",
     ),
     "a guess, then certainty": (

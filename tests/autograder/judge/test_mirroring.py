@@ -1,4 +1,4 @@
-"""Which test cells share the notebook's files: all that may read or write one, and none that only speaks of saving."""
+"""Which test cells share the notebook's files: all that may read or write one, and none that only mentions saving."""
 
 import pytest
 

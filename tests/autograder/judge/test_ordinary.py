@@ -1,5 +1,5 @@
-"""Ordinary notebooks earn under the judge exactly what they earn in one plain IPython namespace. What cannot be judged
-from outside is marked in the table as judged inside.
+"""Ordinary notebooks earn under the judge exactly what they earn in one plain IPython namespace. Notebooks that cannot
+be judged from outside are marked in the table as judged inside.
 """
 
 import copy

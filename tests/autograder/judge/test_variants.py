@@ -1,4 +1,4 @@
-"""Variants of a question by student: the judge knows whose they are, and nobody can take another's."""
+"""Variants of a question by student: the judge knows whose they are, and no student can take another's."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_name_is_a_text() -> None:
 def test_nobody_takes_the_variant_of_another() -> None:
     with check_context(graded=True, student="Ada"):
         assert variant("q", [1, 2], "ada ") in (1, 2)
-        with pytest.raises(CheckFailed, match="'Ada' has handed this in, and it is written for 'bob'"):
+        with pytest.raises(CheckFailed, match="'Ada' handed this in, but it uses the variant of 'bob'"):
             variant("q", [1, 2], "bob")
 
 
@@ -74,8 +74,8 @@ answer = {answer} * 10
         (ANSWER.format(MINE, f"variant('rate', RATES, {MINE!r})"), 2, ""),
         (ANSWER.format(MINE.upper(), RATE[MINE]), 2, ""),
         (ANSWER.format(MINE, RATE[OTHER]), 0, "answer"),
-        (ANSWER.format(OTHER, RATE[OTHER]), 0, f"'{MINE}' has handed this in, and it is written for '{OTHER}'"),
-        (ANSWER.format(OTHER, RATE[MINE]), 0, f"'{MINE}' has handed this in"),
+        (ANSWER.format(OTHER, RATE[OTHER]), 0, f"'{MINE}' handed this in, but it uses the variant of '{OTHER}'"),
+        (ANSWER.format(OTHER, RATE[MINE]), 0, f"'{MINE}' handed this in"),
         (LIES.format(mine=MINE, other=OTHER, answer=RATE[OTHER]), 0, ""),
         (PATCHES.format(mine=MINE, answer=RATE[OTHER]), 0, ""),
     ],

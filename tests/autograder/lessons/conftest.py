@@ -1,4 +1,4 @@
-"""A course of one small lesson that uses everything the builder knows."""
+"""A course with one small lesson that uses every feature of the builder."""
 
 from __future__ import annotations
 
@@ -23,5 +23,5 @@ def course(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def lesson(course: Path) -> Path:
-    """The text of the lesson, to be changed at will."""
+    """The file of the lesson's text, which tests may change."""
     return course / "lessons" / "01_squares.py"

@@ -1,4 +1,4 @@
-"""A lesson's text becomes the same notebook every time, and a wrong text is refused with its line."""
+"""A lesson's text becomes the same notebook every time, and an error in a text is reported with its line."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ BROKEN = {
     "no points": (TEST, TEST.replace(', "points": 3', ""), "cell 'test_slope': a graded cell needs points"),
     "text for points": (TEST, TEST.replace("3}", '"3"}'), "positive number"),
     "points on a solution": (SLOPE, SLOPE.replace("}", ', "points": 1}'), "points without"),
-    "points that do not add up": (TEST, TEST.replace("3}", "4}"), "checks give 3.0 points, the cell 4"),
+    "points that do not add up": (TEST, TEST.replace("3}", "4}"), "checks give 3.0 points, but the cell has 4"),
     "points that are forgotten": (
         "### END HIDDEN TESTS\ncredit\n",
         "### END HIDDEN TESTS\n",
@@ -140,27 +140,27 @@ BROKEN = {
     "exercise number twice": (
         "# ## The slope of a square\n",
         "# ## Exercise 1: a slope\n#\n# ### Exercise 1: of a square\n",
-        "'Exercise 1' is the lesson's exercise 2",
+        "'Exercise 1' is exercise 2 of the lesson",
     ),
     "exercise number left out": (
         "# ## The slope of a square\n",
         "# ## Exercise 1: a slope\n#\n# # Further\n#\n# ### Exercise 3: of a square\n",
-        "'Exercise 3' is the lesson's exercise 2",
+        "'Exercise 3' is exercise 2 of the lesson",
     ),
-    "hint for nothing": (HINT, HINT.replace("slope", "slop"), "a hint is"),
+    "hint for nothing": (HINT, HINT.replace("slope", "slop"), "a hint must be"),
     "four hints": (HINT, f"{HINT}\n# One.\n\n{HINT}\n# Two.\n\n{HINT}", "more than 3 hints"),
-    "style for nothing": (STYLE, STYLE.replace("slope", "slop"), "a style is"),
-    "exercise on an ordinary cell": ('tags=["demo"]', 'exercise="slope"', "hint and style cells only"),
+    "style for nothing": (STYLE, STYLE.replace("slope", "slop"), "a style must be"),
+    "exercise on an ordinary cell": ('tags=["demo"]', 'exercise="slope"', "only on hint and style cells"),
     "quiz not imported": ("check_function, hints, quiz", "check_function, hints", "must import quiz"),
     "hints not imported": ("check_function, hints, quiz", "check_function, quiz", "must import hints"),
     "two right options": ('wrong("positive"', 'right("positive"', "does not know 'misconception'"),
     "two right answers": ('wrong("undefined"', 'right("undefined"', "'at_zero' has 2 right options"),
     "no right answer": ('right("negative"', 'wrong("negative"', "'sign' has 0 right options"),
     "key twice": ('"sign"', '"at_zero"', "'at_zero' is used twice"),
-    "code in a quiz": ('right("negative"', 'right("nega" + str(1)', "literal texts only"),
-    "a call in a quiz": ("question(\n    \"sign\"", "print(\n    \"sign\"", "question\\(...\\) calls only"),
-    "no explanation": (', "It falls towards the lowest point."', "", "an option is right"),
-    "no valid Python": ("factor = 2.0", "factor = = 2.0", "cell 'slope': no valid Python"),
+    "code in a quiz": ('right("negative"', 'right("nega" + str(1)', "only literal strings"),
+    "a call in a quiz": ("question(\n    \"sign\"", "print(\n    \"sign\"", "only question\\(...\\) calls"),
+    "no explanation": (', "It falls towards the lowest point."', "", "an option has the form right"),
+    "no valid Python": ("factor = 2.0", "factor = = 2.0", "cell 'slope': not valid Python"),
     "data that is not there": ("data/points.csv", "data/other.csv", "needs data/other.csv, which .* does not have"),
 }  # fmt: skip
 

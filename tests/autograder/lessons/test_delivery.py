@@ -27,7 +27,7 @@ def notebook(folder: Path) -> Path:
 
 @pytest.fixture
 def deliver(course: Path, lesson: Path, folder: Path) -> Deliver:
-    """Deliver the lesson on a day of November; gives (what, file name) for each file."""
+    """Deliver the lesson on a day of November; returns (what, file name) for each file."""
 
     def run(day: int = 20) -> list[tuple[str, str]]:
         workspace = Workspace(folder, datetime.date(2026, 11, day))

@@ -20,7 +20,7 @@ HERE = Path(__file__).parent
 
 @pytest.fixture
 def lessons(tmp_path: Path) -> Path:
-    """A folder of lessons: 02_numbers makes an engine, 03_more goes on with it."""
+    """A folder of lessons: 02_numbers makes an engine, 03_more continues it."""
     folder = tmp_path / "course" / "lessons"
     folder.mkdir(parents=True)
     shutil.copy(HERE / "engine_lesson.txt", folder / "02_numbers.py")
@@ -126,8 +126,8 @@ def test_an_engine_that_needs_the_rest_of_the_notebook_is_refused(
         ("start_lesson()\n", "start_lesson(own=True)\n", "without arguments"),
         ("check_gradients, start_lesson\n", "check_gradients\n", "import start_lesson"),
         ("# %%\nfrom", '# %% tags=["demo"]\nfrom', "ordinary cell"),
-        ("# %% [markdown]", '# %% [markdown] tags=["engine"]', "engine cell is a code cell"),
-        ("# %% [markdown]", '# %% [markdown] items="chain rule"', "numbers of the checklist"),
+        ("# %% [markdown]", '# %% [markdown] tags=["engine"]', "engine cell must be a code cell"),
+        ("# %% [markdown]", '# %% [markdown] items="chain rule"', "one string of checklist numbers"),
     ],
 )
 def test_what_the_builder_cannot_use_is_refused(lessons: Path, old: str, new: str, message: str) -> None:

@@ -1,4 +1,4 @@
-"""Forked kernels are kernels like any other: their own folder, names, random numbers, and they can be stopped."""
+"""Forked kernels are like any others: they have their own folder, names and random numbers, and can be stopped."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def run(folder: Path, *sources: str, forked: bool = True) -> NotebookNode:
 
 
 def printed(notebook: NotebookNode) -> list[str]:
-    """What each cell printed, if it did. In how many pieces a stream arrives is up to the kernel's threads."""
+    """What each cell printed, if anything. The kernel's threads decide in how many pieces a stream arrives."""
     texts = [[o.get("text", o.get("evalue", "")) for o in cell.outputs] for cell in notebook.cells if cell.outputs]
     return ["".join(text).strip() for text in texts]
 

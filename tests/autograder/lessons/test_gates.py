@@ -1,4 +1,4 @@
-"""Each gate stops the lesson that it is there for. The judge is a small one here; the real one has tests of its own."""
+"""Each gate stops the lesson that it is meant for. The judge here is a small one; the real one has its own tests."""
 
 from __future__ import annotations
 
@@ -151,7 +151,7 @@ def test_an_unsound_lesson_is_stopped_by_its_gate(name: str, make_lesson: Callab
 
 
 def draws_of(lesson: Lesson) -> tuple[dict[str, int], tuple[str, ...]]:
-    """How often each test cell is judged by the gate on draws, and what it finds."""
+    """How often the gate on draws judges each test cell, and the problems that it finds."""
     judged: list[str] = []
 
     def judge(*arguments: Any, **options: bool) -> Any:
@@ -213,7 +213,7 @@ def test_zeros_keep_values_and_spoil_every_gradient(make_lesson: Callable[[str],
 
 
 def audit_of(lesson: Lesson) -> list[str]:
-    """The command in this process, where the small judge is, with passed gates in a folder of its own."""
+    """The audit command for this process, where the small judge is, with passed gates in a separate folder."""
     passed = lesson.course.parent / "passed"
     return ["audit", "--course", str(lesson.course), "--passed", str(passed), "--workers", "1"]
 
@@ -238,7 +238,7 @@ def test_the_command_names_what_failed_and_writes_json(
 
 @pytest.fixture
 def ran(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """The gates that ran, in the order in which they did. Two real runs of kernels are left out."""
+    """The gates that ran, in order. The two real kernel runs are left out."""
     gates_that_ran: list[str] = []
     really = gates.finding_of
 

@@ -1,4 +1,4 @@
-"""A module of course/helpers lies beside the notebook that imports it, wherever that runs, and is never a student's."""
+"""A module of course/helpers is beside its notebook wherever that runs, and grading never uses a student's version."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ assert slopes(slope, [1.0, 2.0]) == [2.0, 4.0]"""
 
 @pytest.fixture
 def helped(course: Path, lesson: Path) -> Path:
-    """The text of the small lesson, which now imports a module of helpers, for a given cell and a test."""
+    """The text of the small lesson, which now imports a module of helpers for a given cell and a test."""
     (course / "helpers").mkdir()
     (course / "helpers" / "helpers_01.py").write_text(MODULE)
     text = lesson.read_text().replace("import numpy as np\n", f"import numpy as np\n\n{IMPORT}\n")
@@ -112,7 +112,7 @@ BY: dict[str, Callable[[Path], object]] = {
 @pytest.mark.sandbox
 @pytest.mark.parametrize("way", BY)
 def test_it_is_released_and_grading_uses_the_instructor_s(way: str, helped: Path, course: Path) -> None:
-    """Ann left hers out, and Bob, who has no solution, wrote one that gives the right answers."""
+    """Ann left out her copy, and Bob, who has no solution, wrote one that gives the right answers."""
     source = nbformat.read(build_lesson(helped, course), as_version=4)
     (course / "nbgrader_config.py").write_text(CONFIGURATION)
     nbgrader("generate_assignment", "01_squares", "--create", cwd=course)
@@ -163,7 +163,7 @@ def test_the_next_lesson_tries_the_own_engine_with_the_helpers_of_its_lesson(
     for text in sorted((engines / "lessons").glob("*.py")):
         Workspace(desk).deliver(text, engines)
     monkeypatch.setattr(engine_file, "LAST", [])
-    monkeypatch.delitem(sys.modules, "helpers_02", raising=False)  # another course's, which another test has imported
+    monkeypatch.delitem(sys.modules, "helpers_02", raising=False)  # another test has imported another course's
     monkeypatch.chdir(desk / "03_more")
     first = desk / "02_numbers" / "02_numbers.ipynb"
     first.write_text(notebook_text(without_marks(solved_release(assemble(engines / "lessons" / "02_numbers.py")))))
@@ -180,7 +180,7 @@ def without_marks(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 
 def test_an_engine_cannot_rest_on_a_helper(engines: Path) -> None:
-    """The next lesson's folder does not have it."""
+    """The next lesson's folder does not have the helper."""
     lesson = engines / "lessons" / "02_numbers.py"
     text = lesson.read_text().replace("import math\n", "import math\n\nfrom helpers_02 import twice\n")
     lesson.write_text(text.replace("(grad * output,)", "(twice(grad) * output / 2,)"))

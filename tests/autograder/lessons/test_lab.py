@@ -1,4 +1,4 @@
-"""JupyterLab starts on the student's folder with no question asked, and nbgrader's parts of it work."""
+"""JupyterLab starts in the student's folder without asking anything, and its nbgrader extensions work."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def free_port() -> int:
 
 
 class Server:
-    """A running `autograder lab`, asked over HTTP and stopped by its own process id."""
+    """A running `autograder lab`, queried over HTTP and stopped by its own process id."""
 
     def __init__(self, course: Path, folder: Path, environment: dict[str, str]) -> None:
         self.folder, self.port = folder, free_port()
@@ -82,7 +82,7 @@ class Server:
 
 @pytest.fixture(scope="module")
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
-    """One server for the tests of this file. Its user's own Jupyter folders are empty ones."""
+    """One server for the tests of this file. Its user's own Jupyter folders are empty."""
     place = tmp_path_factory.mktemp("lab")
     (place / "course" / "lessons").mkdir(parents=True)
     (place / "course" / "data").mkdir()

@@ -1,4 +1,4 @@
-"""`progress()`: the state of each exercise as the outputs of the saved notebooks tell it."""
+"""`progress()`: the state of each exercise according to the outputs of the saved notebooks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def markdown(text: str) -> dict[str, Any]:
 
 
 def code(name: str, source: str, outputs: list[Any] | None = None, points: float = 0) -> dict[str, Any]:
-    """A solution cell, or a test cell where there are points. `outputs` None: it was not run."""
+    """A solution cell or, with points, a test cell. If `outputs` is None, it was not run."""
     marks = {"grade_id": name, "grade": bool(points), "solution": not points, "points": points or None}
     count = None if outputs is None else 3
     cell = {"cell_type": "code", "metadata": {"nbgrader": marks}, "source": source, "outputs": outputs or []}

@@ -1,4 +1,4 @@
-"""The student's version has stubs and shows nothing that it must not; nbgrader itself makes the same one."""
+"""The student's version has stubs and shows nothing that it must not; nbgrader itself makes the same version."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ def test_nbgrader_makes_the_same_release(course: Path, lesson: Path) -> None:
 
 
 def test_a_cell_that_gives_marks_for_nothing_is_not_released(lesson: Path) -> None:
-    """In a course without lesson texts too: the notebook may have been written by hand."""
+    """This also holds in a course without lesson texts, where the notebook may have been written by hand."""
     source = assemble(lesson)
     test = cell(source, "test_slope")
     test.source = test.source.removesuffix("\ncredit")

@@ -1,4 +1,4 @@
-"""What a student's notebook says of its own accord, in a real kernel."""
+"""What a student's notebook shows without being asked, in a real kernel."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`start_lesson`: which engine a lesson gets on a laptop and while grading, whatever is wrong with the own one."""
+"""`start_lesson`: which engine a lesson gets on a laptop and in grading, whatever is wrong with the student's own."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, NotebookNode]
 
 
 def students(source: NotebookNode, *changes: Change) -> NotebookNode:
-    """A student's notebook: solved, without the marks of solutions, and then changed: (grade_id, old, new)."""
+    """A student's notebook, solved and without solution markers, after the changes (grade_id, old, new)."""
     notebook = variants.solved_release(source)
     for cell in notebook.cells:
         lines = cell.source.splitlines(True)
@@ -110,7 +110,7 @@ WRONG: dict[str, tuple[tuple[Change, ...], str]] = {
     ),
     "no Python": (
         (("product", "def rule(grad):", "def rule(grad)"),),
-        "yours is no valid Python, in the cell `product`, line 2: expected ':'.",
+        "yours is not valid Python in the cell `product`, line 2: expected ':'.",
     ),
     "stops at once": ((("product", "def product", "1 / 0\ndef product"),), "yours does not run (ZeroDivisionError: "),
     "leaves": ((("product", "def product", "raise SystemExit\ndef product"),), "yours does not run (SystemExit: "),
@@ -207,7 +207,7 @@ ELSEWHERE: dict[str, tuple[Callable[[Desk], object], str]] = {
                 | {"cells": [c for c in students(desk.sources["02_numbers"]).cells if grade_id(c) != "product"]}
             )
         ),
-        "has no cell 'product' any more",
+        "no longer has the cell 'product'",
     ),
 }
 

@@ -1,4 +1,4 @@
-"""How strong checks are: bugs that apply cost points, and a weak check is named with what it lets through."""
+"""The strength of checks: bugs that apply cost points, and a weak check is named with the bugs that it lets through."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def test_bugs_of_the_backward_pass_are_demanded_where_students_write_it() -> Non
 
 
 def test_what_changes_nothing_on_the_values_does_not_apply() -> None:
-    """Operands swapped in a square, or batch axes of a plain matrix product."""
+    """In a square, swapped operands change nothing."""
     square = strength_of(checks_of(("test", lambda a: a * a, [SQUARE])), writes_backward=False)
     assert not any(one.bug.name == "operands_swapped" for one in square.survived)
 
@@ -106,7 +106,7 @@ TEXT = (Path(__file__).parent / "weak_lesson.txt").read_text()
 def test_the_audit_stops_a_lesson_whose_check_lets_bugs_through(
     weak: bool, tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    """The weak check only ever adds up the outputs of softmax, which is to hand a cotangent of ones to its rule."""
+    """The weak check only sums the outputs of softmax, which gives its rule a cotangent of ones."""
     text = TEXT.replace("lambda a: a.softmax(1)}", "lambda a: a.softmax(1).sum()}") if weak else TEXT
     lesson = tmp_path / "course" / "lessons" / "01_softmax.py"
     lesson.parent.mkdir(parents=True)

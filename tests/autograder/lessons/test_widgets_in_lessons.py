@@ -1,4 +1,4 @@
-"""Does each lesson use the demos that the syllabus names for it, on objects of its own where it says so?"""
+"""Does each lesson use the demos that the syllabus names for it, and is every widget in a lesson or in the gallery?"""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ NAMED = {
     "13_memory": {"checkpoint_planner"},
     "15_forward_mode": {"forward_or_reverse"},
 }
-"""What the syllabus names, by lesson; a lesson that is not written yet is left out."""
+"""What the syllabus names, by lesson. Lessons for which it names nothing are left out."""
 
 
 def called(lesson: Path) -> set[str]:
-    """The names of the functions that a lesson's code calls, and `quiz` where it has one."""
+    """The names of the functions that a lesson's code calls, and `quiz` if it has one."""
     cells = [cell for cell in read_lesson(lesson) if cell.kind == "code"]
     calls = [node for cell in cells for node in ast.walk(ast.parse(cell.source)) if isinstance(node, ast.Call)]
     names = {call.func.id for call in calls if isinstance(call.func, ast.Name)}

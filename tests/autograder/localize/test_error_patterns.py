@@ -1,4 +1,4 @@
-"""What a card says that wrong results have in common: a factor, an order, too few digits, and else nothing."""
+"""A card says what wrong results have in common: a factor, an order or too few digits; otherwise nothing."""
 
 from __future__ import annotations
 
@@ -32,9 +32,9 @@ SLIPS = {
     "a sign": (lambda x, y: (-right(x, y)[0], right(x, y)[1]), "for `x` has the right size and the wrong sign"),
     "nothing arrives": (lambda x, y: (right(x, y)[0], 0.0), "for `y` has the value 0 at every input that was tried"),
     "another factor": (lambda x, y: (3 * right(x, y)[0], right(x, y)[1]), "for `x` has 3 times the right size"),
-    "another order": (lambda x, y: right(x, y)[::-1], "in another order: for `x` that of `y`, for `y` that of `x`."),
-    "an estimate": (estimated, "digits and not to all, as an estimate by central differences is."),
-    "a coarse estimate": (one_sided, "about 5 digits and not to all, as an estimate by one-sided differences is."),
+    "another order": (lambda x, y: right(x, y)[::-1], "in the wrong order: `x` got that of `y`, `y` got that of `x`."),
+    "an estimate": (estimated, "digits, like an estimate by central differences."),
+    "a coarse estimate": (one_sided, "only about 5 digits, like an estimate by one-sided differences."),
 }
 OTHERS = {
     "two factors": lambda x, y: (2 * right(x, y)[0], 3 * right(x, y)[1]),
@@ -98,7 +98,7 @@ def test_a_factor_of_1_is_none():
     credit = check_handwritten_gradient(estimate, lambda x, y: x**2 + y**2, [NEGATIVE, NEGATIVE], points=2)
     said = credit.reports[0].text()
     assert "1 times" not in said
-    assert "digits and not to all" in said
+    assert "is right to only about" in said
 
 
 def test_one_number_is_no_evidence_of_a_factor():

@@ -20,7 +20,7 @@ Rule = Callable[..., Any]
 
 
 def times(factor: Rule, input: int = 0) -> Rule:
-    """A rule whose gradient for an input is the right one times something that the rule has at hand."""
+    """A rule whose gradient for one input is the right one times `factor(a, b, out, g)`."""
 
     def rule(a: Any, b: Any, out: Any, g: Any, right: Any) -> Any:
         wrong = right[input] * factor(a, b, out, g)
@@ -118,7 +118,7 @@ def test_both_formulas_are_named(name: str) -> None:
 
 @pytest.mark.parametrize("name", FORMULAS)
 def test_the_shown_numbers_follow_from_the_formulas(name: str) -> None:
-    """Whoever takes the numbers of the card, and either formula, gets the card's two results."""
+    """Evaluating the two formulas with the numbers on the card gives the card's two results."""
     engine, expression, inputs, formulas = FORMULAS[name]
     facts = dict(report_on(engine, expression, inputs).place_facts)
     at_hand = {key: np.array(eval(facts[key])) for key in ("first", "second", "input") if key in facts}
@@ -147,7 +147,7 @@ def without_argument(backward: Any) -> Any:
 
 
 def test_no_formula_is_named_where_the_gradient_that_arrives_is_not_sure() -> None:
-    """The check multiplies with the incoming gradient and sums up on this engine: its product is wrong as well."""
+    """The check multiplies by the incoming gradient and sums up on this engine, whose product is wrong as well."""
     engine = array_engine(tanh=square_missing, __mul__=times(lambda a, b, out, g: a * a + 3.0))
     engine.backward = without_argument(engine.backward)
     report = report_on(engine, lambda a: a.tanh(), ONE)
@@ -155,7 +155,7 @@ def test_no_formula_is_named_where_the_gradient_that_arrives_is_not_sure() -> No
 
 
 def test_a_mistake_that_simple_numbers_hide_is_shown_with_the_numbers_that_show_it() -> None:
-    """Wrong only where an input is between the halves."""
+    """Wrong only if an input is not a multiple of one half."""
 
     def odd(a: Any, b: Any, out: Any, g: Any, right: Any) -> Any:
         return (right[0] * np.where(2 * a == np.round(2 * a), 1.0, 1.25),)

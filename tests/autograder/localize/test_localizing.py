@@ -1,4 +1,4 @@
-"""Mistakes that are in nobody's list: is the right operation named, and no false bug called certain?"""
+"""Mistakes that are in no list: is the right operation named, and is no wrong bug called certain?"""
 
 import math
 import re
@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autograder.judge import judge_notebook  # noqa: F401  (makes the student's side travel whole)
+from autograder.judge import judge_notebook  # noqa: F401  (registers the modules that travel)
 from autograder.localize.localizing import localize
 from autograder.localize.places import FUNCTIONS, function_hints
 from autograder.localize.raised import IN_A_FUNCTION, NOT_RECORDED
@@ -91,7 +91,7 @@ class ExpCapped(students.closures()):
 
 
 class ReluAtOne(students.closures()):
-    """Takes the threshold of the derivative at the wrong place, and lets a little through below it."""
+    """The derivative has its threshold at the wrong place and lets a little through below it."""
 
     def relu(self):
         return self._unary("relu", lambda a: max(a, 0.0), lambda a, out: 1.0 if a > 1.3 else 0.25)
@@ -110,7 +110,7 @@ class TanhForgetsSmall(students.closures()):
 
 
 class TwoWrongRules(students.closures()):
-    """Compound: neither rule is one of the classic mistakes."""
+    """Two mistakes, neither of which is a classic one."""
 
     def tanh(self):
         return self._unary("tanh", math.tanh, lambda a, out: 1 - abs(out) ** 3)
@@ -180,7 +180,7 @@ class PowerInsideQuotient(students.function_classes()):
 
 
 def array_engine(**changes):
-    """The array engine with some operators exchanged: `changes` gives rule(a, b, out, g) per method."""
+    """The array engine with some rules replaced: `changes` gives rule(a, b, out, g, right) per method."""
     base = students.arrays()
 
     def changed(name, rule):
@@ -218,8 +218,8 @@ def sum_of_the_last(a, b, out, g, right):
 
 @dataclass(frozen=True)
 class Odd:
-    """A mistake: the engine, an expression that shows it, the operations of which one must be named first (or the words
-    that must be said instead), and bugs of the bank that are a true part of it."""
+    """A mistake: the engine, an expression that shows it, the operations one of which must be named first (or the words
+    that must be said instead), and bugs of the bank that really are part of it."""
 
     engine: object
     expression: object
@@ -268,7 +268,7 @@ def localized(odd, report):
 
 
 def called_certain(report):
-    """The bugs that the report says it is, without an "or"."""
+    """The bugs that the report names without an "or"."""
     return set() if report.diagnosis.startswith("one of these") else set(report.bugs)
 
 
@@ -305,7 +305,7 @@ BETWEEN = {
 
 @pytest.mark.parametrize("name", BETWEEN)
 def test_what_no_single_operation_shows_lies_between_them(name):
-    """With the bank left out: right operations, and the smallest part that goes wrong."""
+    """Without the bank: all operations are right, and the smallest part that goes wrong is named."""
     mistake, expression, said = BETWEEN[name]
     place = place_of(students.closures(mistake), expression, SCALARS)
     assert said in place.sentence

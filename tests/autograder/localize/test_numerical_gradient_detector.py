@@ -1,4 +1,4 @@
-"""Right gradients that were found by other means than the chain rule do not count, and the report says why."""
+"""Right gradients that were found by means other than the chain rule do not count, and the report says why."""
 
 import itertools
 import math
@@ -18,7 +18,7 @@ COMPLEX = 1e-30j
 
 
 def weights(points):
-    """Weights of the difference quotient through these points (in steps from the middle), exactly."""
+    """Weights of the difference quotient through these points (in steps from the middle), computed exactly."""
     found = []
     for p in points:
         total = Fraction(0)  # the slope at 0 of the polynomial that is 1 at p and 0 at the others
@@ -106,13 +106,13 @@ REASONS = {
     "complex step": "complex numbers",
     "complex step, by its name": "complex numbers",
     "the mean around a circle": "complex numbers",
-    "differences of twentieth order": "20 points around the one of forward",
+    "differences of twentieth order": "20 points around the point where forward evaluated it",
     "looked up in a table": "lose digits when numbers of very different sizes are combined",
 }
 
 
 def engine_with(rule, forward=FORWARDS["a function"], in_forward=False):
-    """An engine of arrays whose rule for tanh is found in this way."""
+    """An engine of arrays that finds the slope of tanh with this rule."""
 
     class MiniTensor:
         def __init__(self, data, requires_grad=False, inputs=()):
@@ -155,7 +155,7 @@ def test_only_the_chain_rule_counts(name, forward):
     assert points == (2 if name in PASSES else 0), message
     assert REASONS.get(name, "") in message
     if name in REASONS:
-        assert "not by the chain rule with a formula for each slope" in message
+        assert "they do not come from the chain rule with a formula for each slope" in message
 
 
 @pytest.mark.parametrize("name", [name for name in RULES if "order" in name])
@@ -214,7 +214,7 @@ EXPRESSIONS = {
     "a.tanh() * b": lambda a, b: a.tanh() * b,
 }
 STEPS = {"fixed": lambda x: 1e-2, "relative": lambda x: 1e-2 * np.abs(x)}
-# Of a / b with two single numbers, relative steps lose no digit, and nothing can be seen from outside.
+# For a / b of two single numbers, relative steps lose no digit, and nothing can be seen from outside.
 WAYS = [
     (name, step, shape)
     for name in EXPRESSIONS

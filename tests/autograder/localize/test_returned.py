@@ -1,4 +1,4 @@
-"""A rule that does not return one gradient per input, in a tuple, is named, on the engines of the lessons."""
+"""A rule that does not return a tuple with one gradient per input is named, on the engines of the lessons."""
 
 from functools import cache
 from pathlib import Path
@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from autograder.judge import judge_notebook  # noqa: F401  (makes what asks a rule travel whole)
+from autograder.judge import judge_notebook  # noqa: F401  (registers the modules that travel)
 from autograder.lessons.build.lesson_engines import engine_after
 from autograder.runs.context import check_context
 from autograder.sandbox import Sandbox
@@ -32,7 +32,7 @@ def report_on(lesson, change, expression, inputs, hidden=False):
 
 
 def tanh_of(returned):
-    """An engine's tanh whose rule returns something else. `output` is its value, `grad` what arrives."""
+    """An engine's tanh whose rule returns `returned`: `output` is its value, `grad` the incoming gradient."""
     return f"""
 def tanh(self):
     output = np.tanh(self.data) if hasattr(self.data, "shape") else math.tanh(self.data)
@@ -178,7 +178,7 @@ def test_a_right_rule_is_not_blamed_for_what_backward_does(name):
     for expression in (lambda a, b: a - b, lambda a, b: a - b.sum(0)):
         report = report_on("05", RIGHT_LOOP.replace(*IN_BACKWARD[name]), expression, PAIRS)
         assert "The rule of `-` is not to blame" in report.place
-        assert "look at what `backward` does with what it returns" in report.place
+        assert "look at what `backward` does with what the rule returns" in report.place
 
 
 def test_a_broadcast_that_is_not_summed_is_still_named():
@@ -229,7 +229,7 @@ def test_a_rule_in_the_sandbox_is_asked_there():
 
 @pytest.mark.parametrize(("returned", "got"), [("grad", 1), (f"({SHARES}, grad)", 3)])
 def test_the_engine_of_lesson_10_counts_gradients_as_pytorch_does(returned, got):
-    """With the words that PyTorch has for a wrong number, where no check is around."""
+    """Without a check, a wrong number raises an error in PyTorch's words."""
 
     class Product(torch.autograd.Function):
         @staticmethod

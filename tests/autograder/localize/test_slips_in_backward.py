@@ -1,4 +1,4 @@
-"""What a card says of a `backward` that raises an error: the rules, which are right, are not blamed for it."""
+"""A card on a `backward` that raises an error does not blame the rules, which are right."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def topological_order(root):
 
 
 def test_no_rule_is_blamed_where_all_are_right_alone():
-    """The gradients are those of a lost gradient in the rule of `relu`, but its input has been taken for its output."""
+    """The gradients look as if the rule of `relu` lost one, but the input of `relu` was taken for its output."""
     expressions = {"relu": lambda a, b: (a * b).relu() + b, "+": lambda a, b: a * b + b}
     names = solved("02_scalar_engine")
     exec(BY_VALUE + SLIPS["from the leaves on"].replace("[::-1]", "").replace("pop(node)", "pop(node, 0.0)"), names)

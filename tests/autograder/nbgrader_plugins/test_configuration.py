@@ -1,4 +1,4 @@
-"""What `configure` puts where, also on top of what a course has set itself."""
+"""What `configure` sets, including on top of a course's own settings."""
 
 import json
 import re

@@ -1,4 +1,4 @@
-"""The secret of a course is made once, is nobody else's business, and is the same for all workers."""
+"""The secret of a course is made once, is private to its owner, and is the same for all workers."""
 
 import stat
 from concurrent.futures import ThreadPoolExecutor

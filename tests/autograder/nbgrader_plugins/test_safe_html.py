@@ -93,7 +93,7 @@ def test_a_report_card_survives(fragment: str) -> None:
 
 
 def test_the_card_of_a_check_keeps_its_looks() -> None:
-    """Whatever styles the report uses, cleaning must not lose one: this fails when the card gets a new kind."""
+    """Cleaning must not lose any style that the report uses: this fails when the card gets a new kind of style."""
     line = Line("a * b", "wrong", "`a.grad` is wrong", facts=(("expected", "3"),), diagnosis="operands")
     card = Report("title", (line,), 1, 2, "the operands", ("a hint",), (("inputs", "1, 2"),)).html()
     cleaned = clean_html(card)

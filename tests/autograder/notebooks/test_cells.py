@@ -1,4 +1,4 @@
-"""Cells are read by nbgrader's own rule, and whatever a submission's metadata hold, nothing is raised."""
+"""Cells are read by nbgrader's own rule, and a submission's metadata never cause an exception."""
 
 from __future__ import annotations
 

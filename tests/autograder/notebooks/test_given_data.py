@@ -1,5 +1,5 @@
-"""What given cells bind is the instructor's in tests, unless its value differs from time to time or is there to be
-changed.
+"""In tests, names that given cells bind have the instructor's values, unless a value differs from run to run or
+cells change it.
 """
 
 from __future__ import annotations

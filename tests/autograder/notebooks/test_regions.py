@@ -1,4 +1,4 @@
-"""Regions are where nbgrader's preprocessors find them; what is not closed is hidden to the end."""
+"""Regions are where nbgrader's preprocessors find them; a region that is not closed is hidden to the end."""
 
 from __future__ import annotations
 

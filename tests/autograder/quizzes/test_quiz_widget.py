@@ -1,4 +1,4 @@
-"""The quiz to click on, from Python's side: what it shows, what a click changes, and where it stays away."""
+"""The clickable quiz, from Python's side: what it shows, what a click changes, and where it does not appear."""
 
 import copy
 import json

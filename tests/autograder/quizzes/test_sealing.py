@@ -1,4 +1,4 @@
-"""Sealed texts open to what was put in, say nothing else, and meet nonsense with a clear error."""
+"""Sealed texts open to what was sealed and reveal nothing else, and nonsense raises a clear error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Is an expression recognized by what it does, and shown by how it was written?"""
+"""Is an expression recognized by what it does, and shown as it was written?"""
 
 import pytest
 

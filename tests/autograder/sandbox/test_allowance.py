@@ -1,4 +1,4 @@
-"""What ends a submission's code is the processor time that it used: a machine that has none to give costs no mark."""
+"""A submission's code is stopped for the processor time that it used: an overloaded machine costs no mark."""
 
 import os
 import signal
@@ -137,7 +137,7 @@ def test_what_waits_for_its_own_work_does_not_sleep(code, asleep):
 
 
 def stop_for(process, seconds):
-    """A machine without a processor to give, for a while: the same for the code that runs."""
+    """Stop a process for a while: to its code, this looks like a machine without a free processor."""
     os.kill(process, signal.SIGSTOP)
     threading.Timer(seconds, os.kill, (process, signal.SIGCONT)).start()
 
@@ -202,7 +202,7 @@ def test_a_child_that_computes_counts():
 
 @pytest.mark.sandbox
 def test_an_overloaded_machine_costs_no_mark():
-    """More processes that compute than this machine has processors, as many times as fit a quick test."""
+    """Three computing processes for each processor of this machine, but at most twelve."""
     busy = [
         subprocess.Popen([sys.executable, "-c", "while True: pass"]) for _ in range(3 * min(os.cpu_count() or 1, 4))
     ]

@@ -295,8 +295,8 @@ def outputs_in_sandbox(notebook: NotebookNode, files: Path | None = None) -> lis
 
 
 def shown(outputs: list[dict]) -> list:
-    """What an output says, without what must differ: numbers of cells, colors, addresses, pixels, places of files, and
-    questions for predictions, which nobody is asked while grading."""
+    """What outputs say, without what must differ: numbers of cells, colors, addresses, times, pixels, places of files,
+    and questions for predictions, which are not asked while grading."""
     found: list = []
     for output in outputs:
         kind = output["output_type"]
@@ -320,7 +320,7 @@ def shown(outputs: list[dict]) -> list:
 
 
 def same(source: str, ran: list[list], here: list[list]) -> bool:
-    """A kernel reads what a child process prints in a thread of its own: before or after the cell's other outputs."""
+    """A kernel's own thread reads what a child process prints: it comes before or after the cell's other outputs."""
     if "subprocess" in source or "os.system" in source:
         return sorted(ran, key=str) == sorted(here, key=str)
     return ran == here
@@ -336,21 +336,21 @@ def differences(notebook: NotebookNode, expected: NotebookNode, outputs: list[li
 
 @pytest.mark.parametrize("name", FOREIGN)
 def test_a_foreign_notebook_shows_what_it_shows_in_a_kernel(name, tmp_path, monkeypatch):
-    monkeypatch.delenv("PYTEST_CURRENT_TEST")  # in which a kernel does not show what its subprocesses print
+    monkeypatch.delenv("PYTEST_CURRENT_TEST")  # with it, a kernel does not show what its subprocesses print
     sources = [source.strip("\n") for source in re.split(r"^---$", FOREIGN[name], flags=re.MULTILINE)]
     notebook = new_notebook(cells=[new_code_cell(source) for source in sources])
     expected = run_in_kernel(notebook, tmp_path)
     assert "\n".join(differences(notebook, expected, outputs_in_sandbox(notebook))) == ""
 
 
-# Cells of lessons whose outputs are times, or what the sandbox withholds while grading.
+# Cells of lessons whose outputs are times and the like, or that use what the sandbox withholds while grading.
 NOT_COMPARED = re.compile(
     r"torch|explore|quiz|hints|check_|progress|start_lesson|time|perf_counter|random\(|id\(|getsizeof|tracemalloc|gc\."
 )
 
 
 def run_of(lesson: Path, folder: Path) -> NotebookNode:
-    """A solved lesson with what a kernel puts out: the run of `autograder audit`, if nothing has changed since."""
+    """A solved lesson with a kernel's outputs: those of `autograder audit`, if nothing has changed since."""
     source = assemble(lesson)
     kept = PassedGates(PASSED).kept_run(lesson.stem, fingerprint_of(lesson, lesson.parents[1], source))
     place_files(lesson, lesson.parents[1], folder)

@@ -37,7 +37,7 @@ def sandbox():
 
 @pytest.fixture
 def collecting_while_answers_come(sandbox):
-    """The garbage collector runs between an answer and its reading, and never else."""
+    """Run the garbage collector between an answer and its reading, and at no other time."""
     gc.disable()
     yield lambda: setattr(sandbox, "around", (lambda: None, gc.collect))
     gc.enable()
@@ -48,7 +48,7 @@ def test_an_object_that_is_dropped_here_while_it_comes_back_is_not_dropped_there
 ):
     sandbox.execute(BOX + "box = make(3)")
     dropped = [sandbox.lookup("box")]
-    dropped.append(dropped)  # only the collector can tell that nobody holds it any more
+    dropped.append(dropped)  # only the collector can tell that it is no longer used
     del dropped
     collecting_while_answers_come()
     box = sandbox.lookup("box")
@@ -245,7 +245,7 @@ class _Made:
 @pytest.mark.parametrize(
     ("value", "message"),
     [
-        (_Made("1 / 0"), "an object of class _Made cannot be made again .*ZeroDivisionError: division by zero"),
+        (_Made("1 / 0"), "an object of class _Made cannot be rebuilt .*ZeroDivisionError: division by zero"),
         (_Made("missing"), "NameError: name 'missing' is not defined"),
         (_Made("{}['key']"), "KeyError: 'key'"),
         (_Made("int('x')"), "ValueError: invalid literal"),
@@ -449,13 +449,13 @@ def test_python_may_live_below_tmp(monkeypatch):
 
 
 def is_running(number):
-    """Whether there is such a process, and more of it than what its parent has not looked at yet."""
+    """Whether the process exists and is not a zombie."""
     status = Path(f"/proc/{number}/stat")
     return status.exists() and status.read_text().rpartition(")")[2].split()[0] not in "ZX"
 
 
 def test_a_question_at_the_recursion_limit_leaves_no_process(monkeypatch):
-    """Whatever is cut short there for want of room, the end of the process included."""
+    """Any step may be cut short there for lack of stack, including the one that ends the process."""
     made = []
 
     class Noted(process.StudentProcess):

@@ -1,5 +1,5 @@
-"""Forks of the warm process: each is as shut in as a process started in bubblewrap, and none meets another or the
-process that it came from.
+"""Forks of the warm process: each is as isolated as a process started in bubblewrap, and none can reach another or
+the process that it came from.
 """
 
 import functools
@@ -145,7 +145,7 @@ def test_a_warm_process_that_was_killed_is_replaced():
         os.kill(forkserver.warm_process().pid, signal.SIGKILL)
         while not lost._process.has_ended():
             time.sleep(0.01)
-        assert lost.lookup("x") == 1  # its cells were run again in a fork of a new one
+        assert lost.lookup("x") == 1  # its cells were run again in a fork of a new warm process
         assert lost.starts == 2
 
 
@@ -161,7 +161,7 @@ def test_where_forks_cannot_be_isolated_a_python_is_started_for_each_submission(
 
 def test_the_isolation_in_force_is_told():
     assert "bubblewrap" in isolation_in_force()
-    assert "a fork of a warm process in namespaces of its own" in isolation_in_force()
+    assert "a fork of a warm process in its own namespaces" in isolation_in_force()
 
 
 def test_a_fork_that_cannot_be_isolated_does_not_run(monkeypatch):
@@ -209,7 +209,7 @@ def test_the_warm_process_ends_with_its_owner():
 
 
 def in_a_fork(work):
-    """What `work` returns in a process that is forked from this one: a number, or a text."""
+    """What `work` returns in a process that is forked from this one, as a text."""
     reading, writing = os.pipe()
     child = os.fork()
     if child == 0:
@@ -225,7 +225,7 @@ def in_a_fork(work):
 
 
 def test_a_submission_ends_with_its_judge_and_no_other_does():
-    """Also where that judge was killed, and several share the warm process."""
+    """This also holds if the judge is killed and several judges share the warm process."""
     warm = forkserver.warm_process()
 
     def start_and_be_killed():
@@ -297,7 +297,7 @@ def test_a_library_that_was_not_loaded_before_is_there_all_the_same():
 
 
 def test_the_packages_of_every_visible_python_are_covered_up(tmp_path, monkeypatch):
-    """Also of the one that the environment was made of, which need not be on the path to be found."""
+    """This includes the Python that the environment was made from, even if its packages are not on the path."""
     hidden = [
         tmp_path / place / "torch" for place in ("lib/python3.12/site-packages", "local/lib/python3.9/dist-packages")
     ]
@@ -305,4 +305,4 @@ def test_the_packages_of_every_visible_python_are_covered_up(tmp_path, monkeypat
         folder.mkdir(parents=True)
         (folder.parent / "networkx").mkdir()
     monkeypatch.setattr(isolation, "_python_paths", lambda: (str(tmp_path),))
-    assert set(isolation._withheld_paths.__wrapped__()) == set(map(str, hidden))  # the other is remembered
+    assert set(isolation._withheld_paths.__wrapped__()) == set(map(str, hidden))  # without the cache

@@ -1,4 +1,4 @@
-"""Plain values survive the way out of the sandbox exactly; anything else on the wire is refused without harm."""
+"""Plain values leave the sandbox exactly as they are; anything else on the wire is refused without harm."""
 
 import contextlib
 import datetime
@@ -23,7 +23,7 @@ from autograder.sandbox.inside.values import MAX_DEPTH, Decoder, Encoder, Malfor
 from autograder.sandbox.inside.wire import MAGIC, Wire, WireClosed, WireError, WireTimeout
 
 HUGE = 1 << 10_000_000
-AMPLE = 300.0  # seconds for what takes no time, on a loaded machine as well
+AMPLE = 300.0  # seconds: far more than needed, even on a loaded machine
 
 
 def refuse(value):
@@ -261,7 +261,7 @@ def test_what_is_no_frame_is_malformed(code):
 
 @pytest.mark.parametrize("kind", ["s", "f", "d"])
 def test_parts_with_one_hash_are_malformed(kind):
-    """The time to build a set of them grows with the square of their number: an hour for what fits into a message."""
+    """The time to build a set of them grows with the square of their number: an hour for as many as a message holds."""
     period = sys.hash_info.modulus
     same = [["i", hex(period * k)] for k in range(2, 450_000)]
     assert hash(period * 2) == hash(period * 3)

@@ -1,4 +1,4 @@
-"""Arguments of operations that this engine once took otherwise than PyTorch: NumPy's names, numbers, odd dtypes.
+"""Arguments of operations that this engine once handled differently from PyTorch: NumPy's names, numbers, odd dtypes.
 
 A row is an expression of `lib` and F (its nn.functional); it gives the same under PyTorch: values, dtype, shape and
 warnings, or error type and text.
@@ -259,7 +259,7 @@ def test_gives_what_pytorch_gives(expression: str) -> None:
 
 
 def test_numpy_does_not_warn_of_overflow_in_the_engine() -> None:
-    """PyTorch gives inf and nan without a word. The programs of users, and their own NumPy, warn as before."""
+    """PyTorch gives inf and nan without a warning. NumPy in users' own programs warns as before."""
     program = """
 import warnings
 warnings.simplefilter("error")

@@ -226,4 +226,4 @@ def test_a_view_made_before_its_base_got_another_shape() -> None:
     part = y[0]
     y.t_()
     with pytest.raises(RuntimeError, match="was changed in place"):
-        part.sum()  # PyTorch takes the way again by strides; here the steps no longer lead there
+        part.sum()  # PyTorch makes the view again by strides; here its steps no longer fit

@@ -1,4 +1,4 @@
-"""`copy_`, `fill_`, `zero_` and numbers that are assigned: what they take, refuse and record.
+"""`copy_`, `fill_`, `zero_` and assigned numbers: what they accept, refuse and record.
 
 A row is a script of `lib`, nn, F and the tensors of `usual_names`; it gives the same under PyTorch: values, dtype,
 shape and warnings, or error type and text.
@@ -133,7 +133,7 @@ NO_NUMBERS = ["'a'", "None", "[1.0]", "np.ones(3)"]
 
 @pytest.mark.parametrize("value", NO_NUMBERS)
 def test_fill_takes_numbers_and_tensors_only(value: str) -> None:
-    """PyTorch's text lists its signatures; this engine's says what it wants."""
+    """PyTorch's error lists its signatures; this engine's says what it expects."""
     for lib in (ma, torch):
         with pytest.raises(TypeError, match="fill_"):
             script(f"f.fill_({value})", usual_names)(lib)

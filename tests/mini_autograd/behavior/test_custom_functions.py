@@ -1,4 +1,4 @@
-"""A Function of one's own that changes its input, saves what it may not, or cannot be differentiated twice.
+"""Custom Functions that change their input, save what they may not, or cannot be differentiated twice.
 
 The same results and errors as under PyTorch. The name of a program says what is tried.
 """

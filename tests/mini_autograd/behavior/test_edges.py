@@ -1,4 +1,4 @@
-"""Edges where this engine once differed from PyTorch: special numbers, small dtypes, odd arguments, rare methods.
+"""Edge cases where this engine once differed from PyTorch: special numbers, small dtypes, odd arguments, rare methods.
 
 A row is an expression of `lib`, F (its nn.functional) and d (makes a float64 leaf); it gives the same under PyTorch:
 values, dtype, shape and warnings, or error type and text. The rows of GRADIENTS are differentiated, with respect to x.

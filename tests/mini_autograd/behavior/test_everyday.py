@@ -163,7 +163,7 @@ def test_a_dtype_goes_wherever_one_of_numpy_goes() -> None:
 
 
 def test_settings_of_a_gpu_can_be_written(monkeypatch: pytest.MonkeyPatch) -> None:
-    """PyTorch's testing module, which other tests import, forbids that in its own."""
+    """Only here: PyTorch's testing module, which other tests import, forbids changing the settings of PyTorch."""
     monkeypatch.setattr(ma.backends.cudnn, "benchmark", True)
     monkeypatch.setattr(ma.backends.cuda.matmul, "allow_tf32", True)
     assert ma.backends.cudnn.benchmark
@@ -205,7 +205,7 @@ def test_several_results(row: str) -> None:
 
 
 def test_state_of_an_optimizer_of_ones_own() -> None:
-    """What `step` finds under a parameter that it has not met, and what is saved and loaded again."""
+    """The state that `step` finds for a parameter that is new to it, and the state that is saved and loaded again."""
 
     def program(lib: Any) -> Any:
         class Signs(lib.optim.Optimizer):

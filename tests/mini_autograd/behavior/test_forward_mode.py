@@ -1,6 +1,7 @@
-"""Forward mode through changes in place: the tangent follows the memory, as in PyTorch.
+"""Forward mode through in-place changes: the tangent follows the memory, as in PyTorch.
 
-A row is what is done inside a level with a dual number `d` and zeros `z`, and which tensors are looked at afterwards.
+A row holds the statements to run inside a level, with a dual number `d` and zeros `z`, and the tensors to look at
+afterwards.
 """
 
 from typing import Any

@@ -1,4 +1,4 @@
-"""What the random programs found (see test_random_programs.py), each as small as it gets: the same as under PyTorch."""
+"""What the random programs found (see test_random_programs.py), reduced to small cases: the same as under PyTorch."""
 
 import pytest
 

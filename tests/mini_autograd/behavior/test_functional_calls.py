@@ -75,7 +75,7 @@ def names(lib: Any) -> dict[str, Any]:
 
 
 def in_lists(value: Any) -> Any:
-    """Dicts as lists of pairs, so that what is in them is compared as tensors are."""
+    """The value with its dicts as lists of pairs, so that what is in them is compared as tensors are."""
     if isinstance(value, dict):
         return [(key, in_lists(part)) for key, part in value.items()]
     return [in_lists(part) for part in value] if isinstance(value, list | tuple) else value

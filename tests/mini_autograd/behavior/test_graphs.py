@@ -14,7 +14,7 @@ from tests.mini_autograd.same_as_torch import Program, by_title, m23, same, scal
 
 
 def twice(make: Callable[[Any], Any]) -> Program:
-    """Walk the same graph backwards two times."""
+    """A program that walks the same graph backward twice."""
 
     def program(lib: Any) -> Any:
         output = make(lib)

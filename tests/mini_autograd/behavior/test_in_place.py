@@ -1,4 +1,4 @@
-"""Changes in place, of tensors and of views, and the versions that count them: the same as under PyTorch.
+"""In-place changes of tensors and of views, and the versions that count them: the same as under PyTorch.
 
 The name of a program says what is tried.
 """

@@ -38,9 +38,9 @@ VIEWS: list[Callable] = [
 
 
 def random_program(seed: int) -> Callable:
-    """Five to ten steps of in-place operations, views and operations that save their inputs or outputs.
+    """A program of five to ten steps: in-place operations, views, and operations that save their inputs or outputs.
 
-    Gives the steps that failed, and the gradients or the error of the backward pass.
+    It returns the steps that failed, and the gradients or the error of the backward pass.
     """
 
     def run(lib: Any) -> Any:
@@ -55,7 +55,7 @@ def random_program(seed: int) -> Callable:
             try:
                 if kind == "new":
                     live.append((NEW[number](a, b), 3 + step))
-                elif kind == "change" and (memory != other or number > 1):  # PyTorch errs where both are one memory
+                elif kind == "change" and (memory != other or number > 1):  # PyTorch is wrong if they share memory
                     CHANGES[number](a, b)
                 elif kind == "view":
                     live.append((VIEWS[number](a, b), memory))
@@ -77,7 +77,7 @@ def random_program(seed: int) -> Callable:
 @pytest.mark.filterwarnings("ignore")
 @pytest.mark.parametrize("seed", range(0, 1000, 100))
 def test_random_programs_are_right_or_raise(seed: int) -> None:
-    """Where PyTorch gives gradients ours are the same, or there is an error; where PyTorch raises so do we."""
+    """If PyTorch gives gradients, ours are the same or we raise an error; if PyTorch raises, so do we."""
     right = 0
     for number in range(seed, seed + 100):
         (failed, mine), (failed_there, theirs) = random_program(number)(ma), random_program(number)(torch)

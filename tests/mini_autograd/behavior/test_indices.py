@@ -1,4 +1,4 @@
-"""Indices, shapes that do not fit, printing and loaders of data at their edges: the same as under PyTorch."""
+"""Edge cases of indices, shapes that do not fit, printing and data loaders: the same as under PyTorch."""
 
 import math
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Where the engine differs from PyTorch on purpose, what either of them does, and so that nobody forgets it.
+"""Where the engine differs from PyTorch on purpose: what it does, and what PyTorch does.
 
 A row of a table is a script and what it gives here and in PyTorch. `docs/conformance.md` says why.
 """
@@ -73,7 +73,7 @@ SCRIPTS: dict[str, tuple[str, Any, Any]] = {
 
 
 def shortened(found: Any) -> Any:
-    """A result without its warnings; of an error, the type."""
+    """The result without its warnings, or the type of the error."""
     result, more = found
     return result if isinstance(more, list) else found[0]
 
@@ -86,19 +86,19 @@ def test_what_either_does(name: str) -> None:
 
 
 def test_a_whole_module_is_not_saved(tmp_path: Any) -> None:
-    """A file of ours runs no code of its author; a state dict says the same."""
+    """Loading our files runs no code of their author; a state dict holds the same data."""
     torch.save(torch.nn.Linear(1, 1), tmp_path / "theirs")
     with pytest.raises(pickle.UnpicklingError):
         torch.load(tmp_path / "theirs")
     assert torch.load(tmp_path / "theirs", weights_only=False).weight.shape == (1, 1)
     with pytest.raises(TypeError, match=r"cannot save a Linear: .* such as a module's state_dict\(\)"):
         ma.save(ma.nn.Linear(1, 1), tmp_path / "ours")
-    with pytest.raises(ValueError, match="no file of safetensors"):
+    with pytest.raises(ValueError, match="reads safetensors files, and this is not one"):
         ma.load(tmp_path / "theirs")
 
 
 def nested_passes(lib: Any, depth: int) -> Any:
-    """The gradient through a Function that starts a backward pass of itself in its rule."""
+    """The gradient through a Function whose rule starts another backward pass through the same Function."""
 
     class Deeper(lib.autograd.Function):
         @staticmethod
@@ -141,7 +141,7 @@ def test_a_shape_of_the_base_is_lost_to_its_views() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         assert program(torch) == 3
-    with pytest.raises(RuntimeError, match="Make the view after its base has its shape"):
+    with pytest.raises(RuntimeError, match="Make the view after its base has its final shape"):
         program(ma)
 
 

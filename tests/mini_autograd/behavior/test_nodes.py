@@ -1,4 +1,4 @@
-"""Hooks of nodes, views that one operation made, checkpoint's older way, `func`, creation: the same as under PyTorch.
+"""Hooks of nodes, several views of one operation, reentrant checkpoints, `func`, creation: the same as under PyTorch.
 
 The name of a program says what is tried.
 """
@@ -91,7 +91,7 @@ def _bad_hook(register: str, hook: Any) -> Program:
 
 
 def _changed(part: Any, inner: bool) -> Program:
-    """One of several views is changed in place, of a leaf or of an inner tensor."""
+    """Change one of several views in place: of a leaf or, with `inner`, of an inner tensor."""
 
     def program(lib: Any) -> Any:
         x = lib.ones(4, 3, requires_grad=True)

@@ -1,6 +1,6 @@
-"""What programs that others wrote for PyTorch rely on now and then: the same as under PyTorch.
+"""What other people's PyTorch programs rely on now and then: the same as under PyTorch.
 
-The name of a program says what is tried. `docs/conformance.md` says which difference was found with what.
+The name of a program says what is tried. `docs/conformance.md` lists the differences.
 """
 
 from collections.abc import Callable
@@ -12,7 +12,7 @@ from tests.mini_autograd.same_as_torch import Program, m23, same, script, title,
 
 
 def tripled(lib: Any) -> Any:
-    """A Function of one's own."""
+    """A custom Function."""
 
     class Triple(lib.autograd.Function):
         @staticmethod
@@ -156,7 +156,7 @@ def a_post_accumulate_hook_returns_something(lib: Any) -> Any:
 
 
 def _packed(lib: Any, operation: Callable[[Any, Any, Any], Any]) -> Any:
-    """How often the hooks of saved tensors ran in the forward pass, and in both."""
+    """How often the hooks of saved tensors ran in the forward pass and in both passes, and the gradient."""
     calls = [0, 0]
 
     def count(which: int) -> Callable[[Any], Any]:
@@ -418,7 +418,7 @@ def marked_dirty_what_is_not_returned(lib: Any) -> Any:
 
 
 def tangent_of(forward: Callable[[Any, Any], Any], rule: Callable[[Any, Any], Any]) -> Program:
-    """What a `jvp` of one's own makes of a tangent."""
+    """What a custom `jvp` makes of a tangent."""
 
     def program(lib: Any) -> Any:
         class Own(lib.autograd.Function):

@@ -44,7 +44,7 @@ def inputs(lib: Any) -> tuple[Any, Any]:
 
 
 def saved(node: Any) -> list[Any]:
-    """Every value that the node has, and the node from which it came."""
+    """Every value that the node has saved, and the node that made the value."""
     found = []
     for name in NAMES:
         if hasattr(node, f"_saved_{name}"):

@@ -90,7 +90,7 @@ nn.Parameter()
 
 
 def texts(value: Any) -> Any:
-    """A result with the sizes in it as text, which says their type too."""
+    """The result with its sizes as text, which shows their type too."""
     if type(value).__name__ == "Size":
         return repr(value)
     return [texts(part) for part in value] if type(value) in (list, tuple) else value

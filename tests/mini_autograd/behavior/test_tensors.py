@@ -1,4 +1,4 @@
-"""What a tensor is and tells: its attributes, its memory, its gradient, and what Python makes of it, as under PyTorch.
+"""A tensor's attributes, memory and gradient, and how Python treats it: the same as under PyTorch.
 
 A program gets the library and returns anything made of tensors and plain values. The name of a row says what is tried.
 """

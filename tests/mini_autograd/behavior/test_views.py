@@ -1,7 +1,6 @@
 """Views made in every mode and then looked at, used and changed in every mode: the same as under PyTorch.
 
-A program is put together of three choices: what the view shows, how and in which mode it was made, and what is then
-done with it.
+A program combines three choices: what the view shows, how and in which mode it was made, and what is then done with it.
 """
 
 from collections.abc import Callable
@@ -35,7 +34,7 @@ def changed_in(mode: str) -> Callable[[Any, Any], Any]:
         with MODES[mode](lib):
             view.add_(1)
             used = view * 2
-        text = repr(view).split("grad_fn=")  # without the node: where ours takes the steps again, PyTorch has AsStrided
+        text = repr(view).split("grad_fn=")  # without the node: where ours repeats the steps, PyTorch has AsStrided
         return used, view.requires_grad, text[0], "Invalid" in text[-1], view.is_leaf
 
     return change

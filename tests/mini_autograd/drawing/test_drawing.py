@@ -36,7 +36,7 @@ class MiniTensor:
 
 
 class Micrograd:
-    """The same with micrograd's names, sets for inputs and no rule that could be called."""
+    """The same engine with micrograd's names, sets for inputs and no rule that can be called."""
 
     def __init__(self, data, prev=(), op=""):
         self.data, self.grad, self._prev, self._op = data, 0.0, prev, op
@@ -277,7 +277,7 @@ def test_a_cycle_is_refused():
     a = MiniTensor(1.0)
     b = MiniTensor(1.0, (a,), "neg")
     a.inputs = (b,)
-    with pytest.raises(ValueError, match="input of itself"):
+    with pytest.raises(ValueError, match="depends on itself"):
         read_graph(b)
 
 

@@ -1,4 +1,4 @@
-"""Repeated blocks folded into one node each, and what nodes say of saved tensors, freeing and hooks."""
+"""Repeated blocks folded into one node each, and what nodes say about saved tensors, freeing and hooks."""
 
 import re
 
@@ -110,7 +110,7 @@ def test_memory_of_nodes_before_and_after_backward(engine):
     after = read_graph(z, names)
     assert [node.memory.freed for node in after.nodes if node.kind == "operation"] == [True, True, True, False]
     assert render(after).count('ma-freed"') == 3
-    assert "What it saved for backward has been freed." in details(after.nodes[-2], after)["forward"]
+    assert "The values it saved for backward have been freed." in details(after.nodes[-2], after)["forward"]
 
 
 def test_hooks_and_saved_bytes_are_drawn_and_told():

@@ -1,4 +1,4 @@
-"""What runs under `no_grad`: drawn when it was watched, with its inputs, and passed by no gradient."""
+"""Operations under `no_grad`: drawn with their inputs if they were watched; no gradient passes through them."""
 
 import pytest
 import torch
@@ -67,7 +67,7 @@ def test_they_are_marked_in_the_picture_and_in_words(graph):
         )
     ]
     told = details(next(node for node in graph.nodes if node.name == "u1"), graph)["forward"]
-    assert "Computed without recording (no_grad, or detached): backward does not pass here." in told
+    assert "Computed without recording (no_grad, or detached): backward does not pass through here." in told
 
 
 @pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)

@@ -1,4 +1,4 @@
-"""The engine's structure: what may be exchanged, what is imported, and what belongs to a thread."""
+"""The engine's structure: what can be replaced, what is imported, and what belongs to a thread."""
 
 import importlib
 import subprocess

@@ -1,4 +1,4 @@
-"""Operations of one's own: `autograd.Function` programs that give the same under PyTorch."""
+"""Custom operations: `autograd.Function` programs that give the same under PyTorch."""
 
 from collections.abc import Callable
 from typing import Any
@@ -250,7 +250,7 @@ def returns_its_input(lib: Any) -> Any:
 
 
 def add_one(lib: Any, returned: bool = True) -> Any:
-    """The Function that adds 1 in place. Its rule multiplies by 5, so that one sees where it acts."""
+    """The Function that adds 1 in place. Its rule multiplies by 5, to show where it acts."""
 
     class AddOne(lib.autograd.Function):
         @staticmethod
@@ -296,7 +296,7 @@ def changes_what_it_does_not_return(lib: Any) -> None:
 
 
 def result_that_shows_the_input(make: Callable[[Any], Any], change: Callable[[Any, Any], Any]) -> Callable[[Any], Any]:
-    """A Function whose `forward` only makes a view (or two), which is changed, or the memory that it shows."""
+    """A Function whose `forward` only makes a view (or two); then the view, or the memory that it shows, is changed."""
 
     def program(lib: Any) -> Any:
         class Shown(lib.autograd.Function):

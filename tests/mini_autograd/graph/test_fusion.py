@@ -191,7 +191,7 @@ def test_numbers_from_outside_are_guarded() -> None:
     for scale in (2.0, 3.0, -0.0, 0.0):
 
         def function(a: Any, b: Any) -> Any:
-            return a * scale + b  # noqa: B023  (that it changes is what is tried)
+            return a * scale + b  # noqa: B023  (the test is about this change)
 
         compiled = compile(function, block=BLOCK)
         assert_same(outcome(compiled, inputs()), outcome(function, inputs()))
@@ -201,7 +201,7 @@ def test_numbers_from_outside_are_guarded() -> None:
 
 @pytest.mark.parametrize("name", ["contiguous", "transposed", "broadcast"])
 def test_a_formula_in_blocks(name: str) -> None:
-    """The rules of tanh-GELU, on arrays large enough for blocks, and with a part of a block at the end."""
+    """The rules of tanh-GELU, on arrays large enough for blocks, with a partial block at the end."""
     x = np.random.default_rng(0).standard_normal((3, BLOCK_OF_RULES, 1)).astype(np.float32)
     x = {"contiguous": x, "transposed": x.T, "broadcast": np.broadcast_to(x, (3, BLOCK_OF_RULES, 3))}[name]
     grad = np.random.default_rng(1).standard_normal(x.shape).astype(np.float32)

@@ -47,13 +47,13 @@ def test_the_same_verdict(function: Any, right: bool, batched: bool) -> None:
 
 
 def test_refuses_a_function_that_is_not_batched() -> None:
-    with pytest.raises(RuntimeError, match="keeps a further axis"):
+    with pytest.raises(RuntimeError, match="keeps an extra leading axis"):
         ma.autograd.gradcheck(lambda x, y: (x * y).sum(), inputs(), batched=True)
 
 
 @pytest.mark.parametrize("function", [lambda x: x, lambda x: x.T, lambda x: (x[1:], x * 2.0)])
 def test_outputs_that_show_the_memory_of_the_input(function: Any) -> None:
-    """The elements are moved in place, one after the other, and an input may lie in memory column by column."""
+    """The elements are changed in place, one after another, and an input may be stored column by column."""
     x = inputs()[0].detach().T.detach().requires_grad_()
     before = x.detach().clone()
     assert not x.is_contiguous()

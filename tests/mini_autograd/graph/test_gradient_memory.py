@@ -1,7 +1,7 @@
-"""Who owns the memory of a gradient: nobody sees it change but through `.grad`.
+"""Who owns the memory of a gradient: a later pass changes only `.grad`.
 
-Each program returns the tensors that somebody may look at after it; none of them may share memory with another, nor
-change in a later backward pass. What nobody else holds is kept without a copy.
+Each program returns the tensors that can still be seen after it. None of them may share memory with another, or change
+in a later backward pass. An array that nothing else holds is kept without a copy.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from mini_autograd.graph import backward as engine
 from mini_autograd.numerics import arrays
 
 LARGE = engine.LARGE + 1
-"""So many elements that sums of gradients may be made in place."""
+"""Enough elements for sums of gradients to be made in place."""
 
 
 class Remembers(ma.autograd.Function):
-    """Keeps the gradient that it hands on."""
+    """Keeps the gradient that it passes on."""
 
     kept: Any = None
 

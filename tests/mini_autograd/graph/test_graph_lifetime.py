@@ -104,7 +104,7 @@ def test_depth_is_no_limit(program: Callable[[], None], stack: int | None) -> No
 
 
 def test_a_wide_graph_is_walked_once() -> None:
-    """Sixty doublings have 2 to the 60 paths; each node is visited once."""
+    """Sixty doublings make 2**60 paths; each node is visited once."""
     x = ma.tensor(1.0, dtype=ma.float64, requires_grad=True)
     y = x
     for _ in range(60):
@@ -203,11 +203,11 @@ STEPS += [in_place_step, hooked_step, recomputing_step, forward_mode_step]
 
 @pytest.mark.parametrize("step", STEPS, ids=lambda step: step.__name__)
 def test_fifty_steps_leave_nothing_behind(step: Callable[..., None]) -> None:
-    """With the collector off, only reference counts free: nothing of a step may be in a cycle."""
+    """With the collector off, only reference counting frees memory: nothing of a step may be in a cycle."""
     parameters = ma.tensor(np.ones((4, 3)), requires_grad=True), ma.tensor(np.ones(3), requires_grad=True)
     x = ma.tensor(np.ones((5, 4)))
     step(*parameters, x)
-    while gc.collect():  # what other tests have left: the end of one object may make garbage of others
+    while gc.collect():  # garbage of other tests: freeing one object may make garbage of others
         pass
     gc.disable()
     try:
@@ -254,7 +254,7 @@ def test_a_leaf_that_only_the_graph_holds_still_gets_its_gradient() -> None:
 
 
 def test_memory_of_a_chain() -> None:
-    """A recorded operation on a number costs well below a kilobyte."""
+    """A recorded operation on a number costs well under a kilobyte."""
     tracemalloc = pytest.importorskip("tracemalloc")
     tracemalloc.start()
     kept = chain(10_000)
@@ -265,7 +265,7 @@ def test_memory_of_a_chain() -> None:
 
 
 def test_a_checkpoint_keeps_only_its_arguments() -> None:
-    """The arrays between are gone until the backward pass, and the gradients are the same to the last bit."""
+    """The intermediate arrays are gone until the backward pass, and the gradients are the same to the last bit."""
 
     def layers(x: ma.Tensor) -> ma.Tensor:
         for _ in range(10):

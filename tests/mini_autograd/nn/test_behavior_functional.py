@@ -195,7 +195,7 @@ def test_gives_what_pytorch_gives(text: str) -> None:
 
 
 def test_an_axis_must_be_named() -> None:
-    """Only functions of nn.functional choose one. Python words the TypeError of the others otherwise."""
+    """Only functions of nn.functional choose an axis. Python words the TypeError of the others differently."""
     for lib in (ma, torch):
         vector = lib.ones(3)
         for function in (vector.softmax, vector.log_softmax):

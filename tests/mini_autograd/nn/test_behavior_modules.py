@@ -1,4 +1,4 @@
-"""What modules, optimizers and samplers do at the edges: the same as under PyTorch, results and errors alike."""
+"""Edge cases of modules, optimizers and samplers: the same results and errors as under PyTorch."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""States, copies, hooks and containers of modules, clipping, pickling: the same as under PyTorch, errors alike."""
+"""States, copies, hooks and containers of modules, clipping, pickling: the same results and errors as under PyTorch."""
 
 import copy
 import io

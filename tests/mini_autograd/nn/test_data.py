@@ -1,4 +1,4 @@
-"""Data sets, loaders, random numbers and saving beside PyTorch's."""
+"""Data sets, loaders, random numbers and saving, compared with PyTorch's."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ import mini_autograd as ma
 
 
 def tolist(value: Any) -> Any:
-    """Tensors as lists, in whatever they are nested."""
+    """The value with its tensors as lists, however they are nested."""
     if isinstance(value, dict):
         return {key: tolist(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

@@ -1,4 +1,4 @@
-"""Every module beside PyTorch's: first values from the same seed, names, printing, results, gradients, evaluation."""
+"""Every module against PyTorch's: first values from the same seed, names, printing, results, gradients, evaluation."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Build = Callable[[Any], Any]
 
 
 def attention_with_added_keys(nn: Any) -> Any:
-    """Normal numbers, with which the learned key and value begin, are PyTorch's to some digits only."""
+    """Set the learned key and value: they start with normal numbers, which match PyTorch's only to some digits."""
     module = nn.MultiheadAttention(6, 2, 0.0, True, True, True, vdim=6)
     for row in (module.bias_k, module.bias_v):
         nn.init.constant_(row, 0.5)
@@ -181,7 +181,7 @@ def test_rows_looked_up_often_and_rarely_get_the_sum(rows: int, lookups: int) ->
         lib.nn.functional.embedding(lib.tensor(index), weight).backward(lib.tensor(grad))
         np.testing.assert_allclose(weight.grad.numpy(), expected, rtol=1e-12, atol=1e-12)
     x = ma.zeros(rows, 3, dtype=ma.float64, requires_grad=True)
-    x[ma.tensor(index - rows)].backward(ma.tensor(grad))  # from the end
+    x[ma.tensor(index - rows)].backward(ma.tensor(grad))  # indices from the end
     np.testing.assert_allclose(x.grad.numpy(), expected, rtol=1e-12, atol=1e-12)
 
 

@@ -198,7 +198,7 @@ def test_values_first_and_second_gradients(name: str) -> None:
         )
         results.append([output, *plain, *grads, *second])
     for expected, got in zip(*results, strict=True):
-        if got is None or expected is None:  # a zero gradient may be known to be zero
+        if got is None or expected is None:  # None stands for a gradient that is known to be zero
             present = expected if got is None else got
             assert present is None or not as_numpy(present).any()
             continue
@@ -311,6 +311,6 @@ def test_dropout_draws_pytorchs_mask() -> None:
 
 
 def test_function_is_imported_for_arrays_too() -> None:
-    """Without a Tensor the operations give arrays: rules of other operations use them so."""
+    """Without a Tensor the operations return arrays: rules of other operations use them that way."""
     x = np.random.default_rng(1).standard_normal((1, 2, 4, 4))
     assert not isinstance(functional.max_pool2d(x, 2), function.Tensor)

@@ -1,4 +1,4 @@
-"""Optimizers and schedules beside PyTorch's: values and state after several steps, the layout of state_dict, errors."""
+"""Optimizers and schedules against PyTorch's: values and state after several steps, layout of state_dict, errors."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def test_steps_and_state_are_pytorchs(name: str) -> None:
 @pytest.mark.parametrize("by_columns", [False, True])
 @pytest.mark.parametrize("name", [name for name in OPTIMIZERS if "SGD" in name])
 def test_a_large_parameter_is_stepped_block_by_block(name: str, by_columns: bool) -> None:
-    """More than two blocks, and no whole number of them; or, column by column in memory, in one."""
+    """The parameter has more than two blocks and a partial one; stored column by column, it is stepped as a whole."""
     numbers, stepped = np.random.default_rng(3).standard_normal((3, 1801, 300)), []
     for lib in (ma, torch):
         start, *grads = (lib.tensor(part).T if by_columns else lib.tensor(part) for part in numbers)

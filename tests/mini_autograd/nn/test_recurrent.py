@@ -1,4 +1,4 @@
-"""Recurrent layers beside PyTorch's: the pairs of states of an LSTM, last states, errors. More in test_modules.py."""
+"""Recurrent layers against PyTorch's: the pairs of states of an LSTM, last states, errors. More in test_modules.py."""
 
 from typing import Any
 

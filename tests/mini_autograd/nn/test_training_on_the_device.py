@@ -1,7 +1,7 @@
 """The training loops of lessons 11 to 16, and the models of the widgets, on arrays that are not NumPy's.
 
-The stand-in raises where CuPy lacks something and where numbers would be copied to the host unasked (`strict_array`).
-Each loop gives the same numbers as on the CPU, and waits for the device only where the loop itself reads a number.
+The stand-in for a GPU (`strict_array`) raises an error if CuPy lacks something or if numbers would be copied to the
+host implicitly. Each loop gives the same numbers as on the CPU, and waits for the device only in the cases of READS.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from tests.mini_autograd import strict_array
 
 STEPS = 4
 Numbers = list[Any]
-"""Tensors; a loop gives what it has found without reading it."""
+"""Tensors: a loop returns its results without reading them."""
 
 
 def wave(device: str) -> tuple[Any, Any]:
@@ -231,7 +231,7 @@ def letters(device: str) -> Numbers:
 
 
 def network_of_accumulation(device: str) -> Numbers:
-    """The network that the demo of gradients that are never cleared trains."""
+    """The network of the demo `accumulation`, trained with gradients that are never cleared."""
     task = accumulation.network()
     weights: Any = [torch.tensor(array, device=device, requires_grad=True) for array in task.weights]
     x, y = torch.tensor(task.inputs, device=device), torch.tensor(task.targets, device=device)
@@ -243,7 +243,7 @@ def network_of_accumulation(device: str) -> Numbers:
 
 
 def network_of_activations(device: str) -> Numbers:
-    """The network of the demo of activations, with each of them."""
+    """The network of the demo `activations`, with each activation function."""
     x = torch.tensor(activations.INPUTS.reshape(-1, 1), device=device)
     found = []
     for function in activations.functions().values():
@@ -257,7 +257,7 @@ def network_of_activations(device: str) -> Numbers:
 
 
 def landscapes(device: str) -> Numbers:
-    """The landscapes of the demo of optimizers."""
+    """The landscapes of the demo `optimizer_paths`."""
     found = []
     for ground in optimizer_paths.LANDSCAPES.values():
         place: Any = [torch.tensor(value, device=device, requires_grad=True) for value in ground.start]
@@ -277,7 +277,7 @@ LOOPS = {
         network_of_accumulation, network_of_activations, landscapes,
     )
 }  # fmt: skip
-"""Each gives tensors that tell how it went, for a device."""
+"""Each runs on a device and returns tensors that show how it went."""
 
 
 def read(found: Numbers) -> list[np.ndarray]:
@@ -286,7 +286,7 @@ def read(found: Numbers) -> list[np.ndarray]:
 
 @pytest.fixture
 def syncs(monkeypatch: pytest.MonkeyPatch) -> list[str]:
-    """Where the host has waited for the stand-in so far: the names of what asked."""
+    """The names of the methods that have made the host wait for the stand-in so far."""
     found: list[str] = []
 
     def counting(name: str) -> Callable[..., Any]:
@@ -317,8 +317,8 @@ READS = {
     "regression": 1,
     "letters": STEPS + (STEPS + 4),
 }
-"""How often a loop waits for the device, where it does: `cross_entropy` counts the class numbers that are in range, an
-embedding looks whether its indices are, and `regression` picks a row by a number of the device."""
+"""How often a loop waits for the device, if it does: `cross_entropy` counts the class numbers that are in range, an
+embedding checks whether its indices are, and `regression` picks a row by a number on the device."""
 
 
 @pytest.mark.parametrize("name", LOOPS)
@@ -339,7 +339,7 @@ def test_a_monitor_measures_what_is_on_the_device(gpu: None) -> None:
 
 
 class Nowhere:
-    """The display of a monitor that nobody looks at."""
+    """A monitor's display that draws nothing."""
 
     def show(self, monitor: Monitor, last: bool) -> None:
         pass

@@ -1,4 +1,4 @@
-"""The layers of a transformer, with all their masks and options, beside PyTorch's.
+"""The layers of a transformer, with all their masks and options, against PyTorch's.
 
 A row is a script of `lib`, nn, F and the tensors below; it gives the same under PyTorch: values, dtype, shape, or error
 type and text. Weights come from the same seed.

@@ -1,6 +1,6 @@
-"""Convolution and pooling with drawn geometries against PyTorch: values, gradients, or the same refusal.
+"""Convolution and pooling with random geometries against PyTorch: values, gradients, or the same type of error.
 
-Kernels that are not square, strides, paddings, dilations, groups, empty batches; and batches that are taken in blocks.
+Kernels that are not square, strides, paddings, dilations, groups, empty batches; and batches processed in blocks.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ Draw = tuple[Program, tuple[np.ndarray, ...]]
 
 
 def pair(generator: np.random.Generator, low: int, high: int) -> tuple[int, int]:
-    """Two numbers from `low` to `high`."""
+    """Two random numbers from `low` to `high`."""
     first, second = generator.integers(low, high + 1, 2)
     return int(first), int(second)
 

@@ -1,4 +1,4 @@
-"""The directory of operations names every file, and what it names is there."""
+"""The directory of operations names every file, and what it names exists."""
 
 import importlib
 from pathlib import Path
@@ -20,17 +20,17 @@ def test_every_file_is_in_the_directory() -> None:
     assert set(DIRECTORY) == FILES - WITHOUT_OPERATIONS
 
 
-LEFT_OUT = {"binary_cross_entropy_with_logits"}  # it stands behind binary_cross_entropy, and the line would be too long
+LEFT_OUT = {"binary_cross_entropy_with_logits"}  # it follows binary_cross_entropy, and the line would be too long
 
 
 def names_in(file: str) -> list[str]:
-    """What the line of a file names."""
+    """The names in the line of a file."""
     words = DIRECTORY[file].removesuffix(": none has a gradient").split(", ")
     return [word.split()[0] for word in words if not word.startswith("and ")]
 
 
 def own_functions(operation: type) -> set[str]:
-    """Functions of PyTorch's name that are called as an operation of their file is: `log_softmax`, for LogSoftmax."""
+    """Functions with a name of PyTorch's that matches an operation of their file: `log_softmax`, for LogSoftmax."""
     there = vars(importlib.import_module(operation.__module__))
     public = [name for name in there if not name.startswith("_")]
     alike = [name for name in public if name.replace("_", "") == operation.__qualname__.lower()]

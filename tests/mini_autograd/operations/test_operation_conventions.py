@@ -1,4 +1,4 @@
-"""What users meet at the edges: dtypes of integer inputs, empty and 0-d tensors, kinks and ties, and errors.
+"""Edge cases that users meet: dtypes of integer inputs, empty and 0-d tensors, kinks and ties, and errors.
 
 A row is an expression of `lib`; it gives the same under PyTorch: value, dtype and shape, or error type and text. The
 rows of KINKS are differentiated, and give the same gradients.

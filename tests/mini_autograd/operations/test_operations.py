@@ -224,7 +224,7 @@ def test_third_and_fourth_derivatives_are_those_of_pytorch(program: Callable[...
 
 @pytest.mark.parametrize(("dtype", "error"), [(np.float16, 1e-3), (np.float32, 1.6e-7), (np.float64, 1e-13)])
 def test_erf_and_gelu_over_the_whole_range(dtype: Any, error: float) -> None:
-    """As `math.erf` has it, from the smallest numbers to the largest; short arrays, and one that is taken in blocks."""
+    """As in `math.erf`, from the smallest numbers to the largest; short arrays, and one that is processed in blocks."""
     most, least = float(np.finfo(dtype).max), 4 * float(np.finfo(dtype).tiny)
     ends = np.logspace(np.log10(least), np.log10(most) - 0.01, 500)
     positive = np.concatenate([np.linspace(0.1, 8.0, 40_000), ends]).astype(dtype)
@@ -241,7 +241,7 @@ def test_erf_and_gelu_over_the_whole_range(dtype: Any, error: float) -> None:
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64])
 @pytest.mark.parametrize(("shape", "dim"), [((3, 10_007), 1), ((10_007, 3), 0), ((40, 20, 32), 1), ((30_000,), 0)])
 def test_running_sums_of_large_arrays(shape: tuple[int, ...], dim: int, dtype: Any, strange: float | None) -> None:
-    """From both ends, in blocks and without; what is not finite does not reach the sums before it."""
+    """From both ends, in blocks and without; a number that is not finite does not reach the sums before it."""
     x = np.random.default_rng(0).uniform(-0.01, 0.01, shape).astype(dtype)
     grad = np.random.default_rng(1).uniform(-0.01, 0.01, shape).astype(dtype)
     if strange is not None:

@@ -1,5 +1,5 @@
-"""Contrastive learning: pairs from a sampler and a collate function of one's own, an optimizer of one's own, an average
-of the weights, a schedule, and a checkpoint from which the training goes on. What it prints is what counts.
+"""Contrastive learning: pairs from a custom sampler and collate function, a custom optimizer, an average of the
+weights, a schedule, and a checkpoint from which the training continues. The test compares what it prints.
 """
 
 import copy

@@ -28,7 +28,7 @@ class Layer(nn.Linear):
             for_wrong = self.forward(wrong).pow(2).mean(1)
             loss = torch.log(1 + torch.exp(torch.cat([self.threshold - for_right, for_wrong - self.threshold]))).mean()
             self.optimizer.zero_grad()
-            loss.backward()  # of this layer alone: what came in has no history
+            loss.backward()  # of this layer alone: its input has no history
             self.optimizer.step()
             print(f"{step} loss {loss.item():.6f} right {for_right.mean():.5f} wrong {for_wrong.mean():.5f}")
         return self.forward(right).detach(), self.forward(wrong).detach()

@@ -1,6 +1,6 @@
-"""A small GPT with everything around it that a training script for a large one has: settings for a GPU, parallel
-training that is not asked for, mixed precision that is off, micro-batches, warm-up and a cosine, weight decay for
-matrices alone, an estimate of the loss, a checkpoint, and text with the top k letters.
+"""A small GPT with everything that a training script for a large one has: settings for a GPU, parallel training that is
+not requested, mixed precision that is off, micro-batches, warm-up and cosine decay, weight decay for matrices only, an
+estimate of the loss, a checkpoint, and text from the top k letters.
 """
 
 import inspect

@@ -1,5 +1,5 @@
 """Meta-learning with steps that are themselves differentiated, gradients per example, products with the Hessian, and
-networks side by side; old names and texts on the way. What it prints is what counts.
+networks side by side, with old names and texts. The test compares what it prints.
 """
 
 import torch
@@ -62,7 +62,7 @@ networks = [nn.Linear(3, 2) for _ in range(4)]
 stacked, buffers = stack_module_state(networks)
 print(vmap(lambda p, b: functional_call(networks[0], (p, b), (inputs,)), in_dims=(0, 0))(stacked, buffers).shape)
 
-# products with the Hessian, and all of it
+# products with the Hessian, and the whole Hessian
 w = Variable(torch.Tensor([0.1, -0.2, 0.3]), requires_grad=True)
 
 
@@ -75,7 +75,7 @@ rows = torch.autograd.grad(gradient, w, grad_outputs=torch.eye(3), is_grads_batc
 print(rows, torch.autograd.grad(gradient @ torch.ones(3), w)[0])
 print(torch.autograd.functional.hessian(risk, w.detach()).aminmax())
 
-# what is wrong is said as PyTorch says it
+# errors are worded as in PyTorch
 for wrong in (
     lambda: functional_call(layer, {"weight": torch.ones(2, 3)}, inputs, strict=True),
     lambda: torch.mul(w, w, out=torch.empty(3)),

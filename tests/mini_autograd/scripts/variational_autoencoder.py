@@ -41,7 +41,7 @@ class Autoencoder(nn.Module):
 
 
 def loss_of(found, x, mean, log_variance):
-    """How well the pictures come back, and how far the codes are from a normal distribution."""
+    """How well the pictures are reconstructed, and how far the codes are from a normal distribution."""
     back = F.binary_cross_entropy(found, x.view(-1, 36), reduction="sum")
     away = -0.5 * torch.sum(1 + log_variance - mean.pow(2) - log_variance.exp())
     return back + away

@@ -1,4 +1,4 @@
-"""The allocator's setting: only on request, in force then, and harmless where it is not possible."""
+"""The allocator's setting: made only on request, in force afterwards, and harmless if it is not possible."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ print(in_force, resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before)
 
 
 def faults_after(request: str, **environment: str) -> tuple[str, int]:
-    """What the request returned, and the page faults of five steps, which need 64 MB, in a process of its own."""
+    """What the request returned, and the page faults of five steps that need 64 MB each, in a process of its own."""
     inherited = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
     code = PAGE_FAULTS.format(request=request)
     run = subprocess.run(
@@ -45,7 +45,7 @@ def test_keeps_freed_memory_on_request_only() -> None:
     answer, faults = faults_after("ma.allocator.keep_freed_memory()")
     _, as_imported = faults_after("None")
     assert answer == "True"
-    assert as_imported > 100  # every step gets its memory anew, in pages of 4 kB, or of 2 MB
+    assert as_imported > 100  # every step gets new memory, in pages of 4 kB or of 2 MB
     assert faults < as_imported / 10
 
 

@@ -282,7 +282,7 @@ USES = {
     "vhp": lambda: ma.autograd.functional.vhp(lambda x: curve(x).sum(), *(ma.randn(3, device="cuda"),) * 2)[1],
     "an explorer": lambda: explore(curve(ma.randn(2, 3, device="cuda", requires_grad=True)).sum()),
 }
-"""What the operations' own samples do not ask: things that programs do besides."""
+"""Uses that the operations' own samples do not cover."""
 
 
 def curve(x: ma.Tensor) -> ma.Tensor:

@@ -1,4 +1,4 @@
-"""Be the engine: in the right order the reader's moves lead to the engine's gradients; any other mistake is named."""
+"""Be the engine: moves in the right order lead to the engine's gradients, and mistakes are named."""
 
 import itertools
 import json
@@ -16,7 +16,7 @@ def operations(name):
 
 
 def presses(shown):
-    """What the parts of the picture set, by their label."""
+    """The state that each part of the picture sets when it is pressed, by its label."""
     found = re.findall(r'aria-label="([^"]*)" data-press="([^"]*)"', shown.svg)
     return {unescape(label): json.loads(unescape(data)) for label, data in found}
 
@@ -52,8 +52,8 @@ def test_an_order_is_right_exactly_if_nobody_sends_early(name):
 
 def test_the_node_that_sent_early_is_named_with_those_that_came_too_late():
     words = show("a diamond", "r p d q").words
-    assert words[0] == "c has 9; right is 19.5."
-    assert words[1].startswith("d sent when 1 of its 2 shares had arrived: the share of q came too late.")
+    assert words[0] == "c has 9; the right gradient is 19.5."
+    assert words[1].startswith("d sent when 1 of its 2 shares had arrived: the share from q came too late.")
 
 
 @pytest.mark.parametrize("name", EXAMPLES)
@@ -85,11 +85,11 @@ def test_an_answer_is_not_shown_before_it_is_given_and_one_offer_is_right(name):
 
 
 def test_what_is_no_move_gets_a_sentence():
-    with pytest.raises(ValueError, match=r"'t=x' is no move\. Write a node"):
+    with pytest.raises(ValueError, match=r"'t=x' is not a move\. Write a node"):
         show("a leaf used twice", "t=x")
-    with pytest.raises(ValueError, match=r"No operation is called 'z'\. They are s, t\."):
+    with pytest.raises(ValueError, match=r"No operation is called 'z'\. The operations are s, t\."):
         show("a leaf used twice", "z")
-    with pytest.raises(ValueError, match="t has sent its gradients already"):
+    with pytest.raises(ValueError, match="t has already sent its gradients"):
         show("a leaf used twice", "t t")
     assert show("a diamond", "t s").words == show("a diamond", "").words, "the moves are of the graph before"
 

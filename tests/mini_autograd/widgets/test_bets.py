@@ -1,4 +1,4 @@
-"""What readers may predict: the right answers of the demos, beside NumPy and the paths themselves."""
+"""What readers may predict: the right answers of the demos, compared with NumPy and with the paths themselves."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Break the engine: the bugs are real, each shows in a way of its own, and a score is kept."""
+"""Break the engine: the bugs are real, each shows in its own way, and a score is kept."""
 
 import itertools
 
@@ -61,5 +61,5 @@ def test_presets_and_a_call_in_a_lesson():
 
 
 def test_what_is_no_guess_is_said():
-    with pytest.raises(ValueError, match=r"'1:sign' is no guess\. Write a round and one of cleared, slope"):
+    with pytest.raises(ValueError, match=r"'1:sign' is not a guess\. Write a round and one of cleared, slope"):
         show(1, 0, "1:sign")

@@ -29,7 +29,7 @@ def test_shapes_are_read_as_they_are_typed(text, shape):
 
 @pytest.mark.parametrize("text", ["3x4", "(3, -1)", "a", "(3,,4)", "2.5"])
 def test_what_is_no_shape_gets_a_sentence(text):
-    with pytest.raises(ValueError, match=r"is no shape\. Write its sizes with commas"):
+    with pytest.raises(ValueError, match=r"is not a shape\. Write the sizes with commas"):
         shape_of(text)
 
 
@@ -49,8 +49,8 @@ def test_words_and_steps_of_the_first_picture():
     used = "Each entry of a is used 4 times. Each entry of b is used 3 times."
     assert shown.words == (f"(3, 1) and (4,) are stretched to (3, 4). {used}",)
     assert shown.steps[-3:] == (
-        "a: sum over axis 1, stretched from size 1: it stays, with size 1. The shape is (3, 1) now.",
-        "b: sum over axis 0, added in front: it goes. The shape is (4,) now.",
+        "a: sum over axis 1, stretched from size 1: it stays, with size 1. The shape is now (3, 1).",
+        "b: sum over axis 0, added in front: it disappears. The shape is now (4,).",
         "a.grad: summed over axis 1 of (3, 4), which gives (3, 1). "
         "b.grad: summed over axis 0 of (3, 4), which gives (4,).",
     )
@@ -81,7 +81,7 @@ def test_tensors_and_tuples_may_be_given_and_the_still_picture_travels_along():
     assert "b.grad" in data["image/svg+xml"]
     widget.state = {**widget.state, "b": "nonsense"}
     assert widget.shown["wrong"]
-    assert "no shape" in widget.shown["words"][0]
+    assert "not a shape" in widget.shown["words"][0]
     widget.state = {**widget.state, "b": "(1, 3)"}
     assert not widget.shown["wrong"]
     with pytest.raises(ValueError, match="too large"):

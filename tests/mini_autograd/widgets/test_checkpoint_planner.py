@@ -54,7 +54,7 @@ def test_a_step_leaves_no_gradient_behind():
 def test_words_tell_of_the_chosen_length():
     shown = show("16", 0, 1)
     assert shown.words[0].startswith("Without checkpoints: 16 layer outputs kept at once, predicted 1.05 MB")
-    assert "(100% of none)" in shown.words[0]
+    assert "(100% of the memory without checkpoints)" in shown.words[0]
     assert "Nothing is computed twice." in shown.words[0]
     assert show("16", 4, 1).words[0].startswith("Segments of 4: 7 layer outputs kept at once, predicted 0.46 MB")
     assert show("16", 36, 1).words[0].startswith("Segments of 16")
@@ -64,7 +64,7 @@ def test_words_tell_of_the_chosen_length():
     ("some", "others", "told"),
     [
         ((2.0, 2.1, 2.2), (1.0, 1.1, 1.2), "That is 1.9 times the median without checkpoints."),
-        ((1.0, 2.0, 9.0), (1.1, 1.9, 2.0), "The times with and without checkpoints overlap, so they do not say"),
+        ((1.0, 2.0, 9.0), (1.1, 1.9, 2.0), "The times with and without checkpoints overlap, so they do not show"),
     ],
 )
 def test_a_ratio_of_times_is_told_only_where_the_steps_agree(some, others, told):

@@ -9,7 +9,7 @@ from mini_autograd.autograd import functional
 from mini_autograd.widgets import forward_or_reverse
 from mini_autograd.widgets.demos.forward_or_reverse import by_columns, by_rows, demo, measure, network, show
 
-module = sys.modules[show.__module__]  # the package's name for it is the demo itself
+module = sys.modules[show.__module__]  # in the package, this name is the demo itself
 
 
 @pytest.mark.parametrize(("n", "m"), [(1, 1), (1, 8), (8, 1), (4, 16), (64, 2)])
@@ -58,7 +58,7 @@ def test_no_time_is_shown_where_the_runs_spread_more_than_the_modes_differ(monke
     noise = iter([0.001, 0.003, 0.003, 0.001] * 18)
     monkeypatch.setattr(module, "timed", lambda compute, function, x: (compute(function, x), next(noise)))
     shown = show(16, 2)
-    assert shown.words[1] == "The times of 9 runs overlap, so they do not say which mode is quicker here."
+    assert shown.words[1] == "The times of 9 runs overlap, so they do not show which mode is quicker here."
     assert " ms" not in shown.svg + " ".join(shown.words)
     assert show(4, 4).words[1] == shown.words[1]
 
@@ -75,5 +75,5 @@ def test_presets_are_settings_and_the_still_picture_travels_along():
     bundle = forward_or_reverse(inputs=4, outputs=2)._repr_mimebundle_()
     data = bundle[0] if isinstance(bundle, tuple) else bundle
     assert "Forward mode: 4 passes, one per column" in data["image/svg+xml"]
-    with pytest.raises(ValueError, match="no setting of 'inputs'"):
+    with pytest.raises(ValueError, match="not a setting of 'inputs'"):
         forward_or_reverse(inputs=3)

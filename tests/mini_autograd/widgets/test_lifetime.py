@@ -58,7 +58,7 @@ def test_a_census_sees_what_a_program_holds_and_holds_nothing_itself():
 def test_words_and_steps_are_those_of_the_census():
     shown = show(True, "losses.append(loss)", True)
     assert "8, 16, 24 nodes and 33 kB, 67 kB, 100 kB" in shown.words[0]
-    assert "It grows" in shown.words[1]
+    assert "The number grows" in shown.words[1]
     assert shown.steps[-1].startswith("Step 3: del prediction, loss is done. Alive: 24 nodes, 100 kB")
     assert max(int(step) for step in re.findall(r'id="(?:from|only)-(\d+)"', shown.svg)) == len(shown.steps) - 1
 
@@ -69,5 +69,5 @@ def test_every_preset_is_a_setting_and_the_still_picture_travels_along():
     bundle = lifetime(kept="losses.append(loss)")._repr_mimebundle_()
     data = bundle[0] if isinstance(bundle, tuple) else bundle
     assert "losses.append(loss)" in data["image/svg+xml"]
-    with pytest.raises(ValueError, match="no setting of 'kept'"):
+    with pytest.raises(ValueError, match="not a setting of 'kept'"):
         lifetime(kept="everything")

@@ -1,4 +1,4 @@
-"""The training monitor: what it keeps, on every engine, and that nothing is lost however a loop ends."""
+"""The training monitor: what it keeps, on every engine, and that nothing is lost no matter how a loop ends."""
 
 import io
 import math
@@ -31,7 +31,7 @@ class Recorder:
 
 
 class MiniTensor:
-    """A student's tensor: an array, and a gradient that is a tensor again."""
+    """A student's tensor: an array, and a gradient that is also a tensor."""
 
     def __init__(self, data, grad=None):
         self.data, self.grad = np.asarray(data), grad
@@ -85,7 +85,7 @@ def test_losses_of_every_kind_are_kept_as_numbers(loss):
 
 
 def test_a_loss_that_is_no_number_is_refused_in_words():
-    with pytest.raises(ValueError, match="wants numbers and tensors of one element"):
+    with pytest.raises(ValueError, match="takes numbers and tensors of one element"):
         Monitor([1], display=Recorder()).log(loss=torch.ones(2))
 
 
@@ -156,7 +156,7 @@ def test_a_loss_that_becomes_nan_is_told_and_marked():
     watched = Monitor(range(5), display=Recorder())
     for i in watched:
         watched.log(loss=1.0 / (i + 1) if i < 3 else math.nan)
-    assert "loss is nan since step 4" in watched.describe()
+    assert "loss has been nan since step 4" in watched.describe()
     assert ">loss: nan</text>" in draw(watched)
 
 
@@ -232,6 +232,6 @@ def test_in_a_notebook_the_last_picture_stays():
     assert "step 20 of 20: finished; loss" in finished["text/plain"]
     assert "length of the gradient, by layer" in finished["image/svg+xml"]
     live = finished["text/html"].partition(">")[2].removesuffix("</div>")
-    assert finished["image/svg+xml"] == on_paper(live)  # the page's colors reach the one, not the other
+    assert finished["image/svg+xml"] == on_paper(live)  # only the HTML takes the page's colors
     assert broken["text/plain"] == "step 7 of 20: stopped in step 8; loss 7"
     assert failed["text/plain"] == "step 9 of 20: stopped in step 10; loss 9"

@@ -34,9 +34,9 @@ def test_the_truth_waits_for_a_guess():
     _, true = changes("a * a * b", 1.0)
     before, after = show("a * a * b", 1.0, NOT_YET), show("a * a * b", 1.0, GUESSES[2])
     assert "true:" not in before.svg
-    assert before.words[1].endswith("Guess above, and it is shown.")
+    assert before.words[1].endswith("Make your guess above to see it.")
     assert f"true: {true:g}" in after.svg
-    assert after.words[1] == "Your guess was below it. The true change is 3, above the prediction."
+    assert after.words[1] == 'You guessed "below it". The true change is 3, above the prediction.'
     assert show("a * a * b", 1.0, GUESSES[1]).words[1].startswith("You guessed right. ")
 
 

@@ -1,4 +1,4 @@
-"""The colors of lines in demos: told apart by readers who see no difference of red and green, and seen on any page."""
+"""The colors of lines in demos: red-green color-blind readers can tell them apart, and they stand out on any page."""
 
 import itertools
 
@@ -8,7 +8,7 @@ import pytest
 from mini_autograd.widgets.demo import COLORS
 from mini_autograd.widgets.sketch import TEXT_SHARE, words
 
-# What reaches a reader without one kind of cones, in linear RGB (Machado, Oliveira and Fernandes 2009, severity 1).
+# What a reader sees who lacks one kind of cones, in linear RGB (Machado, Oliveira and Fernandes 2009, severity 1).
 SIMULATED = {
     "all cones": np.eye(3),
     "deuteranopia": np.array(
@@ -21,7 +21,7 @@ SIMULATED = {
 TO_XYZ = np.array([[0.4124, 0.3576, 0.1805], [0.2126, 0.7152, 0.0722], [0.0193, 0.1192, 0.9505]])
 WHITE_POINT = np.array([0.9505, 1.0, 1.089])
 PAGES = {"light": "#ffffff", "dark": "#111111"}
-APART = 20  # in CIELAB; 2 is the least that can be seen side by side
+APART = 20  # in CIELAB; 2 is the smallest difference that is visible side by side
 
 
 def linear(color):

@@ -21,7 +21,7 @@ def shown(demo, **state):
 
 
 def static_picture(widget):
-    """The picture that is left of a widget without a kernel, and the text."""
+    """The picture and the text that remain of a widget without a kernel."""
     bundle = widget._repr_mimebundle_()
     data = bundle[0] if isinstance(bundle, tuple) else bundle
     return data["image/svg+xml"], data["text/plain"]
@@ -39,10 +39,10 @@ def test_every_preset_of_a_demo_is_shown(make):
 @pytest.mark.parametrize(
     ("state", "sentence"),
     [
-        ({"problem": "one weight", "lr": 4.1}, "never cleared: lost after"),
+        ({"problem": "one weight", "lr": 4.1}, "never cleared: diverged after"),
         ({"problem": "one weight", "lr": 0.1}, "a ball that rolls without friction"),
-        ({"problem": "network", "spring": True}, r"momentum 1.0 \(dotted, with its buffer\): 0\."),
-        ({"problem": "regression", "optimizer": "Adam", "spring": True}, "the same thing for plain SGD alone"),
+        ({"problem": "network", "spring": True}, r"momentum 1.0 \(dotted, with the length of its buffer\): 0\."),
+        ({"problem": "regression", "optimizer": "Adam", "spring": True}, "They are the same only for plain SGD"),
     ],
 )
 def test_accumulation_says_what_happened(state, sentence):
@@ -85,7 +85,7 @@ def test_only_what_is_fed_grows(problem, optimizer, batch, lr, least, most):
 
 
 def test_a_wrong_setting_is_refused_in_words():
-    with pytest.raises(ValueError, match=r"7 is no setting of 'lr' in 'A gradient that is never cleared'"):
+    with pytest.raises(ValueError, match=r"7 is not a setting of 'lr' in 'A gradient that is never cleared'"):
         accumulation_widget(lr=7)
     with pytest.raises(ValueError, match="has no control 'clear'"):
         accumulation_widget(clear=True)
@@ -145,7 +145,7 @@ def test_activations_count_what_the_picture_shows():
             int, re.match(rf"{name}: (\d+) of 12 units pass gradient at x = -1.5; (\d+)", words).groups()
         )
         assert len(re.findall(r'fill-opacity="0.28"', panel)) == passing
-        assert panel.count("at no x any gradient") == dead
+        assert panel.count("no gradient at any x") == dead
 
 
 def torch_path(landscape, method, lr):
@@ -183,7 +183,7 @@ def test_the_lowest_point_is_the_lowest(landscape):
 def test_a_path_is_walked_step_by_step():
     now = shown(optimizer_paths(), landscape="narrow valley", method="SGD", lr=0.2)
     points = path("narrow valley", "SGD", 0.2)
-    assert now.words == (f"SGD: ran away, given up after {len(points) - 1} steps.",)
+    assert now.words == (f"SGD: diverged, stopped after {len(points) - 1} steps.",)
     assert len(now.steps) == len(points)
     assert now.steps[3] == f"step 3: loss SGD {heights('narrow valley', points)[3]:.3g}"
     ways = re.findall(r'data-way="(ground|loss) SGD" d="M([^"]*)"', now.svg)

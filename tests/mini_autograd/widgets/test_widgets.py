@@ -36,11 +36,11 @@ def lines(output, names=None):
 
 def test_the_story_of_a_graph():
     assert lines(*example()) == [
-        "The leaves are there from the start: a = 2, b = -3.",
-        "Step forward to evaluate one operation after the other.",
+        "The graph starts with its leaves: a = 2, b = -3.",
+        "Step forward to evaluate one operation after another.",
         "v1 = a + b = 2 + (-3) = -1",
         "v2 = v1 \u00d7 a = -1 \u00d7 2 = -2",
-        "Backward starts at the output with the gradient 1, that of v2 with respect to itself.",
+        "Backward starts at the output with the gradient 1, the gradient of v2 with respect to itself.",
         "Backward through v2 = v1 \u00d7 a. Incoming gradient: 1.",
         "v1 receives 1 \u00d7 2 = 2.",
         "a receives 1 \u00d7 (-1) = -1, sum so far -1.",
@@ -84,7 +84,7 @@ def test_a_stored_gradient_that_disagrees_is_told():
 
 def test_an_operation_without_a_known_rule_says_so():
     a = MiniTensor(2.0)
-    assert "What a receives from here is not known: the operation has no rule." in lines(
+    assert "The gradient that a receives here is unknown: the operation has no rule." in lines(
         MiniTensor(4.0, (a,), "mystery"), {"a": a}
     )
 

@@ -17,7 +17,7 @@ MONITORED = "for loss in monitor([3.0, 2.0, 1.0]):\n    monitor.log(loss=loss)"
 
 
 def calls():
-    """One cell per widget of the package: every demo, and what needs something to show."""
+    """One cell per widget of the package: every demo, and the widgets that need something to show."""
     functions = [getattr(mini_autograd.widgets, name) for name in mini_autograd.widgets.__all__]
     demos = [f"{f.__name__}()" for f in functions if hasattr(sys.modules[f.__module__], "demo")]
     assert len(demos) >= 8
@@ -37,7 +37,7 @@ def executed():
 
 
 def labels_of(page):
-    """The labels of the pictures in a page, which say what is to be seen."""
+    """The labels of the pictures in a page, which say what the pictures show."""
     embedded = re.findall(r"data:image/svg\+xml;base64,([A-Za-z0-9+/=]+)", page)
     pictures = " ".join(base64.b64decode(text).decode() for text in embedded) + page
     return re.findall(r'<svg[^>]*aria-label="([^"]+)"', pictures)
