@@ -473,7 +473,7 @@ UNSEEN = (
         [[between(900.0, 1000.0, (2, 3))]],
         slipped("softmax", lambda o, x: np.exp(x) / np.exp(x).sum(o["dim"], keepdims=True)),
     ),
-    Unseen("values kept in seven digits", "backward", ("which is the precision of float32",), WHOLE, PAIR, parts=vars(Narrow)),
+    Unseen("values kept in seven digits", "backward", ("the precision of float32",), WHOLE, PAIR, parts=vars(Narrow)),
     Unseen("a mean over the uses", "backward", (), WHOLE, PAIR, parts={"backward": by_use}),
     Unseen(
         "an input used twice counts once",
