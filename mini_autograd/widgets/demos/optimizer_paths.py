@@ -114,7 +114,7 @@ def bet(landscape: str, lr: float, losses: dict[str, np.ndarray]) -> Bet:
     ends = {name: float(along[-1]) if len(along) > STEPS else math.inf for name, along in losses.items()}
     best, second = sorted(ends, key=lambda name: ends[name])[:2]
     question = f"Which method has the lowest loss after {STEPS} steps (landscape: {landscape}, learning rate {lr:g})?"
-    reason = f"its loss ends at {ends[best]:.3g}, and the next best, {second}, ends at {ends[second]:.3g}"
+    reason = f"its loss ends at {ends[best]:.3g}, that of {second} at {ends[second]:.3g}"
     return Bet(question, tuple(losses), best, reason)
 
 
