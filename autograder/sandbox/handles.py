@@ -1,24 +1,24 @@
-"""Handles: objects of the submission as the judge's test code holds them. Operators, attributes, calls and iteration
-are forwarded.
+"""Handles: how the judge's test code holds objects of the submission. They forward operators, attributes, calls and
+iteration.
 
-Each class of the submission gets a handle class of its own with exactly the special methods that it has, so `callable`,
-`len`, `with` and error messages behave as with the real object. What the submission must not do is answer a comparison
-with an expected value itself, so operations with a value of the test's own follow these rules:
+Each class of the submission gets its own handle class with exactly the special methods that it has, so `callable`,
+`len`, `with` and error messages behave as with the real object. The submission must not answer a comparison with an
+expected value by itself, so operations with the test's own values follow these rules:
 
-* An object that the test made by calling a class of the submission (`Money(3)`), and what arithmetic makes of it, is
-  *declared*: the test asks for the class's own behavior, and all of it is forwarded but comparisons with plain values,
-  and plain results of calculating with one, which are refused. (An attribute may return the object itself, and a
-  function may return it where a number belongs.)
-* An object whose class derives from a plain one (a named tuple, a `Counter`) is compared, and calculated with, by its
+* An object that the test made by calling a class of the submission (`Money(3)`), or that arithmetic made of one, is
+  *declared*: the test asks for the class's own behavior. Everything is forwarded except comparisons with plain values
+  and arithmetic with plain results, which are refused. (An attribute may return the object itself, and a function may
+  return it instead of a number.)
+* An object whose class derives from a plain one (a named tuple, a `Counter`) is compared and calculated with by its
   plain value.
-* Any other object, such as one returned where a number was expected, is never equal to a plain value, cannot be ordered
-  against one, and contains one only if iterating finds an equal item. The result of calculating with one and a value of
-  the test's own cannot be turned into a plain value, nor iterated, indexed or handed to NumPy. Its attributes and
-  methods can be asked, as tests of objects do, but not if it is *compared*: a difference from the expected value, or a
-  quotient, is the same number for every right answer, so an object could say it without knowing the answer. (Objects of
-  a class that the test has called are not numbers to the test either, and may be subtracted from.)
+* Any other object, for example one returned instead of a number, never equals a plain value and cannot be ordered
+  against one. It contains a plain value only if iterating finds an equal item. The result of arithmetic with one and a
+  value of the test is *tainted*: it cannot be converted to a plain value, iterated, indexed or passed to NumPy. Its
+  attributes and methods work, because tests of objects use them, unless it is *compared*: a difference from the
+  expected value, or a quotient, is the same number for every right answer, so an object could claim that number without
+  knowing the answer. (If the test has called the object's class, it does not expect a number, and this does not apply.)
 
-Where the instructor's own solution needs more than that, the test is judged inside.
+If the instructor's own solution needs more than that, the test is judged inside.
 """
 
 from __future__ import annotations
@@ -69,9 +69,7 @@ ORDERED: dict[str, Callable[[Any], Any]] = {
 
 @dataclass(eq=False)
 class Reference:
-    """What a handle knows: whose object it is and its number there. `declared` and `compared` as in the rules above;
-    `tainted`: calculated with a value of the test's own.
-    """
+    """What a handle refers to: an object of a sandbox, by number. `declared`, `tainted` and `compared`: see above."""
 
     sandbox: Port
     number: int
@@ -104,9 +102,7 @@ class Reference:
 
 
 class Handle:
-    """An object in the sandbox. Subclasses, one per class of the submission, add the special methods that are
-    forwarded.
-    """
+    """An object in the sandbox. Subclasses, one per class of the submission, add the forwarded special methods."""
 
     __slots__ = ("__weakref__", "_autograder_reference")
     _called = False  # whether a test has made an object of this class by calling it
@@ -157,7 +153,7 @@ class Handle:
         return reference(self).ask("deepcopy", self)
 
     def __mro_entries__(self, bases: tuple[Any, ...]) -> tuple[type, ...]:
-        """What a class statement of a test takes for its base instead of this object."""
+        """The base that a class statement in a test uses instead of this object."""
         return () if any(is_handle(base) for base in bases[: bases.index(self)]) else (DERIVED,)
 
     def __run_remotely__(self, function: Callable[..., Any], *args: Any) -> Any:
@@ -165,9 +161,7 @@ class Handle:
         return reference(self).sandbox.run(function, self, *args)
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
-        """Arrays meet handles: operators are forwarded as operators, comparisons follow the rules, functions run over
-        there.
-        """
+        """NumPy meets handles: forward operators, compare by the rules, and run other functions in the sandbox."""
         name = ufunc.__name__
         if method == "__call__" and not kwargs and len(inputs) == 2:
             if name in COMPARED_UFUNCS:
@@ -188,7 +182,7 @@ class Handle:
 
 
 class _Derived(type):
-    """Makes a class that derives, in a test, from a class of the submission: over there, where the base is."""
+    """Makes a class that a test derives from a class of the submission: in the sandbox, where the base is."""
 
     def __new__(cls, name: str, bases: tuple[type, ...], namespace: dict[str, Any], **keywords: Any) -> Any:
         originals = namespace.pop("__orig_bases__", None)
@@ -207,7 +201,7 @@ _SLOT: Any = Handle.__dict__["_autograder_reference"]
 
 
 def reference(handle: Any) -> Reference:
-    """What a handle knows. Its attributes cannot be asked for this: they are the student's object's."""
+    """The reference of a handle. It is no attribute: the attributes of a handle are those of the student's object."""
     return _SLOT.__get__(handle)
 
 
@@ -216,12 +210,12 @@ def is_handle(value: object) -> bool:
 
 
 def mark_constructor(handle: Handle) -> None:
-    """From now on, what a test makes by calling this object is declared."""
+    """From now on, objects that a test makes by calling this object are declared."""
     reference(handle).constructor = True
 
 
 def declare(handle: Handle) -> None:
-    """Take note that the test made this object by calling its class."""
+    """Note that the test made this object by calling its class."""
     reference(handle).declared = True
     type(handle)._called = True
 
@@ -235,8 +229,8 @@ def make_handle(kind: type[Handle], ref: Reference) -> Handle:
 def make_handle_class(name: str, special: list[str], base: str | None) -> type[Handle]:
     """The handle class for one class of the submission, with the special methods that it has.
 
-    Where the class derives from a builtin one, `isinstance(handle, tuple)` says so, by way of `__class__`; so it does
-    for functions, whose parameters `inspect.signature` then finds.
+    If the class derives from a builtin one, `__class__` makes `isinstance(handle, tuple)` true. The same holds for
+    functions, so `inspect.signature` finds their parameters.
     """
     methods = _forwarded(special)
     if base in BUILTIN_BASES:
@@ -248,7 +242,7 @@ def make_handle_class(name: str, special: list[str], base: str | None) -> type[H
 
 
 def change_handle_class(kind: type[Handle], special: list[str]) -> None:
-    """Give a handle class the special methods that its class of the submission has now, and all its handles with it."""
+    """Give a handle class, and all its handles, the special methods that the submission's class has now."""
     methods = _forwarded(special)
     for name in FORWARDS.keys() & vars(kind).keys() - methods.keys():
         delattr(kind, name)
@@ -261,7 +255,7 @@ def _forwarded(special: list[str]) -> dict[str, Any]:
     if "__len__" in methods and "__bool__" not in methods:
         methods["__bool__"] = FORWARDS["__bool__"]
     if "__len__" in methods and "__getitem__" in methods and "__iter__" not in methods:
-        methods["__iter__"] = FORWARDS["__iter__"]  # a loop asks for its items by number; these are counted too
+        methods["__iter__"] = FORWARDS["__iter__"]  # a loop gets its items by number; count them too
     return methods
 
 
@@ -299,7 +293,7 @@ def _compare(name: str, handle: Handle, other: object) -> Any:
 
 
 def _calculate(name: str, left: Any, right: Any) -> Any:
-    """A binary operator of which at least one side is a handle."""
+    """A binary operator with a handle on at least one side."""
     handles = [reference(side) for side in (left, right) if is_handle(side)]
     declared = any(ref.declared for ref in handles)
     ref = handles[0]
@@ -348,7 +342,7 @@ def _comparison(name: str) -> Callable[..., Any]:
 
 
 def _convert(name: str, kind: type | None = None) -> Callable[..., Any]:
-    """A builtin such as `abs` or `float`; the result has to be of that kind."""
+    """A builtin such as `abs` or `float`. Its result must be of type `kind`, if given."""
 
     def method(self: Handle, *args: Any) -> Any:
         result = reference(_untainted(self, f"{name}()")).ask(name, self, *args)
@@ -360,7 +354,7 @@ def _convert(name: str, kind: type | None = None) -> Callable[..., Any]:
 
 
 def _inherit(result: Handle, origin: Handle) -> None:
-    """The rules for an object hold for what a builtin or a unary operator makes of it."""
+    """Apply an object's rules to the result of a builtin or unary operator."""
     made, ref = reference(result), reference(origin)
     made.declared = made.declared or ref.declared
     made.tainted = made.tainted or ref.tainted
@@ -368,7 +362,7 @@ def _inherit(result: Handle, origin: Handle) -> None:
 
 
 def _sign(name: str) -> Callable[..., Any]:
-    """A unary operator: allowed on what was calculated with a value of the test, as long as an object comes back."""
+    """A unary operator. It is allowed on a tainted object if it returns an object again."""
 
     def method(self: Handle) -> Any:
         ref = reference(self)
@@ -420,8 +414,8 @@ def _iterate(self: Handle) -> Iterator[Any]:
 
 
 def _as_many_as_said(handle: Handle, found: Iterator[Any]) -> Iterator[Any]:
-    """The items of an object that has a length. One that says 3 and gives none would end the loop of a test before
-    anything is compared.
+    """Yield an object's items and compare their number with its length. An object with length 3 and no items would end
+    a test's loop before anything is compared.
     """
     number = 0
     for item in found:
@@ -481,7 +475,7 @@ FORWARDS: dict[str, Callable[..., Any] | None] = {
 
 
 def _check(name: str, class_: Handle, value: Any) -> bool:
-    """isinstance and issubclass with a class of the submission: nothing of the test's own belongs to one."""
+    """isinstance and issubclass with a class of the submission. No value of the test's own is an instance of it."""
     if not is_handle(value) and not reference(class_).sandbox.is_exception_proxy(value):
         return False
     return _exactly(bool, reference(class_).ask(name, value, class_))
