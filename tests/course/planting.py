@@ -24,6 +24,7 @@ import pytest
 from autograder.judge.outside.steps import test_code as taken_apart
 from autograder.lessons.build.text import STYLE_TAG, TextCell, read_lesson
 from autograder.notebooks.regions import without_hidden_tests
+from autograder.runs.context import check_context
 
 LESSONS = Path(__file__).parents[2] / "course" / "lessons"
 sys.path.append(str(LESSONS.parent / "helpers"))  # lessons find the helpers next to their notebooks
@@ -120,10 +121,15 @@ class LessonTests:
 
 def marks(lesson: str, planted: Planted | None = None, again: TextCell | None = None) -> Marks:
     """The points that a lesson's test cells give for its solutions; with a planted mistake, only those of the cells
-    after it.
+    after it. Causes are looked for only if a card must name one, because that takes longer than everything else.
 
     `again` is a cell that runs a second time, after all others and before the test cells.
     """
+    with check_context(explained=planted is not None and bool(planted.bug)):
+        return _marks(lesson, planted, again)
+
+
+def _marks(lesson: str, planted: Planted | None, again: TextCell | None) -> Marks:
     names: dict[str, Any] = {"__name__": lesson}
     points: dict[str, tuple[float, float]] = {}
     bugs: set[str] = set()
@@ -159,8 +165,8 @@ def marks(lesson: str, planted: Planted | None = None, again: TextCell | None = 
 
 def _is_seen(lesson: str, name: str, source: str, names: dict[str, Any]) -> bool:
     """Whether the visible part of a test cell gives less credit than for the solution."""
-    visible = without_hidden_tests(source)
-    credit = _credit(visible, names)
+    with check_context(explained=False):
+        credit = _credit(without_hidden_tests(source), names)
     return credit is not None and (credit == 0 or credit < (_visible_credits(lesson)[name] or 0))
 
 
