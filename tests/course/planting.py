@@ -121,15 +121,11 @@ class LessonTests:
 
 def marks(lesson: str, planted: Planted | None = None, again: TextCell | None = None) -> Marks:
     """The points that a lesson's test cells give for its solutions; with a planted mistake, only those of the cells
-    after it. Causes are looked for only if a card must name one, because that takes longer than everything else.
+    after it.
 
-    `again` is a cell that runs a second time, after all others and before the test cells.
+    `again` is a cell that runs a second time, after all others and before the test cells. Causes are looked for only
+    until a card has named the bug that it must name: that takes longer than finding that answers are wrong.
     """
-    with check_context(explained=planted is not None and bool(planted.bug)):
-        return _marks(lesson, planted, again)
-
-
-def _marks(lesson: str, planted: Planted | None, again: TextCell | None) -> Marks:
     names: dict[str, Any] = {"__name__": lesson}
     points: dict[str, tuple[float, float]] = {}
     bugs: set[str] = set()
@@ -147,7 +143,8 @@ def _marks(lesson: str, planted: Planted | None, again: TextCell | None) -> Mark
                     with suppress(NameError):  # it needs a name that only a loop of the cell assigns
                         exec(definition, names)
                 continue
-            credit = _credit(source, names)
+            with check_context(explained=planted is not None and bool(planted.bug) and planted.bug not in bugs):
+                credit = _credit(source, names)
             bugs |= {bug for report in getattr(credit, "reports", ()) for bug in report.bugs}
             name, most = nbgrader["grade_id"], nbgrader["points"]
             points[name] = (most if credit is None else float(credit), most)
