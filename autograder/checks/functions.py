@@ -15,7 +15,7 @@ from autograder.localize.showing import shown
 from autograder.runs import engine_protocol
 from autograder.runs.answers import NO_RETURN, Unusable, failure_in, number_or_array, shown_shape
 from autograder.runs.comparison import EPSILON, ROUNDINGS, explained, largest_finite, worst_element
-from autograder.runs.context import CheckContext
+from autograder.runs.context import CheckContext, tell
 from autograder.runs.engines import Run, run_where_it_lives
 from autograder.runs.errors import LessonError
 from autograder.runs.expected import Expected, expected_of
@@ -60,6 +60,7 @@ def function_report(
     """Compare a student's function with a trusted one on random inputs. All or nothing."""
     cases = cases_of(inputs)
     names = argument_names(reference, len(cases[0]))
+    tell(context)
     generator = np.random.default_rng([context.seed or 0, len(names)])
     calls = [_call(reference, case, generator, tolerance) for case in cases for _ in range(DRAWS)]
     return _checked(function, calls, names, context, points, name or "Function")
@@ -77,6 +78,7 @@ def handwritten_report(
     """Compare the gradients that a student's function returns with those of the expression. Each is worth the same."""
     cases = cases_of(inputs)
     (program,) = programs_of(expression, len(cases[0]))
+    tell(context)
     expected = expected_of(program, cases, context.seed, accumulates=False, plain=True)
     calls = []
     for entry in expected:

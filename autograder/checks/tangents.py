@@ -20,7 +20,7 @@ from autograder.localize.showing import shown
 from autograder.runs import engine_protocol
 from autograder.runs.answers import Unusable, failure_in, number_or_array
 from autograder.runs.comparison import within
-from autograder.runs.context import CheckContext
+from autograder.runs.context import CheckContext, tell
 from autograder.runs.engines import REFERENCE, run_where_it_lives
 from autograder.runs.errors import LessonError
 from autograder.runs.expected import Expected, expected_of
@@ -57,6 +57,7 @@ def tangents_report(
     """Check a forward mode on every expression. Raises LessonError when the check is faulty."""
     cases = cases_of(inputs)
     programs = programs_of(expression, len(cases[0]))
+    tell(context)
     found = [_pushes(program, cases, context.seed) for program in programs]
     lines, guesses = [], []
     for number, (program, pushes) in enumerate(zip(programs, found, strict=True)):

@@ -29,7 +29,8 @@ class CheckContext:
 
 
 Listener = Callable[["CheckContext", Any], None]
-"""Called for every check of gradients, with its context, and each expression with its expected results."""
+"""Called for every check that draws inputs, with its context and what the check asks of an engine: each expression with
+its expected results."""
 
 _LISTENER: ContextVar[Listener | None] = ContextVar("autograder_check_listener", default=None)
 _CURRENT: ContextVar[CheckContext | None] = ContextVar("autograder_check_context", default=None)
@@ -42,7 +43,7 @@ def current() -> CheckContext:
 
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
-    """A context in which `listener` is told of every check of gradients: audits need to know what a lesson asks."""
+    """A context in which `listener` is told of every check that draws inputs: audits need to know what lessons ask."""
     token = _LISTENER.set(listener)
     try:
         yield
@@ -50,8 +51,8 @@ def listening(listener: Listener) -> Iterator[None]:
         _LISTENER.reset(token)
 
 
-def tell(context: CheckContext, asked: Any) -> None:
-    """Tell the listener, if there is one."""
+def tell(context: CheckContext, asked: Any = ()) -> None:
+    """Tell the listener, if there is one. Every check that draws inputs calls this."""
     if (listener := _LISTENER.get()) is not None:
         listener(context, asked)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import copy
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Collection, Mapping
 
 from nbformat import NotebookNode
 
@@ -39,16 +39,16 @@ def styled(source: NotebookNode, solutions: Mapping[str, str]) -> NotebookNode:
     return _with_solutions(source, lambda cell: solutions.get(grade_id(cell), cell.source))
 
 
-def drawn_again(source: NotebookNode, times: int) -> tuple[NotebookNode, dict[str, str]]:
-    """The solved notebook with every test cell repeated `times` times, and the names of the copies -> the names of
-    their originals. The seed of a cell follows from its grade_id, so each copy draws other inputs.
+def drawn_again(source: NotebookNode, times: int, among: Collection[str]) -> tuple[NotebookNode, dict[str, str]]:
+    """The solved notebook in which each of the test cells `among` stands `times` times, and the names of the copies ->
+    the names of their originals. The seed of a cell follows from its grade_id, so each copy draws other inputs.
     """
     notebook = copy.deepcopy(source)
     copies: dict[str, str] = {}
     cells = []
     for cell in notebook.cells:
         cells.append(cell)
-        for number in range(2, times + 1) if is_test(cell) else ():
+        for number in range(2, times + 1) if is_test(cell) and grade_id(cell) in among else ():
             again = copy.deepcopy(cell)
             again.metadata.nbgrader.grade_id = f"{grade_id(cell)}, draw {number}"
             copies[grade_id(again)] = grade_id(cell)

@@ -23,7 +23,9 @@ from autograder.lessons.audit import gates, passed_gates, variants
 from autograder.lessons.audit.gates import Lesson, audit_lesson
 from autograder.lessons.commands import audit
 from autograder.notebooks.cells import grade_id, is_code_solution, is_test
-from autograder.runs.context import check_context
+from autograder.runs.context import check_context, listening
+from autograder.student import check_function, check_gradients, check_handwritten_gradient, check_tangents
+from mini_autograd import Tensor
 
 TEXT = (Path(__file__).parent / "gates_lesson.txt").read_text()
 
@@ -152,6 +154,7 @@ def test_an_unsound_lesson_is_stopped_by_its_gate(name: str, make_lesson: Callab
 
 def draws_of(lesson: Lesson) -> tuple[dict[str, int], tuple[str, ...]]:
     """How often the gate on draws judges each test cell, and the problems that it finds."""
+    gates.solved_gets_full_marks(lesson)
     judged: list[str] = []
 
     def judge(*arguments: Any, **options: bool) -> Any:
@@ -164,18 +167,40 @@ def draws_of(lesson: Lesson) -> tuple[dict[str, int], tuple[str, ...]]:
     return {name: judged.count(name) for name in lesson.tests}, problems
 
 
-SEEDED = "2.0 * (current().seed % 3 > 0)"  # full marks for two seeds of three
+IMPORTS = "import math\n\nfrom autograder.runs.context import current, tell\n"
+DRAWING = TEXT.replace("import math\n", IMPORTS).replace("    good = ", "    tell(current())\n    good = ")
+SEEDED = f"{CHECK} * (current().seed % 3 > 0)"  # full marks for two seeds of three
 
 
-def test_every_cell_is_drawn_again(make_lesson: Callable[[str], Lesson]) -> None:
-    assert draws_of(make_lesson(TEXT)) == ({"test_slope": 9, "test_number": 9}, ())
+def test_every_cell_that_draws_inputs_is_drawn_again(make_lesson: Callable[[str], Lesson]) -> None:
+    assert draws_of(make_lesson(DRAWING)) == ({"test_slope": 9, "test_number": 9}, ())
+
+
+def test_a_cell_that_draws_nothing_runs_once(make_lesson: Callable[[str], Lesson]) -> None:
+    fixed = DRAWING.replace(CHECK, "2.0 * (slope(3.0) == 6.0)")
+    assert draws_of(make_lesson(fixed)) == ({"test_slope": 1, "test_number": 9}, ())
 
 
 def test_a_cell_whose_marks_depend_on_the_seed_is_found(make_lesson: Callable[[str], Lesson]) -> None:
-    text = TEXT.replace("import math\n", "import math\n\nfrom autograder.runs.context import current\n")
-    _, problems = draws_of(make_lesson(text.replace(CHECK, SEEDED)))
+    _, problems = draws_of(make_lesson(DRAWING.replace(CHECK, SEEDED)))
     assert problems
     assert all(problem.startswith("test_slope") for problem in problems)
+
+
+CHECKS_THAT_DRAW: dict[str, Callable[[], Any]] = {
+    "gradients": lambda: check_gradients(lambda a: a * a, [(3,)], points=1, engine=Tensor),
+    "by hand": lambda: check_handwritten_gradient(lambda a: 2 * a, lambda a: a * a, [()], points=1),
+    "function": lambda: check_function(lambda a: 2 * a, lambda a: 2 * a, [(3,)], points=1),
+    "tangents": lambda: check_tangents(lambda function, x, v: None, lambda a: a * a, [(3,)], points=1),
+}
+
+
+@pytest.mark.parametrize("name", CHECKS_THAT_DRAW)
+def test_the_gate_is_told_of_every_check_that_draws(name: str) -> None:
+    told: list[int | None] = []
+    with check_context(5), listening(lambda context, asked: told.append(context.seed)):
+        CHECKS_THAT_DRAW[name]()
+    assert told == [5]
 
 
 def test_a_gate_that_breaks_fails_and_hides_no_other(make_lesson: Callable[[str], Lesson]) -> None:
