@@ -247,7 +247,7 @@ def jvp(func: Callable[..., Any], primals: tuple, tangents: tuple) -> tuple[Any,
 def jacrev(func: Callable[..., Any], argnums: int | tuple[int, ...] = 0) -> Callable[..., Any]:
     """A function that returns the Jacobian of `func`, row by row in reverse mode.
 
-    The result is a tuple if `argnums` is one; the same holds for `jacfwd` and `hessian`.
+    The result is a tuple if `argnums` is a tuple; the same holds for `jacfwd` and `hessian`.
     """
     return _with_respect_to(functional.jacobian, func, argnums)
 

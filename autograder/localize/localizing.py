@@ -245,7 +245,7 @@ def _described(
     more = ""
     if inner:
         more += f" {listed_names(inner)} {is_or_are(inner)} wrong too when tried alone; "
-        more += f"if `{symbol}` is built from that, start there."
+        more += f"if `{symbol}` is built from {'that' if len(inner) == 1 else 'them'}, start there."
     if broadcast:
         more += " With inputs of equal shapes it is right: the fault is where an input is broadcast."
     apart = [name for name in others if name not in inner]

@@ -111,8 +111,8 @@ SAID = {
 
 def everywhere(first: Trial) -> Place:
     sentence = (
-        "Every operation that was tried alone gives a wrong gradient, so the fault is probably not in a single rule: "
-        "look at `backward` itself: at which nodes it visits, and at what it does with the gradient it is given and "
+        "Every operation that was tried alone gives a wrong gradient, so the fault is probably not in a single rule. "
+        "Look at `backward` itself: at which nodes it visits, and at what it does with the gradient it is given and "
         "with what the rules return."
     )
     hints = (

@@ -207,7 +207,7 @@ def _conditions(wrong: Wrong, right: Array) -> Iterator[tuple[str, Mask]]:
     if stretch(wrong.arriving, wrong.right):
         flat = wrong.flat(wrong.arriving)
         candidates += [("the gradient that arrives is negative", flat < 0)]
-    candidates += [("the right one is negative", right < 0), ("the right one is positive", right > 0)]
+    candidates += [("the right gradient is negative", right < 0), ("the right gradient is positive", right > 0)]
     for text, true in candidates:
         if FEWEST <= np.sum(true) <= true.size - FEWEST:
             yield text, true

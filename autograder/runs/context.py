@@ -29,8 +29,8 @@ class CheckContext:
 
 
 Listener = Callable[["CheckContext", Any], None]
-"""Called for every check that draws inputs, with its context and what the check asks of an engine: each expression with
-its expected results."""
+"""Called for every check that draws inputs, with its context and, for a check of gradients, what it asks of an engine:
+each expression with its expected results. Other checks give an empty tuple."""
 
 _LISTENER: ContextVar[Listener | None] = ContextVar("autograder_check_listener", default=None)
 _CURRENT: ContextVar[CheckContext | None] = ContextVar("autograder_check_context", default=None)

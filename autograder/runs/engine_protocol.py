@@ -88,7 +88,7 @@ def leaf_of(engine: Any, tracked: bool, value: Any, dtype: str) -> Any:
 
 
 def call_backward(engine: Any, tracked: bool, output: Any, cotangent: Any, dtype: str) -> bool:
-    """Call `backward` with a cotangent; if it takes none, multiply the output by the cotangent instead. Returns whether
+    """Call `backward` with a cotangent; if it takes none, call it on the sum of output times cotangent. Returns whether
     something has written into the array of the cotangent.
     """
     if cotangent is None:

@@ -70,7 +70,7 @@ def try_update(layer, x, update):
 
 
 def print_epochs(history, batches):
-    """Print a line per epoch. `history`: one (epoch, last loss, largest norm, steps shortened, held-out loss) each."""
+    """Print a line per epoch. `history`: tuples (epoch, last loss, largest norm, steps shortened, held-out loss)."""
     print("epoch   last batch   largest norm   steps shortened   held out")
     for epoch, last, norm, shortened, held_out in history:
         print(f"{epoch:5d} {last:12.4f} {norm:14.3f} {shortened:11d} of {batches} {held_out:10.4f}")

@@ -102,7 +102,7 @@ def compare_embeddings(mine):
 
 
 def compare_attention(attention, MiniTensor):
-    """Print the largest differences between the output and the gradients of attention and PyTorch's."""
+    """Print how far the output and the gradients of attention are from PyTorch's, at most."""
     arrays = np.random.default_rng(4).normal(size=(3, 2, 3, 6, 4))
     leaves = [MiniTensor(array, requires_grad=True) for array in arrays]
     leaves_torch = [torch.tensor(array, requires_grad=True) for array in arrays]

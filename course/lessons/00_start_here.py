@@ -60,7 +60,7 @@ print("the weight is", weight)
 print(weigth)
 
 # %% [markdown]
-# `NameError` has two usual causes: a typo, as here, or a cell further up that has not run yet. After a restart it is always the second one.
+# `NameError` has two usual causes: a typo, as here, or a cell further up that has not run yet. After a restart it is usually the second one.
 #
 # Every lesson starts with a cell that imports what the lesson needs. It is folded to one line, and so are the cells that check your answers. Run them as they are. To read one, click on its three dots.
 

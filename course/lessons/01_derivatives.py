@@ -395,7 +395,7 @@ print("y =", y, "  loss =", loss_value)
 
 # %% [markdown] items="3"
 # Now go back from the loss to the inputs. At each step ask one question: **if the input of this step moves a little, how many times as much does its output move?** Multiply these
-# answers on the way back. The product so far is the *incoming gradient* of the next step (also called *cotangent*): the slope of the loss with respect to that step's output.
+# answers on the way back. The product so far is the *incoming gradient* of the next step (also called the *cotangent*): the slope of the loss with respect to that step's output.
 #
 # **Predict** the signs of the two gradients before you run. The prediction is too small.
 
@@ -797,7 +797,7 @@ print("by formula:", eval(formula))
 print("difference:", abs(slope - eval(formula)))
 
 # %% [markdown] items="2 F49 4"
-# Differentiating formulas is possible, but written out, they swell, because every step repeats the text of the one before. Carrying numbers instead of text is **automatic differentiation**: it needs
+# Differentiating formulas is possible, but the results swell when they are written out, because every step repeats the text of the one before. Carrying numbers instead of text is **automatic differentiation**: it needs
 # no formula, the cost grows with the number of steps, and the result is the exact derivative of the program that ran, up to rounding. There is no `h` in it.
 #
 # ### Forward or backward?
@@ -863,7 +863,7 @@ print("difference", abs(forward_slope.item() - backward_slope.item()))
 # %% [markdown]
 # ## 6. When can you trust a check?
 #
-# Back to the second question: how would you find out that a gradient is wrong, if you had only one? Get a second one by **an independent route**. Rules and moved inputs have nothing in common; when they agree, a mistake can stay hidden only if it was made twice, in the
+# Back to the second question: how would you find out that a gradient is wrong, if you had only one? Get a second one by **an independent route**. Rules and moved inputs have nothing in common; when they agree at a point, a mistake there can stay hidden only if it was made twice, in the
 # same way. Every check cell of this course works like this.
 #
 # To compare two gradients, one number is handy.

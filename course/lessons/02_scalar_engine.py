@@ -1274,7 +1274,7 @@ question(
 )
 question(
     "wrong_b",
-    "For `d = (a + b) * a` at 2 and 3 somebody's engine gives `a.grad = 7` and `b.grad = 5`. The right ones are 7 and 2. Which mistake fits?",
+    "For `d = (a + b) * a` at 2 and 3 somebody's engine gives `a.grad = 7` and `b.grad = 5`. The right values are 7 and 2. Which mistake fits?",
     right(
         "The product gives each input its own value instead of the other one.",
         "The sum then gets 5 instead of 2, and passes it on to `a` and `b`; `a` gets another 2. For `a` the two mistakes happen to cancel: 5 + 2 = 2 + 5.",
@@ -1285,7 +1285,7 @@ question(
 )
 question(
     "waiting",
-    "In `e = c + d` with `d = c + a`, why can `c` not come right after `e`?",
+    "In `e = c + d` with `c = a + b` and `d = c + a`, why can `c` not come right after `e`?",
     right("`d` will still send something to `c`.", "`c` would push on a gradient that is not complete yet, and what comes later would be lost or would need a second visit."),
     wrong("Leaves must come last.", "`c` is not a leaf here. Leaves may come as soon as all their uses are done.", misconception="leaves_last"),
     wrong("`d` was computed later, and the latest always goes first.", "Reversing the order of computation does give a valid order. But the reason is the edge from `d` to `c`; without it, any order would do.", misconception="order_by_time"),

@@ -288,7 +288,7 @@ assert abs(right - found) > 1e-9, "at another number the bug does not show"
 credit
 
 # %% [markdown]
-# Both bugs need a number that is **used twice**. Now look again at the code of `pushing_again`: it differs from `every_path`, which is right, in a single expression. It pushes on everything so far, not just the latest arrival, so the first arrival is pushed on a second time. `follow` prints a line whenever a node pushes its gradient on:
+# Both bugs need a number that is **used twice**. Now look again at the code of `pushing_again`: it differs from `every_path`, which is right, in a single expression. It pushes on all that has arrived so far, not just the latest arrival, so the first arrival is pushed on a second time. `follow` prints a line whenever a node pushes its gradient on:
 
 # %% tags=["demo"]
 a = MiniTensor(2.0)
@@ -1419,7 +1419,7 @@ question(
 )
 question(
     "operand_order",
-    "`nearest_first` is right on `c + b` and wrong on `b + c`, with `c = -b`. What follows for tests?",
+    "`nearest_first` is right on `c + b` and wrong on `b + c`, with `b = -a` and `c = -b`. What follows for tests?",
     right(
         "A right number on one spelling proves little; test reuse in several spellings and shapes.",
         "In `c + b` the node `b` was second in the queue, and the share of `c` came just in time.",

@@ -383,7 +383,7 @@ try_backward(x, (x * x).sum(0, keepdim=True), torch.tensor(1.0))
 # %% [markdown]
 # ### Exercise 2: backward
 #
-# You wrote this in lesson 02: pending gradients in a dict, nodes in topological order, each rule called once. Write the loop again for arrays. The start is given: without an argument, the cotangent is an array of ones if the output has exactly one entry; otherwise it raises an error with PyTorch's wording. Two things are new:
+# You wrote this in lesson 02: pending gradients in a dict, nodes in topological order, each rule called once. Write the loop again for arrays. The start is given: without an argument, the cotangent is an array of ones if the output has exactly one entry; otherwise `backward` raises an error with PyTorch's wording. Two things are new:
 #
 # * **The stretch.** What a rule returns may have the stretched shape. Bring it to the shape of the input with `sum_to`, here, for all rules. Then no rule has to handle it.
 # * **The result.** A node's `.grad` is `None` until the first gradient arrives; a later call adds to it. Do not use `+=` here: it would write into an array that other code may also hold.
@@ -1935,4 +1935,4 @@ for expression in expressions:
         pass  # the card has already said it
 
 # %% [markdown]
-# In the second line the cotangent of ones reaches the transpose unchanged, and hides the mistake as above. `a.transpose(0, 1) * b` exposes it: the product gives every entry of the transpose its own weight, as a random cotangent would. A good test does the same. (Two operations are needed; one is not enough.)
+# In the second line the cotangent of ones reaches the transpose unchanged, and hides the mistake as above. `a.transpose(0, 1) * b` exposes it, with two operations; one is not enough. The product gives every entry of the transpose its own weight, as a random cotangent would. A good test does the same.

@@ -663,7 +663,7 @@ MiniTensor.retain_grad = retain_grad
 
 
 def keep_if_asked(node, grad):
-    """Add grad into the .grad of a node's result, if that has asked for it and still exists."""
+    """Add grad to the .grad of a node's result, if the result has asked for it and still exists."""
     tensor = node.retaining() if node.retaining is not None else None
     if tensor is not None:
         before = 0.0 if tensor.grad is None else tensor.grad.data
@@ -859,7 +859,7 @@ assert hasattr(end, "name"), (
 assert (end.name(), number) == ("AccumulateGrad", 0) and end.variable is w, (
     "the first edge must lead to the AccumulateGrad of w"
 )
-assert nothing[0] is None and nothing[1] == 0, "the edge of an input without a gradient is (None, 0)"
+assert nothing[0] is None and nothing[1] == 0, "the edge of an input that needs no gradient is (None, 0)"
 assert [tuple(shape) for shape in product.grad_fn.input_shapes] == [(1, 3), (2, 1)], (
     "input_shapes are the shapes of the inputs"
 )
@@ -878,7 +878,7 @@ leaf = MiniTensor(2.0, requires_grad=True)
 for graph in ("first", "second"):
     end_of_leaf = Mul.apply(leaf, leaf).grad_fn.next_functions[0][0]
     assert end_of_leaf is not None and end_of_leaf.variable is leaf, (
-        f"the {graph} graph of a leaf must lead to an AccumulateGrad. When the graph before is "
+        f"the {graph} graph of a leaf must lead to an AccumulateGrad. Once the earlier graph is "
         "gone, so is its node, and leaf._accumulate() gives None: then make a new node"
     )
     del end_of_leaf
@@ -1692,7 +1692,7 @@ question(
     "`a = MiniTensor(1.0, requires_grad=True)`, `b = a * 2.0`, `c = MiniTensor(3.0)`. Which of them are leaves?",
     right("`a` and `c`", "Neither was made by a recorded operation. `c` is a leaf that requires no gradient."),
     wrong("`a` only", "A leaf need not require a gradient: `c` has no `grad_fn` either.", misconception="leaves_require_grad"),
-    wrong("`a` and `b`, since both require a gradient", "`b` requires one because the flag propagates. But it has a `grad_fn`, so it is no leaf.", misconception="requires_grad_means_leaf"),
+    wrong("`a` and `b`, since both require a gradient", "`b` requires one because the flag propagates. But it has a `grad_fn`, so it is not a leaf.", misconception="requires_grad_means_leaf"),
     wrong("`c` only, since it is a constant", "`a` has no `grad_fn` either: nothing made it.", misconception="leaf_and_grad_fn"),
 )
 question(
@@ -1737,7 +1737,7 @@ question(
 )
 question(
     "uneven",
-    "Three micro-batches of 20, 20 and 24 rows, each with a mean loss, should equal one batch of 64. What is each loss multiplied by?",
+    "Three micro-batches of 20, 20 and 24 rows, each with a mean loss, should give the same gradient as one batch of 64. What is each loss multiplied by?",
     right("its number of rows divided by 64", "Then each row counts 1/64, as in the big batch."),
     wrong("1/3", "Then a row in the last part counts 1/72 and the others 1/60.", misconception="divide_by_parts"),
     wrong("1: adding is what accumulation is for", "The sum of three means is about three times the mean.", misconception="accumulation_equals_batch"),
@@ -2111,7 +2111,7 @@ for frozen in (range(0), range(4), range(4, 8)):
     chain_of_layers(frozen)
 
 # %% [markdown]
-# If the first layers are frozen, the graph is shorter: nothing before layer 5 is recorded at all. If the last layers are frozen, only four ends are missing, because the gradient has to pass through these layers on its way to the first ones. (That can save some work too, but not in your engine yet. In lesson 08 its rules learn to check first.)
+# If the first layers are frozen, the graph is shorter: nothing before layer 5 is recorded at all. If the last layers are frozen, only four ends are missing, because the gradient has to pass through these layers on its way to the first ones. (That can save some work too, but not in your engine yet. In lesson 08 a rule can check first.)
 #
 # A frozen parameter is still a parameter. What does `parameters()` of a PyTorch module return?
 

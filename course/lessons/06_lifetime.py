@@ -89,7 +89,7 @@ for text in ("a + a", "a.sum()", "a.reshape(1000)", "a.tanh()", "a ** 3", "a * 2
     print(f"{text:16s} {node.name():18s} saved arrays {len(node.saved)}   bytes {size:6d}")
 
 # %% [markdown]
-# A sum needs only the shape; `tanh` needs its output; a product needs both factors. (For `a * 2` PyTorch saves only the 2: the 2 needs no gradient, so the rule does not need `a`. Your engine keeps `a` as well; in lesson 08 it learns to ask what is needed.)
+# A sum needs only the shape; `tanh` needs its output; a product needs both factors. (For `a * 2` PyTorch saves only the 2: the 2 needs no gradient, so the rule does not need `a`. Your engine keeps `a` as well; in lesson 08 a rule can ask what is needed.)
 
 # %% [markdown]
 # ### Exercise 1: what is held
@@ -214,7 +214,7 @@ for rows in (16, 1024):
 # A widespread claim is that the graph keeps *every* intermediate result. Check it with weak references to two results, after all tensors but the last are gone. **Predict** which of them is still alive.
 
 # %%
-predict("Which result is alive?", "both", "before the sum", "before the square", "neither")
+predict("Which result is alive?", "both", "the summed one", "the squared one", "neither")
 
 
 def result_alive(second_step):
@@ -577,7 +577,7 @@ moved.backward()
 assert x.grad.item() == 38.0, "x + 1 has saved nothing, so it can run as often as you like"
 chain = ((x * x).tanh() * x).exp()
 chain.backward()
-assert held(chain.grad_fn) == (5, 0), "every node on the path must be released, not only one of them"
+assert held(chain.grad_fn) == (5, 0), "every node of the graph must be released, not only one of them"
 outer = (x * x).tanh()
 outer.grad_fn.next_functions[0][0].release()  # now the product cannot run its rule
 assert message_of(lambda: outer.backward()) != "", "the product has been freed"
@@ -885,7 +885,7 @@ def carrying(world, keep):
     (keep["state"] ** 2).mean().backward(retain_graph=True)
 
 # %% [markdown]
-# In your engine the census counts. In PyTorch a pair of *hooks* does: functions that PyTorch calls for every saved tensor. **Predict** for each loop what grows in it.
+# In your engine the census counts. In PyTorch a pair of *hooks* counts: two functions that PyTorch calls for every saved tensor. **Predict** for each loop what grows in it.
 
 # %% tags=["demo"] items="F3 F5 71 72"
 predict("Which loops grow, and what grows in them?")
@@ -935,7 +935,7 @@ for steps in (1, 10, 25):
     print(f"after {steps:2d} steps (nodes, bytes) behind the state:", held(state.grad_fn))
 
 # %% [markdown]
-# Write a version that does not leak. The state enters each step as a **constant**: a new leaf that shares nothing with the graph of the step before. (In PyTorch you write `state.detach()`; your engine gets this method in lesson 07. Until then, make a MiniTensor of the array.) `retain_graph` is not needed any more.
+# Write a version that does not leak. The state enters each step as a **constant**: a new leaf that shares nothing with the graph of the step before. (In PyTorch you write `state.detach()`; your engine gets this method in lesson 07. Until then, make a MiniTensor of the array.) `retain_graph` is not needed anymore.
 
 # %% [markdown] tags=["hint"] exercise="run_sequence"
 # A MiniTensor made of `state.data` has the same numbers and no `grad_fn`. Do it once per step, before the state is used again.
@@ -1153,7 +1153,7 @@ for name, make in {
 question(
     "second_call",
     "What does a second `backward()` on the same graph do, if nothing was retained?",
-    right("It raises an error if a node on the path had saved something, and otherwise works and adds to `.grad`.", "The error comes from a node whose values are gone. `x + 1` saved none."),
+    right("It raises an error if any node it reaches had saved something, and otherwise works and adds to `.grad`.", "The error comes from a node whose values are gone. `x + 1` saved none."),
     wrong("It always raises an error: the graph is gone.", "The nodes are still there. Only saved values are freed.", misconception="backward_destroys_graph"),
     wrong("It gives the same `.grad` again.", "If it works at all, it adds.", misconception="backward_overwrites"),
     wrong("It does nothing, since all gradients have been found.", "`backward` keeps no record of earlier calls.", misconception="backward_once_only"),
@@ -1177,9 +1177,9 @@ question(
 question(
     "retained_loop",
     "A loop with `loss = net(x)`, `loss.backward(retain_graph=True)` and a step runs for a thousand iterations. How much memory does it hold?",
-    right("one graph with its values, and two for a moment, while the next one is built", "The old graph goes when `loss` is rebound. Until then the new forward pass has already built the next one."),
+    right("one graph with its values, and two for a moment, while the next one is built", "The old graph goes when `loss` gets its next value. Until then the new forward pass has already built the next one."),
     wrong("a thousand graphs", "What would hold the other 999?", misconception="retain_leaks"),
-    wrong("none: retained graphs are freed at the next backward", "The next `backward` runs on another graph. The old one goes when `loss` is rebound.", misconception="retain_until_next"),
+    wrong("none: retained graphs are freed at the next backward", "The next `backward` runs on another graph. The old one goes when `loss` gets its next value.", misconception="retain_until_next"),
     wrong("a graph that doubles with each iteration", "k calls on one graph add k copies of the gradient. That has nothing to do with memory, and nothing doubles.", misconception="retain_is_exponential"),
 )
 question(

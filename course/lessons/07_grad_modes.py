@@ -501,7 +501,7 @@ for x in (MiniTensor(2.0, requires_grad=True), leaf(2.0)):
     print(type(x).__name__, x.grad.item())
 
 # %% [markdown] items="F12 85 F15"
-# It works: `apply` checks the switch when it records an operation. `backward` walks a graph that exists, and does not check.
+# It works: `apply` checks the switch when it runs an operation. `backward` walks a graph that exists, and does not check.
 #
 # What happens to a program that trains inside `no_grad` by accident? There are three cases: nothing is inside, the whole step is inside, or only the first part of the model. **Predict** for each whether there is an error.
 
@@ -1314,7 +1314,7 @@ question(
 question(
     "backward_inside",
     "`y = x**3` is computed normally. Then, inside `no_grad`, `y.backward()`. Result?",
-    right("`x.grad` is right.", "The graph exists already. The switch is checked when an operation is recorded, not when the graph is walked."),
+    right("`x.grad` is right.", "The graph exists already. The switch is checked when an operation runs, not when the graph is walked."),
     wrong("An error: backward is switched off.", "It is *recording* that is switched off.", misconception="no_grad_disables_backward"),
     wrong("`x.grad` stays None.", "The nodes are there and pass the gradient on.", misconception="modes_are_retroactive"),
     wrong("`x.grad` is zero.", "No rule is changed by the mode.", misconception="none_means_zero"),
@@ -1431,7 +1431,7 @@ print(f"                 without:                  {through[-1]:5.2f}   right: 1
 # %% [markdown] items="81 F30"
 # ## Two networks with opposite aims
 #
-# In a **GAN** a generator `G` turns noise into samples, and a discriminator `D` says how real a sample looks. `D` is trained to tell real samples from generated ones, `G` is trained to fool `D`. They have separate optimizers and take turns. Where does a `detach` belong? A tutorial says: *stop the gradient in the discriminator while training the generator.* Try three variants of the loss of `G`.
+# In a **GAN** a generator `G` turns noise into samples, and a discriminator `D` says how real a sample looks. `D` is trained to tell real samples from generated ones, and `G` is trained to fool `D`. They have separate optimizers and take turns. Where does a `detach` belong? A tutorial says: *stop the gradient in the discriminator while training the generator.* Try three variants of the loss of `G`.
 
 # %% items="81 F30"
 noise = MiniTensor([[0.5], [-1.0], [2.0]])

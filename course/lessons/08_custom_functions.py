@@ -805,7 +805,7 @@ def try_jacobians(function, arrays, number, right):
     )
     assert np.allclose(found, right), f"the table should be\n{right}\nnot\n{found}"
     assert np.allclose(found, right, rtol=0, atol=1e-13), (
-        "the table is right to a few digits only, as differences are: use backward"
+        "the table is right to only a few digits, as with differences: use backward"
     )
     for x, (data, grad) in zip(inputs, before):
         assert np.array_equal(x.data, data), "the data of an input was changed"
@@ -1177,7 +1177,7 @@ question(
     right("The differences are wrong: with eps = 1e-6 rounding destroys them.", "A float32 has about seven digits. The rule is innocent."),
     wrong("The rule is less exact in float32.", "It is, by about 1e-7. That would pass.", misconception="range_and_precision"),
     wrong("Because float32 has no gradients.", "It is the usual type in training.", misconception="float32_has_no_gradients"),
-    wrong("Raise atol to 1e-2, and the check is as good.", "Then a rule that is half a percent off passes as well.", misconception="tolerance_cures"),
+    wrong("Only because atol is too small: with 1e-2 the check is as good.", "Then a rule that is half a percent off passes as well.", misconception="tolerance_cures"),
 )
 question(
     "check_fails",

@@ -453,7 +453,7 @@ assert complaint(lambda: y.backward()).startswith(MODIFIED), "shape () too"
 square = x * x
 masked = x.max()
 x.written()
-assert complaint(lambda: masked.backward()) == "", "what max saved is no part of x"
+assert complaint(lambda: masked.backward()) == "", "what max saved is not part of x"
 assert complaint(lambda: square.sum().backward()).startswith(MODIFIED), "the product had saved x"
 
 cube = x**3
@@ -495,7 +495,7 @@ attempt("yours:", lambda: y.sum().backward(), shown=400)
 attempt("PyTorch:", lambda: y_torch.sum().backward(), shown=400)
 
 # %% [markdown] items="F11"
-# PyTorch's hint points to a tool that finds the operation; your message names it. What moves a counter? Some texts say that under `no_grad` *every* operation does; others say that any computation does. **Predict** the four numbers in each line.
+# PyTorch's hint points to a tool that finds the operation; your message names it. What moves a counter? Some texts say that under `no_grad` *every* operation does, even one that only computes. **Predict** the four numbers in each line.
 
 # %% tags=["demo"] items="F11"
 predict("What are the four numbers under no_grad?")
@@ -1241,7 +1241,7 @@ assert hasattr(row, "_recipe"), "remember(self, output, recipe) is missing"
 assert row._recipe(x).data.tolist() == [30.0, 4.0, 5.0], "the recipe makes the view from its base"
 picked = x[[0, 2]]
 assert picked._base is None and picked._counter is not x._counter, "picked entries are a copy"
-assert not hasattr(picked, "_recipe"), "a copy is no view: do not call remember for it"
+assert not hasattr(picked, "_recipe"), "a copy is not a view: do not call remember for it"
 
 w = MiniTensor([[1.0, 2.0], [3.0, 4.0]], requires_grad=True)
 twin = w.detach()
@@ -2057,7 +2057,7 @@ print(dict(endings), f"  largest relative difference: {largest:.1e}")
 # A tool can find what a counter cannot see. `fingerprints(output)` goes through all nodes behind a tensor and takes a fingerprint of every saved array. Later, `silent_changes(before)` takes them again. It names the nodes whose saved arrays have changed **although their counter has not moved**. That costs a pass over all saved memory, so use it only for debugging.
 
 # %% [markdown] tags=["hint"] exercise="fingerprints"
-# `topological_order(output.grad_fn)` lists the nodes. `node.saved` is the tuple of saved values, `()` if there are none, None if they have been freed. Read the values there: `saved_tensors` would raise an error.
+# `topological_order(output.grad_fn)` lists the nodes. `node.saved` is the tuple of saved values, `()` if there are none, None if they have been freed. Read the values there: `saved_tensors` raises an error if a value was freed or written to.
 
 # %% [markdown] tags=["hint"] exercise="fingerprints"
 # A fingerprint is `hash(saved.tobytes())`, or simply a copy. The key in the dict is `(node, position)`.
@@ -2088,7 +2088,7 @@ def fingerprints(output):
 
 
 def silent_changes(before):
-    """Which saved arrays have changed since before, although their counter has not moved.
+    """Which saved arrays have changed since `before` was taken, although their counter has not moved.
 
     before: what fingerprints returned
     Returns: list of the names of their nodes, in the order of before, once per array. Leave out

@@ -637,7 +637,7 @@ MiniTensor.linear = lambda self, w, b: Linear.apply(self, w, b)
 # * `cotangent_of(output, gradient)` returns the cotangent that the walk begins with, as a MiniTensor: `gradient`, or 1 for a single number. It raises PyTorch's errors.
 # * `shares_of(node, grad)` runs one rule. If `grad` is an array, the rule gets `node` and computes with arrays. If `grad` is a MiniTensor, the rule gets `AsTensors(node)`, and what it computes is recorded. It returns one gradient or None for each edge. It refuses a rule that cannot be recorded, and names it. It also counts what a rule returns, as PyTorch does.
 # * `after_hooks(node, grad)` calls the hooks. A **hook** is a function that may look at a tensor's gradient on its path, or replace it (see *Further*). `after_hooks` returns the gradient that is passed on.
-# * `retained(node, grad)` adds the gradient to `.grad` of a tensor that asked for it with `retain_grad`, as happens with every leaf. If the gradient is a MiniTensor with a history, the sum has one too.
+# * `retained(node, grad)` adds the gradient to `.grad` of a result that asked for it with `retain_grad`. (For a leaf, `accumulate` does that.) If the gradient is a MiniTensor with a history, the sum has one too.
 #
 # ### The four functions (just run it)
 #
@@ -815,7 +815,7 @@ for wanted in (), [hidden.grad_fn]:
 # * It goes through `visits(root, wanted)`.
 # * With `create_graph`, the gradients are MiniTensors, and recording is on. Without it they are arrays, and recording is off. PyTorch does the same: `create_graph` decides whether *the rules run with recording on or off*. The mode of the caller does not matter.
 # * At each node, when its gradient is complete, three things happen in this order. First `grad = after_hooks(node, grad)`; then `retained(node, grad)`; then, if the node is wanted, its gradient goes into the result. They happen at every visited node, even an `AccumulateGrad`.
-# * Only nodes that work do more. An `AccumulateGrad` calls `node.accumulate(grad)`, which is given. For all others the rule runs (`shares_of`), the node is released unless `retain_graph` is set, and the shares are sent along the edges.
+# * Only nodes that work do more. For an `AccumulateGrad`, the walk calls `node.accumulate(grad)`; that line is given. For all others the rule runs (`shares_of`), the node is released unless `retain_graph` is set, and the shares are sent along the edges.
 
 # %% [markdown] tags=["hint"] exercise="walk"
 # After the three lines for every node: `if not works: continue`. `found[node] = as_tensor(grad)` makes a MiniTensor of either kind.

@@ -1623,7 +1623,7 @@ def step_of(rows, micro_batch, start, lr=0.1):
     loss = train_step(model, optimizer, mse_loss, MiniTensor(x), MiniTensor(y), micro_batch)
     error = x @ np.array(start) - y
     right = 2 * x.T @ error / rows
-    assert len(optimizer.seen) == 1, f"one step of the optimizer is wanted, not {len(optimizer.seen)}"
+    assert len(optimizer.seen) == 1, f"the optimizer should make one step, not {len(optimizer.seen)}"
     assert optimizer.seen[0] is not None, "no gradient: the loss of each part needs a backward pass"
     assert all(modes == {True} for _, modes, _ in model.calls), "train_step leaves the mode as it is"
     through = sum(count for count, _, _ in model.calls)
@@ -1850,17 +1850,17 @@ question(
 #
 # | idea | in one line |
 # | --- | --- |
-# | Module | what you assign to an attribute is registered; a name is the path to a parameter; a shared parameter counts once |
+# | Module | a parameter or module that you assign to an attribute is registered; a name is the path to a parameter; a shared parameter counts once |
 # | `state_dict` | shows parameters and buffers, and copies nothing: copy what you want to keep |
 # | `eval()`, `no_grad` | the first changes what layers compute, the second what is recorded; an evaluation needs both |
 # | Dropout | drops a share of p and scales the rest, so that the mean stays the same |
 # | BatchNorm | the batch's statistics in training, running ones in evaluation; a forward pass changes the model |
 # | optimizer | reads `.grad`, writes in place, unrecorded; keeps a state for each parameter |
-# | Adam | lr sets the size of a step, not the size of the gradient; the correction keeps the first steps from being too large |
+# | Adam | the size of a step is set by lr, not by the size of the gradient; the correction keeps the first steps from being too large |
 # | loader | each sample once per epoch, in a new order; the last batch may be smaller |
 # | means of means | weight each part by its rows: in micro-batches, and in an evaluation |
 #
-# This training worked. The next lesson is about eight that do not.
+# This training run worked. The next lesson is about eight pieces of training code that do not.
 
 # %% tags=["demo"]
 # Save the notebook, then run this cell: it shows how far you have come, and what comes next.
@@ -2115,7 +2115,7 @@ for update in (by_optimizer, by_formula, by_new_parameter):
     print("   PyTorch:", try_update(torch.nn.Linear(2, 1), torch.ones(1, 2), update))
 
 # %% [markdown] items="62 F47"
-# An update in place keeps the **object**. The module, the optimizer and every `state_dict` hold this one tensor. The formula gives a plain tensor with a history. For a registered parameter, a module accepts only another `Parameter` (or None). A new parameter is accepted, but the optimizer goes on moving the old one.
+# An update in place keeps the **object**. The module and the optimizer hold this one object, and every `state_dict` shares its memory. The formula gives a plain tensor with a history. For a registered parameter, a module accepts only another `Parameter` (or None). A new parameter is accepted, but the optimizer goes on moving the old one.
 
 # %% [markdown]
 # ## What cutting a batch changes
@@ -2155,7 +2155,7 @@ print("kept by a graph of 1024 rows: {:.2f} MB; of 128 rows: {:.2f} MB".format(*
 # With each part counted by its rows, you get the gradient of the whole batch, up to rounding. With batch normalization this is impossible: each part is normalized by its own mean and variance, so a different function is differentiated. No factor repairs that.
 
 # %% [markdown]
-# ## A whole training beside PyTorch
+# ## A whole training run beside PyTorch
 #
 # This comparison has batches in random order, normalization, GELU and weight decay. Only dropout is missing, because no other library draws the same random numbers. PyTorch gets the same batches.
 

@@ -15,7 +15,7 @@
 # %% [markdown] items="gap:where_sqrt"
 # # Debugging clinic
 #
-# *Core: about 80 minutes; before section 3 is a good place for a break. Further: about 45 minutes, optional. You build four instruments and repair four broken training loops; the optional part has four more. You need the training loop of lesson 11 and the graph of your engine.*
+# *Core: about 80 minutes; before section 3 is a good place for a break. Further: about 45 minutes, optional. You build four instruments and repair four broken pieces of training code; the optional part has four more. You need the training loop of lesson 11 and the graph of your engine.*
 #
 # The length of a vector has no derivative at zero. So the code below first asks whether a row is zero, and takes 0 where it is. The loss is finite, and the root of the row of zeros is not used in it.
 
@@ -59,7 +59,7 @@ print(x.grad)
 # 2. log gradient norms, and read them;
 # 3. find the first layer whose output is not finite, and units that are dead;
 # 4. write a check that a training run must pass before it starts;
-# 5. repair training loops, each with a symptom. We call them *patients*. The one above is patient 4.
+# 5. repair pieces of training code, each with a symptom. We call them *patients*. The one above is patient 4.
 #
 # If something breaks your engine, run the next cell again, and then every cell below it.
 
@@ -96,7 +96,7 @@ MiniTensor.sqrt = lambda self: self**0.5
 # %% [markdown] items="gap:where_sqrt"
 # ## The same NaN on your engine
 #
-# Here is the same loss on your engine. The zeros from `where` are not the cause: the rule of the square root multiplies them by its slope, which is infinite at 0, and `0 * inf` is NaN. NumPy may warn about infinite values and NaN. The lesson silences these warnings, because PyTorch does not warn either.
+# Here is the same loss on your engine. The zeros from `where` do not help: the rule of the square root multiplies them by its slope, which is infinite at 0, and `0 * inf` is NaN. NumPy may warn about infinite values and NaN. The lesson silences these warnings, because PyTorch does not warn either.
 
 # %% items="gap:where_sqrt"
 np.seterr(all="ignore")
@@ -415,7 +415,7 @@ assert said_about(node, one, nan).splitlines()[1:] == list(node.calls)
 ### END HIDDEN TESTS
 
 # %% [markdown] items="106"
-# Now run the lengths in anomaly mode. The last line of the alarm names the place in the code.
+# Now compute the lengths in anomaly mode. The last line of the alarm names the place in the code.
 
 # %% items="106"
 x = MiniTensor([[3.0, 4.0], [0.0, 0.0], [6.0, 8.0]], requires_grad=True)
@@ -628,7 +628,7 @@ for patient in (patient_1, patient_2):
 # %% [markdown] items="107"
 # Patient 2 clears its gradients just before the step. Patient 1 has gradients, but they are sums over all steps so far, and there is no target in its loss.
 #
-# Norms also show what happens during a training. Here are three training runs of the same network on the same data: a healthy one; one whose first step is far too large; and one where a single target has a typo, 1000 in place of 1. **Predict** in which of them the first layer ends with a gradient of 0.
+# Norms also show what happens during training. Here are three training runs of the same network on the same data: a healthy one; one whose first step is far too large; and one where a single target has a typo, 1000 in place of 1. **Predict** in which of them the first layer ends with a gradient of 0.
 
 # %% tags=["demo"] items="107"
 predict("Where does the first layer end with a gradient of 0?", "healthy", "huge step", "wrong target")
@@ -1087,7 +1087,7 @@ assert is_grad_enabled(), "recording is on again"
 ### END HIDDEN TESTS
 
 # %% [markdown] items="107"
-# A ReLU unit whose input is negative for all rows sends nothing back: it is *dead*. `dead_units` finds such units in the outputs: columns that are 0 for all rows after a ReLU. **Predict** how many of the 16 units of layer 3 are dead after the huge first step of section 2.
+# A ReLU unit whose input is negative for all rows sends nothing back: it is *dead*. `dead_units` counts such units in the outputs: columns that are 0 for all rows after a ReLU. **Predict** how many of the 16 units of layer 3 are dead after the huge first step of section 2.
 
 # %% tags=["demo"] items="107"
 predict("How many of the 16 units are dead?")
@@ -1097,7 +1097,7 @@ for name, (model, _) in runs.items():
     print(f"{name:29s}", dead_units(model, x))
 
 # %% [markdown]
-# A dead unit stays dead while its inputs stay the same, because it blocks the gradient that could change it. In the second run all units of the second layer are dead. So the first layer gets nothing either, and only the last bias can still change.
+# A dead unit stays dead while its inputs stay the same, because it blocks the gradient that could change it. In the second run all units of layer 3, the second ReLU, are dead. So the first layer gets nothing either, and only the last bias can still change.
 
 # %% [markdown] items="109 139"
 # ## 4. Before it starts
@@ -1369,7 +1369,7 @@ print(preflight(patient, SGD(patient.parameters()), mse_loss, *waves()))
 # Clipping does not repair NaN: lesson 10.
 
 # %% [markdown] items="139"
-# ### Before a training starts
+# ### Before a training run starts
 #
 # * `preflight` on one batch finds nothing
 # * the loss of the untrained model is about what chance gives (the log of the number of classes)
@@ -1442,7 +1442,7 @@ question(
 # | anomaly mode | a rule that returns NaN, with its line | NaN of the forward pass, infinities, wrong numbers |
 # | gradient norms | where nothing arrives, where it is 0, peaks | why; single units |
 # | outputs of layers | the first NaN or infinity of the forward pass, dead units | what the backward pass does |
-# | check before the start | unknown and unused parameters, a loss without slope | a wrong target, a wrong mode |
+# | check before the start | unregistered and unused parameters, a loss without slope | a wrong target, a wrong mode |
 # | gradcheck | wrong rules | everything around them |
 # | profiler | where the time goes | whether it is needed |
 #
@@ -1465,7 +1465,7 @@ progress()
 # **Patient 6** validates after each epoch. The instrument is a counter of lesson 11: `num_batches_tracked`. Each epoch has 4 batches, and each call has two epochs. **Predict** the numbers that it should show, then run the cell. Why are they smaller?
 
 # %% tags=["demo"]
-predict("What number of batches should it show?")
+predict("How many batches should it show after the first call?")
 
 
 def patient_6(model, optimizer, loader, validation, epochs):
@@ -1952,7 +1952,7 @@ with warnings.catch_warnings():
 #
 # ## Dead units in training
 #
-# In lesson 01 three units were pushed down by 8. **Predict**, for each of the three networks, the shift from which on training no longer moves them. Then find it with the second and the third slider.
+# In lesson 01 three units were pushed down by 8. **Predict**, for each of the three networks, how far they can be shifted before training no longer moves them. Then find it with the second and the third slider.
 
 # %% tags=["demo"]
 from mini_autograd.widgets import activations

@@ -465,7 +465,7 @@ def note(self, ufunc, method, *inputs, **options):
     """
     ### BEGIN SOLUTION
     if method != "__call__" or options or ufunc.nout != 1 or ufunc.signature is not None:
-        raise Untraceable(f"{ufunc.__name__} is no plain elementwise operation")
+        raise Untraceable(f"{ufunc.__name__} is not a plain elementwise operation")
     names = []
     for x in inputs:
         if isinstance(x, Traced) and x.trace is self.trace:
@@ -1214,11 +1214,11 @@ assert np.allclose(fast(a, 2).data, [2.0, 4.0, 6.0]) and np.allclose(fast(a, 3).
 assert np.allclose(fast(a, 2).data, [2.0, 4.0, 6.0]) and fast.traced == 9
 assert np.allclose(fast(a, -1).data, [-1.0, -2.0, -3.0])
 assert np.allclose(fast(a, -2).data, [-2.0, -4.0, -6.0]), "-1 and -2 have the same hash in Python"
-assert np.allclose(fast(a, "2").data, np.tanh([1.0, 2.0, 3.0])), "a text is no number"
+assert np.allclose(fast(a, "2").data, np.tanh([1.0, 2.0, 3.0])), "a text is not a number"
 assert np.allclose(fast(a, "None").data, fast(a, None).data) and fast.traced == 13
 difference = compiled(lambda x, y: x - y)
 assert np.allclose(difference(a, 2.0).data, [-1.0, 0.0, 1.0])
-assert np.allclose(difference(2.0, a).data, [1.0, 0.0, -1.0]), "the tensor stands in another place"
+assert np.allclose(difference(2.0, a).data, [1.0, 0.0, -1.0]), "the tensor is in another position"
 difference(a, b), difference(b, a)
 assert difference.traced == 4, "another one of the tensors requires grad"
 before = np.array(a.data), np.array(b.data)
@@ -1397,7 +1397,7 @@ question(
     right("None: `w` is the result of a copy, not a leaf.", "The gradient went back through the copy to the tensor on the CPU, which nothing holds anymore."),
     wrong("A tensor on the device", "Only leaves keep a gradient, and `.to` is an operation.", misconception="to_keeps_leaves"),
     wrong("A tensor on the CPU", "The leaf on the CPU gets one. `w` is not that leaf.", misconception="to_keeps_leaves"),
-    wrong("An error: a copy has no derivative", "It does: the gradient is moved back.", misconception="copies_cut_the_graph"),
+    wrong("An error: a copy has no derivative", "It has one: the gradient is moved back.", misconception="copies_cut_the_graph"),
 )
 question(
     "graph_break",
@@ -1677,7 +1677,7 @@ def on_one_device(inputs):
     An input with dimensions stays where it is, and so does an input without dimensions that is not
         on the CPU. Numbers, and MiniTensors without dimensions on the CPU, go where the others
         are; if there are only these, all stay on the CPU. A MiniTensor that is already in its place
-        is returned itself, not as a copy.
+        is itself returned, not a copy.
     Raises: RuntimeError if inputs that stay are in different places; the text begins with
         "Expected all tensors to be on the same device"
 
@@ -1899,7 +1899,7 @@ for inputs, why in (
     assert said.startswith(EXPECTED), f"{why}: an error is expected, not: {said}"
 x.mark, y.mark = 1, 2
 marks = [getattr(t, "mark", None) for t in on_one_device([factor, y])]
-assert marks == [None, 2], "a tensor that is in its place is returned itself, not a copy"
+assert marks == [None, 2], "a tensor that is in its place is itself returned, not a copy"
 ### BEGIN HIDDEN TESTS
 assert [t.shape for t in tensors] == [(), (3,), ()]
 assert device_error(number_there, x)[: len(EXPECTED)] == EXPECTED

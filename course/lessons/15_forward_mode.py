@@ -139,7 +139,7 @@ def push_forward(value, *pairs):
     """The Dual of a result, whose tangent is the sum of slope * tangent over the inputs.
 
     value: array or number, the result of an operation
-    pairs: one (slope, dual) per input; slope is a number, or an array that fits dual.value
+    pairs: one (slope, dual) per input; slope is a number, or an array that broadcasts with dual.value
     Returns: Dual; its tangent has the shape of value, and is None if no input has a tangent
 
     >>> x = Dual(3.0, 1.0)

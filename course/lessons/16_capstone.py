@@ -1731,7 +1731,7 @@ try_chances([0.0, 0.5, 0.2, -1.0], 0.5)
 assert drawn_shares([1.0, 1.2, 1.1], 0.001, 20)[1] == 1.0, "a low temperature is nearly greedy"
 assert drawn_shares([-1e6, 1e6], 0.01, 5)[1] == 1.0, "large scores must not overflow"
 scores = np.array([2.0, 9.0, 9.0])
-assert isinstance(choose(scores, np.random.default_rng(0), 0), int), "an int is wanted"
+assert isinstance(choose(scores, np.random.default_rng(0), 0), int), "choose should return an int"
 assert drawn_shares([0.0, 1e308], 0.5, 5)[1] == 1.0, "subtract first, then divide"
 first = drawn([0.0] * 60, 0.5, 20)
 assert first == drawn([0.0] * 60, 0.5, 20), "the same generator, the same letters"
@@ -1739,7 +1739,7 @@ assert first != drawn([0.0] * 60, 0.5, 20, seed=13), "another generator, other l
 tiny = CharTransformer(vocabulary=7, context=3, width=4, heads=1, depth=1)
 written = [list(generate(tiny, np.array([2, 0]), 30, np.random.default_rng(i), 3.0)) for i in (5, 5, 6)]
 assert written[0] == written[1] != written[2] and written[0][:2] == [2, 0] and len(written[0]) == 32
-assert all(isinstance(number, int) for number in written[0]), "a list of ints is wanted"
+assert all(isinstance(number, int) for number in written[0]), "generate should return a list of ints"
 greedy = generate(tiny, [6], 8, np.random.default_rng(0), temperature=0)
 for position in range(1, 9):
     window = np.array([greedy[max(0, position - 3) : position]])

@@ -164,7 +164,7 @@ def _check_reverse(
 def numerical_jacobian(func: Callable, arguments: Sequence[Any], which: int, eps: float) -> list[np.ndarray]:
     """For each output, its Jacobian with respect to one input, by central differences in float64.
 
-    These are (f(x + eps) - f(x - eps)) / 2 eps, with a row per element of the input and a column per element of the
+    These are (f(x + eps) - f(x - eps)) / (2 eps), with a row per element of the input and a column per element of the
     output. The input itself is changed and restored, because the function may hold it too, as a module holds its
     parameters.
     """

@@ -152,8 +152,8 @@ class StudentAccess:
     def saved_input(self, node: Any, position: int) -> Any:
         """The input at this position, found by the order of the saved arrays: nodes do not note their origins.
 
-        An operation with two inputs saves both or none. One with more may save the first few of them; it has if a
-        leaf's own array is in its place.
+        An operation with two inputs saves both or none. One with more may save the first few of them: it is taken to
+        have done so if a leaf's own array is in its place.
         """
         try:
             saved = node.saved_tensors

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 RECORDING, INFERENCE, WATCHED, FORWARD = 1, 2, 4, 8
-"""Bits of the mode. If none is set, nothing is recorded. WATCHED: saved-tensor hooks or anomaly detection are on."""
+"""Bits of the mode. Without RECORDING, nothing is recorded. WATCHED: watchers, such as saved-tensor hooks, are on."""
 
 
 DECORATED_CLASS = (

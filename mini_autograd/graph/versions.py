@@ -108,7 +108,7 @@ def version_at(edge: Edge) -> Version | None:
 
 
 class Stamp(int):
-    """When a recorded operation changed memory, with the name of the node that the changed tensor got."""
+    """When a recorded operation changed memory, with the name of the node that the owner of the memory got."""
 
     node_name: str
 

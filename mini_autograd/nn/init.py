@@ -81,7 +81,7 @@ def kaiming_normal_(
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """The factor by which to scale up a layer before this nonlinearity."""
+    """The factor by which to scale a layer before this nonlinearity. Raises ValueError for an unknown name."""
     if nonlinearity == "leaky_relu":
         return math.sqrt(2.0 / (1 + (0.01 if param is None else param) ** 2))
     gains: dict[str, float] = {"sigmoid": 1, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4}

@@ -171,7 +171,7 @@ HELD_ONCE = references([object()], 0)
 
 
 def is_unshared(held: Any, key: Any) -> bool:
-    """Whether only the list or dict `held` holds the NumPy array `held[key]`, which owns contiguous memory.
+    """Whether only the list or dict `held` holds `held[key]`, and that is a NumPy array with its own contiguous memory.
 
     Such an array can be changed, or kept, without side effects. PyTorch counts references for the same purpose.
     """

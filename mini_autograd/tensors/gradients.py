@@ -48,7 +48,7 @@ def backward(
 ) -> None:
     """Add the gradients of `tensors` into the `.grad` of the leaves they were computed from, or of `inputs` only.
 
-    `grad_tensors` are the gradients of `tensors` to start from, optional (1) for a tensor with one element.
+    `grad_tensors` are the gradients of `tensors` to start from; for a tensor with one element, the default is 1.
 
     A gradient has the shape of its tensor. With `create_graph` the pass is itself recorded, so the gradients can be
     differentiated; `retain_graph` (by default `create_graph`) keeps what the graph saved for another pass.

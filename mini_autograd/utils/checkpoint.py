@@ -187,7 +187,7 @@ def recorded_again(
 ) -> Any:
     """`checkpoint` with saved-tensor hooks: the graph is the function's own, but no tensors are kept in it.
 
-    If an argument has been changed in place by then, the backward pass raises RuntimeError.
+    If an argument is changed in place before the backward pass, that pass raises RuntimeError.
     """
     before = get_rng_state() if preserve_rng_state else None
     arguments = [x.detach().requires_grad_(x.requires_grad) if isinstance(x, graph.Tensor) else x for x in args]

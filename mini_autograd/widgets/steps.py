@@ -158,7 +158,7 @@ class _Backward:
             if source.kind in WITHOUT_GRADIENT:
                 continue
             if edge.contribution is None:
-                lines.append(f"The gradient that {source.name} receives here is unknown: the operation has no rule.")
+                lines.append(f"The gradient that {source.name} receives here is unknown: no rule could compute it.")
                 continue
             before = self.sums.get(source.index)
             self.sums[source.index] = edge.contribution if before is None else before + edge.contribution

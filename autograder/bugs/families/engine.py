@@ -174,7 +174,7 @@ no_topological_order = Bug(
     family=FAMILY,
     explanation=(
         "a node passes its gradient on before all its own contributions have arrived (no topological order), or the "
-        "pass ends before the last nodes"
+        "pass ends before it reaches the last nodes"
     ),
     hint="Draw the graph of b = a + 1; c = b * b + b. When is the gradient of b complete, and when is it used?",
     misconception="Walking the graph backwards from the output in any order is enough.",

@@ -138,7 +138,7 @@ matmul_outer_forgotten = Bug(
         "is an outer product"
     ),
     hint="For A @ x, what is the shape of the gradient of A, and which two vectors is it made of?",
-    misconception="`.T` turns a column vector into a row vector.",
+    misconception="`.T` turns a vector of shape (n,) into a row.",
     rules={"MatMul": vectors_as_matrices},
     forms=({"MatMul": without_outer_product},),
     shapes=KEPT_OR_ADDED,

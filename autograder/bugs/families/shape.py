@@ -95,7 +95,7 @@ index_overwritten = Bug(
     name="index_overwritten",
     family=FAMILY,
     explanation=(
-        "an element that was picked several times kept only its last gradient, but all of them must be added up"
+        "an element that was picked several times kept only its last gradient, but all its gradients must be added up"
     ),
     hint="Pick index 0 twice. `gradient[index] += ...` adds once per place; what does np.add.at do?",
     misconception="`x[index] += y` adds for every repetition in `index`.",

@@ -29,7 +29,7 @@ LENGTH = struct.Struct(">Q")
 NOT_OURS = ("MALLOC_TRIM_THRESHOLD_",)  # Dask sets it for its workers: freed memory goes back, and is requested again
 QUEUE = 1000  # connections that wait for a process
 CLOSE_SECONDS = 60.0  # in a thread that nothing waits for
-FORGOTTEN, LOOKS = 60.0, 15.0  # seconds: unused processes end (their run may have been killed); between checks
+FORGOTTEN, LOOKS = 60.0, 15.0  # seconds until unused processes end (their run may have been killed); between checks
 
 
 class ServerDiedError(Exception):

@@ -17,7 +17,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-ASLEEP = 3.0  # how many times the limit may pass by the clock, without waiting for a processor
+ASLEEP = 3.0  # how many times the limit may pass by the clock, not counting the time spent waiting for a processor
 AT_MOST = 6.0  # the same with everything counted, whatever the kernel says
 SHORTEST, LONGEST = 0.01, 1.0  # seconds until the next look
 STILL = 0.05  # share of the time between two looks that a sleeping process may be awake: the look takes some

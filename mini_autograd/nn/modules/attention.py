@@ -27,9 +27,9 @@ class NonDynamicallyQuantizableLinear(Linear):
 class MultiheadAttention(Module):
     """Attention with `num_heads` heads over (L, N, E), or (N, L, E) with `batch_first`; (L, E) without a batch.
 
-    `in_proj_weight` stacks the projections of queries, keys and values. If the length of keys or values (`kdim`,
-    `vdim`) differs from that of queries, there are three weights instead. `add_bias_kv` adds a learned key and value,
-    `add_zero_attn` a key and value of zeros.
+    `in_proj_weight` stacks the projections of queries, keys and values. If the number of features of keys or
+    values (`kdim`, `vdim`) is not `embed_dim`, there are three weights instead. `add_bias_kv` adds a learned key and
+    value, `add_zero_attn` a key and value of zeros.
     """
 
     def __init__(

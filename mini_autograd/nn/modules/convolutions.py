@@ -52,7 +52,7 @@ class Convolutional(Module):
         self.reset_parameters()
 
     def reset_parameters(self) -> None:
-        """Draw weight and bias uniformly between -1 and 1 over the square root of the number of inputs per output."""
+        """Draw weight and bias uniformly between -1/sqrt(f) and 1/sqrt(f); f is the fan-in as `init.fans` counts it."""
         reset_uniformly(self.weight, self.bias)
 
     def extra_repr(self) -> str:

@@ -110,7 +110,7 @@ class AvgPool2d(Module):
 
 
 class AdaptiveAvgPool2d(Module):
-    """Means of `output_size` equal parts of (N, C, H, W)."""
+    """Means of `output_size` parts of (N, C, H, W), as equal as possible; parts may overlap."""
 
     def __init__(self, output_size: Any) -> None:
         super().__init__()

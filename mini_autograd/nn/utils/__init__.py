@@ -32,7 +32,10 @@ def clip_grad_norm_(
     norm_type: float = 2.0,
     error_if_nonfinite: bool = False,
 ) -> Tensor:
-    """Scale all gradients down so that their norm as one vector is at most `max_norm`; return the norm before."""
+    """Scale all gradients down so that their norm, as one vector, is at most `max_norm`. Returns the norm from before.
+
+    Raises RuntimeError if `error_if_nonfinite` and that norm is not finite.
+    """
     grads = gradients(parameters)
     total = get_total_norm(grads, norm_type, error_if_nonfinite)
     with np.errstate(all="ignore"):  # infinite gradients become nan without a warning, as in PyTorch

@@ -280,7 +280,7 @@ def spread(grad: Value, reduction: str, like: Value, count: float | None = None)
     """
     if reduction != "mean":
         return grad
-    if isinstance(count, float) and math.isnan(count):  # a sum of weights, maybe on a GPU, never means this
+    if isinstance(count, float) and math.isnan(count):  # all targets are ignored: see classes_of_target
         return wrap(np.zeros((), grad.dtype), grad)
     return grad / (math.prod(like.shape) if count is None else count)
 

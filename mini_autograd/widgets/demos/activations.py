@@ -125,7 +125,8 @@ def show(x: float, shift: float, steps: float) -> Shown:
         moved.append(f"{name} {np.abs(weights[0][0, :3] - start_weights(shift)[0][0, :3]).max():.2g}")
     if steps:
         told.append(
-            f"{steps:g} steps of SGD moved the weights of the upper three units by at most: {', '.join(moved)}."
+            f"{steps:g} steps of SGD moved the weights of the upper three units in the first layer by at most: "
+            f"{', '.join(moved)}."
         )
     legend = "filled: passes gradient; dashed: passes none at this x; crossed out: dead, none at any x from -3 to 3"
     parts.append(words(22, NETWORK + PLOT + 36, legend, size=15, opacity=0.8))

@@ -135,7 +135,7 @@ def show(depth: str, length: float, run: float) -> Shown:
         f"{plan.measured_bytes / 1e6:.2f} MB ({plan.measured_bytes / plain.measured_bytes:.0%} of the memory without "
         f"checkpoints). Time: predicted {1e3 * plan.predicted_seconds:.2g} ms, median of {REPEATS} steps "
         f"{plan.measured_times}. " + against(plan, plain),
-        f"Least memory measured: {'none' if best.length == 0 else f'segments of {best.length}'}, "
+        f"Least memory measured: {'no checkpoints' if best.length == 0 else f'segments of {best.length}'}, "
         f"{best.measured_bytes / 1e6:.2f} MB. The square root of {depth} is {int(depth) ** 0.5:.0f}. "
         "The predicted memory counts saved outputs only, without gradients. With checkpoints, the predicted time adds "
         "a forward pass.",

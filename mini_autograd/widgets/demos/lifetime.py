@@ -118,7 +118,7 @@ def nodes(census: Census, top: float) -> tuple[list[str], float]:
     """A row of boxes per training step: filled while the node has what it saved, pale when freed, dashed when gone."""
     legend = [
         (box(14, top - 12, 16, 14, fill=BLUE, opacity=0.45, stroke=BLUE), "node with saved arrays"),
-        (box(224, top - 12, 16, 14, stroke=BLUE), "node without saved arrays: none, or freed"),
+        (box(224, top - 12, 16, 14, stroke=BLUE), "node without arrays: saved none, or freed"),
         (box(582, top - 12, 16, 14, stroke="currentColor", dashes="2 3"), "gone"),
     ]
     parts = []

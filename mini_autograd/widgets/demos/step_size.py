@@ -1,6 +1,6 @@
 """Step size: the error of a numerical derivative against the step, for one-sided and central differences.
 
-A large step is wrong by the curve of the function, a small one by rounding; the best step lies between the two.
+A large step is wrong because the function curves, a small one because of rounding; the best step lies in between.
 """
 
 from __future__ import annotations

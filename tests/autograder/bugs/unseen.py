@@ -512,7 +512,7 @@ UNSEEN = (
         parts={"add": first_kept},
         bugs=("assigned_not_accumulated",),
     ),
-    Unseen("gradients as lists", "backward", ("look at `backward` itself",), WHOLE, PAIR, parts={"store": as_lists}),
+    Unseen("gradients as lists", "backward", ("Look at `backward` itself",), WHOLE, PAIR, parts={"store": as_lists}),
     Unseen("a second backward averaged", "backward", ("second `backward`",), WHOLE, PAIR, parts={"store": halved}),
     Unseen(
         "a number minus a tensor like a tensor minus a number",
