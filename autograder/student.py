@@ -238,8 +238,8 @@ def start_lesson(sealed: str | None = None, *, own: bool | None = None) -> None:
     """Put the engine of the previous lessons into this notebook: its classes and functions, by their names.
 
     Your own engine is used if the notebook of the previous lesson is in the folder next to this one and passes its
-    visible checks, otherwise the reference engine; one line says which, and why. Once you have begun the lesson, another
-    line says what comes next. `own=True` insists on yours, `own=False` on the reference. The course has put the
+    visible checks, otherwise the reference engine; one line says which, and why. Once you have begun the lesson,
+    another line says what comes next. `own=True` insists on yours, `own=False` on the reference. The course has put the
     reference engine into the call (`sealed`); later calls in the same notebook can leave it out.
     """
     from autograder.lessons.student.starting import choose

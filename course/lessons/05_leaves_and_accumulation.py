@@ -859,7 +859,7 @@ assert hasattr(end, "name"), (
 assert (end.name(), number) == ("AccumulateGrad", 0) and end.variable is w, (
     "the first edge must lead to the AccumulateGrad of w"
 )
-assert nothing[0] is None and nothing[1] == 0, "the edge of an input that needs no gradient is (None, 0)"
+assert nothing[0] is None and nothing[1] == 0, "an input that needs no gradient has the edge (None, 0)"
 assert [tuple(shape) for shape in product.grad_fn.input_shapes] == [(1, 3), (2, 1)], (
     "input_shapes are the shapes of the inputs"
 )
