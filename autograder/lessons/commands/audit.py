@@ -121,7 +121,7 @@ def run_mutants(texts: Sequence[Path], most: int, workers: int, report: Path | N
     for lesson in found:
         survivors = len(lesson.unlisted) + len(lesson.listed)
         print(f"{lesson.lesson}: {lesson.count - survivors} of {lesson.count} mutants cost points", end="")
-        print(f", {len(lesson.listed)} are listed with a reason" if lesson.listed else "")
+        print(f", {len(lesson.listed)} listed with a reason" if lesson.listed else "")
         for mutant in lesson.unlisted:
             print(
                 as_listed(mutant, f"(line {mutant.line}, {mutant.what}: strengthen a test, or say why nothing changes)")
