@@ -47,7 +47,7 @@ class Lesson:
     folder: Path
     source: NotebookNode = field(default_factory=NotebookNode)
     checks: list[Check] = field(default_factory=list)  # of the solved notebook, once it has been judged
-    drawing: set[str] = field(default_factory=set)  # the test cells whose checks draw inputs, once it has been judged
+    drawing: set[str] | None = None  # the test cells whose checks draw inputs, once it has earned full marks
     passed: PassedGates | None = None
     fingerprint: str = ""
 
@@ -199,28 +199,32 @@ def full_marks(lesson: Lesson, notebook: NotebookNode, points_only: bool = True)
 def solved_gets_full_marks(lesson: Lesson) -> Result:
     """The judge gives the instructor's solutions all points. Keeps what the checks asked, for later gates."""
     cells = {seed_of(SECRETS[0], name): name for name in lesson.tests}
+    drawing: set[str] = set()
 
     def keep(context: CheckContext, asked: Any) -> None:
         cell = cells.get(context.seed or 0, "")
-        lesson.drawing.add(cell)
+        drawing.add(cell)
         lesson.checks += [Check(cell, program, expected) for program, expected in asked]
 
     lesson.checks.clear()
     with listening(keep):
-        return full_marks(lesson, variants.solved(lesson.source), points_only=False)
+        note, problems = full_marks(lesson, variants.solved(lesson.source), points_only=False)
+    lesson.drawing = None if problems else drawing  # a cell that failed may not have come to its check
+    return note, problems
 
 
 def same_marks_for_all_draws(lesson: Lesson) -> Result:
     """Luck decides nothing: right solutions get the same marks with other random inputs.
 
     Every test cell that draws inputs runs several times in its place, each time with another seed. To the others the
-    seed makes no difference.
+    seed makes no difference. As long as it is not known which they are, all run several times.
     """
-    note = f"{DRAWS} seeds for {len(lesson.drawing)} of {len(lesson.tests)} cells"
-    if not lesson.drawing:
+    drawing = lesson.tests.keys() if lesson.drawing is None else lesson.drawing
+    note = f"{DRAWS} seeds for {len(drawing)} of {len(lesson.tests)} cells"
+    if not drawing:
         return note, ()
     again = DRAWS - 1  # one draw has earned full marks already
-    notebook, copies = variants.drawn_again(lesson.source, again, lesson.drawing)
+    notebook, copies = variants.drawn_again(lesson.source, again, drawing)
     given = _judged(lesson, notebook, SECRETS[1])
     points = {**lesson.tests, **{copied: lesson.tests[name] for copied, name in copies.items()}}
     wrong = [name for name in points if name not in given or given[name].points != points[name]]

@@ -176,6 +176,13 @@ def test_every_cell_that_draws_inputs_is_drawn_again(make_lesson: Callable[[str]
     assert draws_of(make_lesson(DRAWING)) == ({"test_slope": 9, "test_number": 9}, ())
 
 
+def test_all_cells_are_drawn_again_if_the_solution_has_not_earned_full_marks(
+    make_lesson: Callable[[str], Lesson],
+) -> None:
+    found, _ = draws_of(make_lesson(TEXT.replace("return 2.0 * x", "return 2.1 * x")))
+    assert found == {"test_slope": 9, "test_number": 9}
+
+
 def test_a_cell_that_draws_nothing_runs_once(make_lesson: Callable[[str], Lesson]) -> None:
     fixed = DRAWING.replace(CHECK, "2.0 * (slope(3.0) == 6.0)")
     assert draws_of(make_lesson(fixed)) == ({"test_slope": 1, "test_number": 9}, ())
