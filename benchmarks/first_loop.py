@@ -69,7 +69,7 @@ def one_check(right: bool) -> list[float]:
 
 def sandbox_times() -> tuple[float, float]:
     """Milliseconds to start a sandbox with its IPython, and for one question to it; medians."""
-    from autograder.sandbox import Sandbox
+    from autograder.sandbox.sandbox import Sandbox
 
     starts, questions = [], []
     for _ in range(5):

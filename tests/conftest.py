@@ -21,7 +21,7 @@ from typing import Any
 import pytest
 
 from autograder.garbage import collect_seldom
-from autograder.sandbox import isolation_available
+from autograder.sandbox.process.isolation import isolation_available
 
 collect_seldom()
 HERE = Path(__file__).parent

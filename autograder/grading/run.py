@@ -30,17 +30,17 @@ from autograder.grading.submission.assignments import Assignment, Earlier, Unusa
 from autograder.grading.submission.class_records import NEEDS_A_LOOK, CellRecord, SubmissionRecord
 from autograder.grading.submission.result import Result
 from autograder.grading.submission.standin import stand_in
-from autograder.grading.submission.trials import failures, inside, keep_trials, kept_trials, trials_of
+from autograder.grading.submission.trials import failures, inside, keep_trials, kept_trials
 from autograder.grading.submission.ungraded import ungraded
-from autograder.grading.submission.worker import on_path
 from autograder.grading.workers.cluster_connection import Connection
 from autograder.grading.workers.early_forkserver import PRELOAD
 from autograder.grading.workers.feedback_pages import write_feedback
-from autograder.grading.workers.local import Finished, Job, Task, grade_in_worker, open_worker
+from autograder.grading.workers.local import Finished, Job, Task, grade_in_worker, on_path, open_worker
 from autograder.grading.workers.pool import Died, KeptPools, WorkerPool
 from autograder.grading.workers.spool import Spool
-from autograder.judge import SolutionTrial
-from autograder.sandbox import SandboxUnavailable, isolation_available
+from autograder.notebooks.verdicts import SolutionTrial
+from autograder.sandbox.process.isolation import isolation_available
+from autograder.sandbox.process.limits import SandboxUnavailable
 
 BATCH, SECONDS = 32, 1.0  # how many results are written together, and how long a result waits for others
 CANNOT_GO_ON = "This machine cannot continue: {}. What was graded is kept; fix this, then run the same command again."
@@ -234,6 +234,8 @@ class _Run:
 
     def _trials_for_cluster(self) -> dict[str, SolutionTrial]:
         """The trials of the solutions, made on this machine: the cluster's workers get them with the assignment."""
+        from autograder.grading.submission.trying_solutions import trials_of  # imports the judge
+
         trials: dict[str, SolutionTrial] | Died | None = kept_trials(self.spool.root, self.assignment)
         if trials is None:
             with contextlib.suppress(SandboxUnavailable):  # each submission will say so

@@ -5,13 +5,12 @@ and points back.
 from autograder.judge.apart import JudgeDied, judge_apart
 from autograder.judge.judge import CellVerdict, Verdict, judge_notebook, seed_of
 from autograder.judge.rehearsal import REHEARSED_BEFORE, rehearse
-from autograder.judge.trial import SolutionTrial, try_solution
+from autograder.judge.trial import try_solution
 
 __all__ = [
     "REHEARSED_BEFORE",
     "CellVerdict",
     "JudgeDied",
-    "SolutionTrial",
     "Verdict",
     "judge_apart",
     "judge_notebook",

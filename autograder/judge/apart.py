@@ -13,9 +13,9 @@ import sys
 from typing import Any, NoReturn
 
 from autograder.judge.judge import Verdict, judge_notebook
-from autograder.sandbox import isolation_in_force
 from autograder.sandbox.process.forkserver import end_warm_process, share_warm_process
 from autograder.sandbox.process.parent import end_with
+from autograder.sandbox.process.process import isolation_in_force
 
 FAILED = 1
 

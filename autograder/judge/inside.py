@@ -16,7 +16,8 @@ from autograder.judge.outside.running import CellOutcome, FailedInside, Ran, Tes
 from autograder.judge.writing.outputs import clean_student_outputs, printable
 from autograder.notebooks.cells import code_cells
 from autograder.notebooks.regions import hidden_lines
-from autograder.sandbox import CELL_DIED, CellResult, Sandbox, SandboxDied
+from autograder.sandbox.process.limits import SandboxDied
+from autograder.sandbox.sandbox import CELL_DIED, CellResult, Sandbox
 
 NO_DETAILS = "This test failed. It runs in the same process as hidden tests, so no details can be shown."
 

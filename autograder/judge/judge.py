@@ -32,7 +32,9 @@ from autograder.notebooks.statements import parse
 from autograder.notebooks.trusted import TrustedNames, trusted_names
 from autograder.runs import engine_protocol
 from autograder.runs.context import check_context
-from autograder.sandbox import Limits, Sandbox, isolation_in_force
+from autograder.sandbox.process.limits import Limits
+from autograder.sandbox.process.process import isolation_in_force
+from autograder.sandbox.sandbox import Sandbox
 
 for module in (engine_protocol, probes, returned, watching):  # not in the sandbox, so pickled by value
     cloudpickle.register_pickle_by_value(module)

@@ -9,26 +9,15 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Mapping
-from dataclasses import dataclass, field
 from typing import Any
 
 from autograder.judge.apart import judge_apart
 from autograder.judge.judge import CellVerdict
 from autograder.notebooks.cells import code_cells
 from autograder.notebooks.regions import without_marks
+from autograder.notebooks.verdicts import SolutionTrial
 
 ROUNDS = 3  # once a test runs inside, another one that depends on it may fail outside
-
-
-@dataclass(frozen=True)
-class SolutionTrial:
-    """The result of a trial. `inside`: the test cells that run inside, each with what goes wrong outside. `failed`: the
-    test cells that the solution fails, each with its message. Both by grade_id. `fault`: why there is no trial.
-    """
-
-    inside: Mapping[str, str] = field(default_factory=dict)
-    failed: Mapping[str, str] = field(default_factory=dict)
-    fault: str = ""
 
 
 def try_solution(source: Any, tests: Mapping[str, str], **options: Any) -> SolutionTrial:

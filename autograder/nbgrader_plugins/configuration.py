@@ -6,6 +6,7 @@ nbgrader's own lists are restated here because traitlets has no way to say "the 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -74,6 +75,16 @@ DISPLAYED = [
     "image/jpeg",
     "text/plain",
 ]
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How notebooks of a course are judged."""
+
+    secret: bytes
+    cell_seconds: float
+    query_seconds: float
+    unsafe: bool = False
 
 
 def configure(c: Config) -> None:

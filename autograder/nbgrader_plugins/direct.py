@@ -23,6 +23,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.judge import judge_apart
+from autograder.nbgrader_plugins.configuration import Settings
 from autograder.notebooks.cells import grade_id, is_untouched
 from autograder.notebooks.known_cells import (
     KnownCell,
@@ -35,7 +36,7 @@ from autograder.notebooks.known_cells import (
 )
 from autograder.notebooks.reading import NO_FILE, read_submission, stand_in
 from autograder.notebooks.verdicts import earned_points, messages_by_answer
-from autograder.sandbox import Limits
+from autograder.sandbox.process.limits import Limits
 
 NO_RESPONSE = "No response."
 MOST_LINES, MOST_TRACEBACK = 1000, 100  # nbgrader's LimitOutput
@@ -45,16 +46,6 @@ WITH_ZONE = re.compile(r"(\S+ \S+) (\S+)")
 
 class Unusual(Exception):  # noqa: N818
     """Something that nbgrader's own converter has to handle."""
-
-
-@dataclass(frozen=True)
-class Settings:
-    """How notebooks of a course are judged."""
-
-    secret: bytes
-    cell_seconds: float
-    query_seconds: float
-    unsafe: bool = False
 
 
 @dataclass(frozen=True)

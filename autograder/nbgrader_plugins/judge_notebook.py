@@ -21,13 +21,14 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Bool, Dict, Float, default
 
-from autograder.judge import REHEARSED_BEFORE, JudgeDied, SolutionTrial, judge_apart, rehearse, try_solution
+from autograder.judge import REHEARSED_BEFORE, JudgeDied, judge_apart, rehearse, try_solution
 from autograder.nbgrader_plugins.configuration import cell_seconds
 from autograder.nbgrader_plugins.converter_context import course_directory, source_notebook
 from autograder.nbgrader_plugins.course_secret import course_secret
 from autograder.notebooks.cells import code_cells
 from autograder.notebooks.lost_points import ADVICE, lost_points, tests_in
-from autograder.sandbox import Limits, SandboxUnavailable
+from autograder.notebooks.verdicts import SolutionTrial
+from autograder.sandbox.process.limits import Limits, SandboxUnavailable
 
 TRIALS: dict[str, SolutionTrial] = {}  # of each assignment that this process has graded
 GRADED: Counter[tuple[str, str]] = Counter()  # how many submissions of each notebook

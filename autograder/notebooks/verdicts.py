@@ -5,7 +5,8 @@ second to import. The rules for points are nbgrader's own, because both ways mus
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from nbformat import NotebookNode
@@ -13,6 +14,18 @@ from nbformat import NotebookNode
 from autograder.notebooks.cells import grade_id, is_code, is_grade, is_solution, is_untouched, points_of
 
 SENTENCE_END = re.compile(r"(?<=[.?!]) ")
+
+
+@dataclass(frozen=True)
+class SolutionTrial:
+    """How the judge graded an assignment's own solution. `inside`: the test cells that run inside, each with what goes
+    wrong outside. `failed`: the test cells that the solution fails, each with its message. Both by grade_id. `fault`:
+    why there is no trial.
+    """
+
+    inside: Mapping[str, str] = field(default_factory=dict)
+    failed: Mapping[str, str] = field(default_factory=dict)
+    fault: str = ""
 
 
 def earned_points(cell: NotebookNode) -> float | None:

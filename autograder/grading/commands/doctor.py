@@ -18,7 +18,7 @@ from autograder.files import COURSE
 if TYPE_CHECKING:
     from autograder.grading.course import Course
     from autograder.grading.submission.assignments import Assignment
-    from autograder.judge import SolutionTrial
+    from autograder.notebooks.verdicts import SolutionTrial
 
 OUTSIDE, INSIDE, FAILS = "outside", "inside", "fails"
 
@@ -65,7 +65,7 @@ def _examine(course: Course, name: str, compare: bool) -> bool:
 def _say(course: Course, name: str, compare: bool) -> bool:
     from autograder.grading.gradebook.assignment_reader import is_released_as_usual, read_assignment
     from autograder.grading.report.notices import notices
-    from autograder.grading.submission.trials import trials_of
+    from autograder.grading.submission.trying_solutions import trials_of
 
     assignment = read_assignment(course, name)
     trials = trials_of(assignment)

@@ -165,7 +165,8 @@ def _all_graded_before(arguments: argparse.Namespace) -> bool:
 
 def _isolation(arguments: argparse.Namespace) -> str:
     """The isolation in force, or why there is none."""
-    from autograder.sandbox import isolation_available, isolation_in_force
+    from autograder.sandbox.process.isolation import isolation_available
+    from autograder.sandbox.process.process import isolation_in_force
 
     if arguments.unsafe_no_sandbox:
         return "none (--unsafe-no-sandbox)"

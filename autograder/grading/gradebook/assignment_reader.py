@@ -17,9 +17,8 @@ from autograder.grading.course import Course, CourseError
 from autograder.grading.grader_version import grader_version
 from autograder.grading.submission.assignments import Assignment, files_below
 from autograder.nbgrader_plugins import configure
-from autograder.nbgrader_plugins.configuration import cell_seconds, query_seconds
+from autograder.nbgrader_plugins.configuration import Settings, cell_seconds, query_seconds
 from autograder.nbgrader_plugins.course_secret import course_secret
-from autograder.nbgrader_plugins.direct import Settings
 
 TABLES = Base.metadata.tables
 # Classes whose settings direct grading would not see: everything that nbgrader's converter runs, with its bases.

@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from autograder.grading.errors import MACHINE_FAULTS
-from autograder.judge import SolutionTrial
-from autograder.nbgrader_plugins.direct import Settings
+from autograder.nbgrader_plugins.configuration import Settings
+from autograder.notebooks.verdicts import SolutionTrial
 
 LARGEST = 200_000_000  # bytes of one submission; nbgrader's own limit for handing in is half of it
 

@@ -12,7 +12,6 @@ import gc
 import glob
 import importlib
 import shutil
-import sys
 import tempfile
 import time
 import warnings
@@ -32,8 +31,8 @@ from autograder.judge import REHEARSED_BEFORE, JudgeDied
 from autograder.nbgrader_plugins.direct import known_notebooks, submitted_at
 from autograder.notebooks.libraries import libraries_in
 from autograder.notebooks.trusted import STATEFUL
-from autograder.sandbox import SandboxUnavailable
 from autograder.sandbox.process.forkserver import preload
+from autograder.sandbox.process.limits import SandboxUnavailable
 
 if TYPE_CHECKING:
     from autograder.grading.submission.by_nbgrader import NbgraderWay
@@ -175,9 +174,3 @@ def missing(notebooks: Sequence[str], submission: Submission, there: Sequence[st
     found = ", ".join(shown) + more
     advice = f" If that is it, rename it to {wanted} and grade again." if candidates[0].endswith(".ipynb") else ""
     return f"No {wanted} was handed in, {'but' if there else 'only'} {found}.{advice}"
-
-
-def on_path(folder: Path) -> None:
-    """Let a course's nbgrader_config.py name modules that lie beside it."""
-    if str(folder) not in sys.path:
-        sys.path.append(str(folder))

@@ -1,17 +1,24 @@
-"""Grading in processes of this machine: each reads submissions where they lie and leaves results in the spool."""
+"""Grading in processes of this machine: each reads submissions where they lie and leaves results in the spool.
+
+The process that starts a run imports this module only to name the work, so the judge is imported where it works.
+"""
 
 from __future__ import annotations
 
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from autograder.grading.errors import MACHINE_FAULTS
 from autograder.grading.submission.assignments import Assignment, Earlier, UnusableError, read_submission
-from autograder.grading.submission.trials import failures, keep_trials, kept_trials, trials_of
+from autograder.grading.submission.trials import failures, keep_trials, kept_trials
 from autograder.grading.submission.ungraded import ungraded
-from autograder.grading.submission.worker import Workshop, load_libraries, on_path
 from autograder.grading.workers.spool import Spool
-from autograder.sandbox import SandboxUnavailable
+from autograder.sandbox.process.limits import SandboxUnavailable
+
+if TYPE_CHECKING:
+    from autograder.grading.submission.worker import Workshop
 
 
 @dataclass(frozen=True)
@@ -47,6 +54,12 @@ _job: Job | None = None
 _workshop: Workshop | None = None
 
 
+def on_path(folder: Path) -> None:
+    """Let a course's nbgrader_config.py name modules that lie beside it."""
+    if str(folder) not in sys.path:
+        sys.path.append(str(folder))
+
+
 def open_worker(job: Job) -> None:
     """Prepare this process for all submissions that it will grade."""
     global _job, _workshop
@@ -78,6 +91,9 @@ def grade_in_worker(task: Task) -> Finished:
 
 def _opened(job: Job) -> Workshop | None:
     """The workshop of this process; None if the solution fails. The first process to ask judges the solution."""
+    from autograder.grading.submission.trying_solutions import trials_of
+    from autograder.grading.submission.worker import Workshop, load_libraries
+
     load_libraries(job.assignment)
     with job.spool.one_at_a_time():
         trials = kept_trials(job.spool.root, job.assignment)

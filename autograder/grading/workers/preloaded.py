@@ -15,8 +15,8 @@ import numpy.random
 import numpy.testing  # noqa: F401
 from nbformat.v4 import new_notebook
 
-import autograder.grading.workers.local
-import autograder.judge  # noqa: F401
+import autograder.grading.submission.trying_solutions
+import autograder.grading.workers.local  # noqa: F401
 from autograder.grading.submission.worker import load
 from autograder.grading.workers.preloaded_sandbox import libraries
 from autograder.sandbox.process.forkserver import find_out_before_forking

@@ -19,8 +19,9 @@ import numpy as np
 from autograder.judge.outside.guard import within_reach
 from autograder.judge.outside.namespace import modules_in
 from autograder.notebooks.magics import plain_python
-from autograder.sandbox import Sandbox, SandboxError
 from autograder.sandbox.files import ChangedFiles, KnownFiles
+from autograder.sandbox.process.limits import SandboxError
+from autograder.sandbox.sandbox import Sandbox
 
 SIMPLE = (int, float, str, bytes, type(None))
 # Names of functions and modules for files, except PyTorch's that mean something else.

@@ -21,8 +21,8 @@ from typing import Any
 from autograder.judge.outside.texts import Texts
 from autograder.notebooks.statements import bound_names
 from autograder.notebooks.trusted import TrustedNames
-from autograder.sandbox import Sandbox, is_handle
-from autograder.sandbox.handles import mark_constructor, reference
+from autograder.sandbox.handles import is_handle, mark_constructor, reference
+from autograder.sandbox.sandbox import Sandbox
 
 CACHED_CLASSES = frozenset({"function", "type", "module", "builtin_function_or_method"})
 FILENAME = "<instructor's cells>"

@@ -7,8 +7,8 @@ from typing import Any
 
 from autograder.cards.check_report import LIKELY, Report
 from autograder.judge.outside.running import CellOutcome, FailedInside, TestTimeout
-from autograder.sandbox import NotAnswered, Refused, SandboxDied, StaleHandle
 from autograder.sandbox.errors import RemoteError
+from autograder.sandbox.process.limits import NotAnswered, Refused, SandboxDied, StaleHandle
 
 LONGEST = 400
 ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")

@@ -7,8 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from autograder.sandbox import is_handle
-from autograder.sandbox.handles import reference
+from autograder.sandbox.handles import is_handle, reference
 
 TOLERANCE = 1e-9
 

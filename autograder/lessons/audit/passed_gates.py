@@ -26,7 +26,7 @@ import mini_autograd
 from autograder.files import write_if_changed
 from autograder.lessons.audit.finding import Finding
 from autograder.lessons.build.lesson_files import LessonTextError, files_beside
-from autograder.sandbox import isolation_available
+from autograder.sandbox.process.isolation import isolation_available
 
 NOT_RUN = {"grading", "__pycache__"}
 """Folders without code that a gate runs."""

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from autograder.files import COURSE
 from autograder.garbage import collect_seldom
-from autograder.sandbox import Limits
+from autograder.sandbox.process.limits import Limits
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
@@ -170,7 +170,7 @@ def audit(text: Path, course: Path, part: str = "", passed: PassedGates | None =
 def isolated_judge(limits: Limits | None = None) -> Judge:
     """The judge, in a sandbox if the machine has one. Lessons are our own, so they may be judged without one, too."""
     from autograder.judge import judge_notebook
-    from autograder.sandbox import isolation_available
+    from autograder.sandbox.process.isolation import isolation_available
 
     unsafe = not isolation_available()
     if unsafe:

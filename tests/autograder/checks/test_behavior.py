@@ -82,7 +82,7 @@ class MiniTensor:
 @pytest.mark.sandbox
 def test_probes_travel_into_the_sandbox():
     from autograder.judge import judge_notebook  # noqa: F401  (importing it registers the modules that travel)
-    from autograder.sandbox import Sandbox
+    from autograder.sandbox.sandbox import Sandbox
 
     with Sandbox() as sandbox:
         sandbox.execute(ENGINE)

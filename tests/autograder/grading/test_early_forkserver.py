@@ -29,8 +29,8 @@ def nothing() -> None:
 
 def found(task: int) -> tuple[bool, bool, str]:
     """Whether a library is in this worker, whether its warm process is the inherited one, and what is in a sandbox."""
-    from autograder.sandbox import Sandbox
     from autograder.sandbox.process import forkserver
+    from autograder.sandbox.sandbox import Sandbox
 
     loaded = "wave" in sys.modules
     inherited = forkserver._current
@@ -45,6 +45,13 @@ def test_workers_share_libraries_and_one_warm_process() -> None:
     done = subprocess.run([sys.executable, "-c", SHARES], capture_output=True, text=True, check=True)
     assert done.stdout == "[(True, True, 'True')]\n"
     assert done.stderr == ""
+
+
+def test_the_process_that_starts_a_run_imports_neither_the_judge_nor_numpy() -> None:
+    """Its own imports are what a run waits for first, and only workers need these."""
+    program = "import sys, autograder.grading.run; print(sys.modules.keys() & {'autograder.judge', 'numpy'})"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
 
 
 def course(folder: Path, *texts: str) -> Path:

@@ -14,9 +14,8 @@ from autograder.cli import main
 from autograder.grading.submission.directly import DirectWay
 from autograder.judge import judge_notebook
 from autograder.nbgrader_plugins.direct import Unusual
-from autograder.sandbox import SandboxUnavailable
 from autograder.sandbox.process import isolation
-from autograder.sandbox.process.limits import SandboxDied
+from autograder.sandbox.process.limits import SandboxDied, SandboxUnavailable
 from autograder.sandbox.process.starting import FreshProcess
 from tests.autograder.grading.here import grade, in_this_process
 from tests.autograder.judge.notebooks import notebook

@@ -15,7 +15,7 @@ from nbgrader.utils import capture_log
 
 from autograder.cli import main
 from autograder.grading.course import open_course
-from autograder.grading.submission import trials
+from autograder.grading.submission import trials, trying_solutions
 from autograder.grading.submission.directly import DirectWay
 from autograder.nbgrader_plugins.direct import Unusual
 from tests.autograder.grading.here import ASSIGNMENT, grade_all, in_this_process
@@ -91,8 +91,8 @@ def test_an_assignment_that_fails_its_own_solution_is_not_graded(small_course: A
 
 
 def test_a_trial_is_made_once_for_each_version_of_an_assignment(course: Any, monkeypatch: pytest.MonkeyPatch) -> None:
-    made = mock.Mock(side_effect=trials.trials_of)
-    monkeypatch.setattr("autograder.grading.workers.local.trials_of", made)
+    made = mock.Mock(side_effect=trying_solutions.trials_of)
+    monkeypatch.setattr("autograder.grading.submission.trying_solutions.trials_of", made)
     grade_all(course)
     grade_all(course, force=True)
     assert made.call_count == 1

@@ -14,8 +14,8 @@ import pytest
 
 from autograder.alarm import alarm
 from autograder.judge import JudgeDied, Verdict, judge_apart, rehearse
-from autograder.sandbox import Limits
 from autograder.sandbox.process import forkserver
+from autograder.sandbox.process.limits import Limits
 from tests.autograder.judge.notebooks import notebook
 
 pytestmark = pytest.mark.sandbox

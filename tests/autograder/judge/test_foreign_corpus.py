@@ -15,7 +15,8 @@ from pathlib import Path
 import pytest
 from nbformat import NotebookNode
 
-from autograder.judge import SolutionTrial, judge_apart, try_solution
+from autograder.judge import judge_apart, try_solution
+from autograder.notebooks.verdicts import SolutionTrial
 from tests.autograder.judge.notebooks import cell, notebook, plain_points, stock_points
 
 pytestmark = pytest.mark.sandbox

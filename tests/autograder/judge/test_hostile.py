@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from autograder.judge import judge_notebook
-from autograder.sandbox import Limits
 from autograder.sandbox.process.forkserver import warm_process
+from autograder.sandbox.process.limits import Limits
 from tests.autograder.judge.notebooks import notebook, read_table, stock_points
 
 pytestmark = pytest.mark.sandbox

@@ -9,7 +9,7 @@ import pytest
 
 from autograder.judge import CellVerdict, judge_notebook, try_solution
 from autograder.notebooks.verdicts import verdict
-from autograder.sandbox import Limits
+from autograder.sandbox.process.limits import Limits
 from tests.autograder.judge.notebooks import notebook, stock_points
 
 pytestmark = pytest.mark.sandbox

@@ -18,8 +18,9 @@ from autograder.judge import judge_notebook
 from autograder.judge.outside.running import no_event_loop
 from autograder.judge.writing.outputs import clean_data, clean_student_outputs
 from autograder.judge.writing.points import points_for_value
-from autograder.sandbox import Limits, Sandbox, SandboxUnavailable
 from autograder.sandbox.process import isolation
+from autograder.sandbox.process.limits import Limits, SandboxUnavailable
+from autograder.sandbox.sandbox import Sandbox
 from tests.autograder.judge.notebooks import cell, notebook, stock_points
 
 pytestmark = pytest.mark.sandbox
@@ -400,7 +401,7 @@ def test_a_test_that_computes_for_ever_is_stopped():
 ENDLESS = """
 from autograder.judge import judge_notebook
 from autograder.judge.outside import running
-from autograder.sandbox import Limits
+from autograder.sandbox.process.limits import Limits
 from tests.autograder.judge.notebooks import notebook
 running.PATIENCE = running.SPARE = 1.0
 cells = "n = 10**18", "# test\\nassert sum(range(n)) == 6"

@@ -20,9 +20,9 @@ import pytest
 import torch as torch  # here: a test that is stopped during the import would leave half of it
 
 from autograder.judge import judge_notebook
-from autograder.sandbox import Limits
 from autograder.sandbox.inside.protocol import BASES, SPECIAL_METHODS
 from autograder.sandbox.inside.wire import LENGTH, MAGIC, PREFIX, Wire
+from autograder.sandbox.process.limits import Limits
 from autograder.sandbox.process.process import StudentProcess
 from tests.autograder.judge.notebooks import notebook, stock_points
 

@@ -9,7 +9,7 @@ import pytest
 from autograder import cli
 from autograder.lessons.audit.mutants import listed_survivors, mutants_of, tried
 from autograder.lessons.build.lesson_files import LessonTextError
-from autograder.sandbox import isolation_available
+from autograder.sandbox.process.isolation import isolation_available
 
 SOLUTION = '''def rule(grad, a, b):
     """The docstring stays 1."""

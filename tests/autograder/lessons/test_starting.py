@@ -20,8 +20,8 @@ from autograder.lessons.build.notebook import assemble, notebook_text
 from autograder.lessons.release import release_notebook
 from autograder.lessons.student import starting
 from autograder.notebooks.cells import grade_id
-from autograder.sandbox import isolation_available
 from autograder.sandbox.inside import engine_file
+from autograder.sandbox.process.isolation import isolation_available
 
 HERE = Path(__file__).parent
 OWN = "Using your own engine of lesson 02."

@@ -21,7 +21,7 @@ from autograder.runs.engines import REFERENCE, Draw, forward
 from autograder.runs.expected import expected_of
 from autograder.runs.inputs import cases_of
 from autograder.runs.programs import programs_of
-from autograder.sandbox import Sandbox
+from autograder.sandbox.sandbox import Sandbox
 from autograder.student import check_gradients
 from tests.autograder import student_engines as students
 

@@ -9,7 +9,7 @@ import torch
 from autograder.judge import judge_notebook  # noqa: F401  (registers the modules that travel)
 from autograder.lessons.build.lesson_engines import engine_after
 from autograder.runs.context import check_context
-from autograder.sandbox import Sandbox
+from autograder.sandbox.sandbox import Sandbox
 from autograder.student import check_gradients
 
 LESSONS = Path(__file__).parents[3] / "course" / "lessons"

@@ -10,7 +10,6 @@ import time
 import pytest
 
 from autograder.judge import judge_notebook
-from autograder.sandbox import Limits, NotAnswered, Sandbox
 from autograder.sandbox.process import allowance
 from autograder.sandbox.process.allowance import (
     ASLEEP,
@@ -22,6 +21,8 @@ from autograder.sandbox.process.allowance import (
     usage_of_this_thread,
     usage_of_tree,
 )
+from autograder.sandbox.process.limits import Limits, NotAnswered
+from autograder.sandbox.sandbox import Sandbox
 from tests.autograder.judge.notebooks import notebook
 
 LIMIT = 10.0

@@ -19,7 +19,8 @@ from autograder.lessons.build.lesson_files import place_files
 from autograder.lessons.build.notebook import assemble
 from autograder.lessons.commands.audit import PASSED
 from autograder.notebooks.cells import is_test
-from autograder.sandbox import Limits, Sandbox
+from autograder.sandbox.process.limits import Limits
+from autograder.sandbox.sandbox import Sandbox
 
 pytestmark = pytest.mark.sandbox
 

@@ -9,11 +9,12 @@ import numpy as np
 import pytest
 import torch
 
-from autograder.sandbox import Limits, NotAnswered, NotRebuilt, Refused, Sandbox, SandboxDied, StaleHandle, is_handle
 from autograder.sandbox import sandbox as module_of_sandbox
 from autograder.sandbox.files import read_files
-from autograder.sandbox.handles import mark_constructor
+from autograder.sandbox.handles import is_handle, mark_constructor
 from autograder.sandbox.process import isolation, process
+from autograder.sandbox.process.limits import Limits, NotAnswered, NotRebuilt, Refused, SandboxDied, StaleHandle
+from autograder.sandbox.sandbox import Sandbox
 
 pytestmark = pytest.mark.sandbox
 

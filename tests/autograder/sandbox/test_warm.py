@@ -12,8 +12,10 @@ from pathlib import Path
 
 import pytest
 
-from autograder.sandbox import Limits, Sandbox, SandboxUnavailable, isolation_in_force
 from autograder.sandbox.process import forkserver, isolation
+from autograder.sandbox.process.limits import Limits, SandboxUnavailable
+from autograder.sandbox.process.process import isolation_in_force
+from autograder.sandbox.sandbox import Sandbox
 
 pytestmark = pytest.mark.sandbox
 
@@ -196,7 +198,7 @@ left = [number for number in started if number != first and os.waitpid(number, o
 
 def test_the_warm_process_ends_with_its_owner():
     program = (
-        "from autograder.sandbox import Sandbox; from autograder.sandbox.process import forkserver; "
+        "from autograder.sandbox.process import forkserver; from autograder.sandbox.sandbox import Sandbox; "
         "s = Sandbox(); s.prepare(); print(forkserver.warm_process().pid)"
     )
     for ending in ("", "; import os, signal; __import__('sys').stdout.flush(); os.kill(os.getpid(), signal.SIGKILL)"):
@@ -285,7 +287,7 @@ def test_forks_inherit_only_that_all_is_well(monkeypatch):
 
 def test_a_library_that_was_not_loaded_before_is_there_all_the_same():
     program = (
-        "from autograder.sandbox import Sandbox; from autograder.sandbox.process import forkserver\n"
+        "from autograder.sandbox.process import forkserver; from autograder.sandbox.sandbox import Sandbox\n"
         "forkserver.preload([])\n"
         "with Sandbox() as sandbox:\n"
         "    seen = sandbox.execute('import sys; \"matplotlib\" in sys.modules')\n"
