@@ -206,7 +206,8 @@ def _send(draft: Draft, gradient: Any) -> tuple[Value | None, ...]:
     if draft.rule is None or gradient is None or not draft.inputs:
         return nothing
     try:
-        sent = draft.rule(gradient)
+        # a copy: a rule with a mistake may write into what it is given, which belongs to the caller
+        sent = draft.rule(gradient.copy() if isinstance(gradient, np.ndarray) else gradient)
         values = None if sent is None else tuple(None if item is None else plain(item) for item in sent)
     except Exception:  # a student's rule may fail in any way; the picture then leaves these numbers out
         return nothing

@@ -242,6 +242,20 @@ def test_a_students_graph_of_arrays():
     assert graph["v1"].shape == (2,)
 
 
+def test_a_rule_that_writes_into_what_it_is_given_changes_nothing_else():
+    x = MiniTensor(np.array([1.0, 2.0]))
+
+    def rule(grad):
+        grad *= 3.0
+        return (grad,)
+
+    gradient = np.array([1.0, 10.0])
+    graph = read_graph(MiniTensor(x.data * 3.0, (x,), "*3", rule), {"x": x}, gradient=gradient)
+    assert gradient.tolist() == [1.0, 10.0], "a check draws its failing expression with numbers that it keeps"
+    assert graph.nodes[-1].incoming.tolist() == [1.0, 10.0]
+    assert graph.nodes[0].incoming.tolist() == [3.0, 30.0]
+
+
 def test_named_intermediates_of_pytorch_get_their_name():
     a = torch.tensor(2.0, requires_grad=True)
     c = a + 1
