@@ -6,7 +6,7 @@ import re
 
 ANYTHING = (
     "Which line raised the error, and which values did it get there?",
-    "A rule gets the gradient that arrives; the forward pass must have saved everything else that it needs.",
+    "The error shows where Python had to stop. The mistake may be in an earlier line, which made these values.",
     "Look at the line that raised the error, and at where the values in it come from.",
 )
 IN_A_FUNCTION = (
@@ -37,10 +37,34 @@ SHAPES = (
     "output.",
     "Print the shapes before that line, and compare them with those that you expect.",
 )
+NOT_A_TUPLE = (
+    "Which object in that line should be a tuple, and what is it?",
+    "`(a,)` is a tuple with one entry; without the comma, `(a)` is `a` itself.",
+    "Look at the inputs that you give to a result, and at what a rule returns.",
+)
+ONE_FOR_EACH_ENTRY = (
+    "What does the condition in that line give for an array with several entries?",
+    "An `if` needs one True or False. Comparing an array gives one for each entry.",
+    "Look at the condition. NumPy has operations that choose entry by entry.",
+)
+NOT_AN_ARRAY = (
+    "Which value in that line is a tensor where an array is needed?",
+    "A rule calculates with arrays, which are in the `data` of a tensor.",
+    "Look at the rule: does it use `a` where it needs `a.data`?",
+)
+NO_SUCH_NAME = (
+    "Which name does that line use, and which line gives it a value?",
+    "A name exists once the line that gives it a value has run, in the same function or in a cell.",
+    "Compare the spelling of the name in both places.",
+)
 HINTS = {
     re.compile("backward through the graph a second time"): FREED,
     re.compile("does not require grad and does not have a grad_fn"): NOT_RECORDED,
     re.compile("^RecursionError"): ENDLESS,
+    re.compile("^TypeError: '[A-Z]\\w*' object is not iterable"): NOT_A_TUPLE,
+    re.compile("truth value of an array"): ONE_FOR_EACH_ENTRY,
+    re.compile("^AttributeError: '[A-Z]\\w*' object has no attribute '(copy|ndim|astype|swapaxes)'"): NOT_AN_ARRAY,
+    re.compile("^(NameError|UnboundLocalError)"): NO_SUCH_NAME,
     re.compile("^(ValueError|IndexError|AxisError).*(shape|size|dimension|broadcast|axis|axes)", re.DOTALL): SHAPES,
 }
 

@@ -29,6 +29,18 @@ FORGOTTEN = (
     "that it does not remember gets nothing.",
     "Look at the line that makes the result: which inputs does it pass to the result?",
 )
+NO_RETURN_HINTS = (
+    "What does a Python function return if it ends without `return`?",
+    "A rule hands its gradients on by returning them, one per input in a tuple. Printing them, or writing "
+    "them into `.grad`, is not enough: `backward` only uses what the rule returns.",
+    "Look at the last line of the rule.",
+)
+NOTHING = (
+    "Which expression in the rule gives that None?",
+    "A rule returns None only for an input that needs no gradient. Functions that change an array in place, such as "
+    "`np.add.at`, return None, too.",
+    "Look at what stands in that place in the `return` of the rule.",
+)
 WRITES = (
     "What adds to the `.grad` of an input: the rule, or `backward`?",
     "A rule only calculates: it returns one gradient per input, and changes nothing. `backward` adds what has arrived.",
@@ -186,11 +198,14 @@ def _described(symbol: str, answer: dict[str, Any], misshapen: bool) -> Misfit |
     """What to say of a rule's answer; None if it was one gradient per input, or if that is not what went wrong."""
     inputs, kind, count = answer["inputs"], answer["kind"][:60], answer.get("count")
     due = f"{FEW[inputs]} input{'s' * (inputs != 1)}"
+    if not inputs:
+        public = f"The result of `{symbol}` remembers no inputs, so what its rule returns goes nowhere."
+        return Misfit(public[0].lower() + public[1:], public, (), FORGOTTEN)
     public = f"The rule of `{symbol}` did not return one gradient per input, in a tuple."
     facts = (("inputs of the operation", str(inputs)), ("its rule returned", _thing(kind, count)))
     if kind == "NoneType" and misshapen:
         sentence = f"the rule of `{symbol}` returned nothing for its {due}: {NO_RETURN}"
-        return Misfit(sentence, public, facts, _hints(inputs, nothing=True))
+        return Misfit(sentence, public, facts, NO_RETURN_HINTS)
     if not _is_count(count):
         if inputs == 1 and not (misshapen and answer.get("fixed") is True):
             return None
@@ -204,7 +219,7 @@ def _described(symbol: str, answer: dict[str, Any], misshapen: bool) -> Misfit |
     if isinstance(none, list) and none and all(_is_count(number) and number < inputs for number in none):
         which = " and ".join(ORDINALS[number] for number in none)
         sentence = f"the rule of `{symbol}` returned None for its {which} input, which needs a gradient."
-        return Misfit(sentence, public, facts, _hints(inputs, inputs))
+        return Misfit(sentence, public, facts, NOTHING)
     if kind != "tuple" and misshapen and answer.get("fixed") is True:
         sentence = f"the rule of `{symbol}` returned a {kind}, instead of a tuple."
         return Misfit(sentence, public, facts, _hints(inputs, inputs))
@@ -235,7 +250,7 @@ def _thing(kind: str, count: Any) -> str:
     return f"a {kind} with {FEW[count]} gradient{'s' * (count != 1)}"
 
 
-def _hints(inputs: int, count: int | None = None, nothing: bool = False) -> tuple[str, ...]:
+def _hints(inputs: int, count: int | None = None) -> tuple[str, ...]:
     """A question, the idea, and where to look."""
     said = "1" if count is None else str(count)
     words = f"function ...Backward returned an incorrect number of gradients (expected {inputs}, got {said})"
@@ -244,13 +259,6 @@ def _hints(inputs: int, count: int | None = None, nothing: bool = False) -> tupl
         "`return (gradient,)`: the comma makes the tuple. If rules may return a single gradient, `backward` has to "
         "put it into a tuple before it loops over it."
     )
-    if nothing:
-        return (
-            "What does a Python function return if it ends without `return`?",
-            "A rule hands its gradients on by returning them, one per input in a tuple. Printing them, or writing "
-            "them into `.grad`, is not enough: `backward` only uses what the rule returns.",
-            "Look at the last line of the rule.",
-        )
     return (
         "How many inputs does the operation have, and what exactly comes after `return` in its rule?",
         f"A rule returns one gradient per input, in the order of the inputs, and None where there is none.{many}",

@@ -180,7 +180,7 @@ def _at_some_elements(wrong: Wrong) -> str:
     what = _all_or_nothing(got, right, bad) or (
         "has the wrong sign at some elements" if np.all(same(got[bad], -right[bad])) else "is wrong at some elements"
     )
-    where = next((text for text, true in _conditions(wrong, right) if np.array_equal(true & (got != right), bad)), "")
+    where = next((text for text, true in _conditions(wrong, right) if np.array_equal(true, bad)), "")
     if where:
         return f"{what}: those where {where}. It is right elsewhere"
     return f"{what}, and right elsewhere" if what.startswith(("is not 0", "is 0")) and not np.all(bad) else ""

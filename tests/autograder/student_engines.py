@@ -427,7 +427,7 @@ def arrays(mistake=("", "")):
 
             def rule(g):
                 g = np.ones_like(g) if bug == "upstream_ignored" and where == "@" else g
-                return (b.T @ g, g @ a.T) if bug == "operands_swapped" and where == "@" else (g @ b.T, a.T @ g)
+                return (b.T @ g, g @ a.T) if bug == "matmul_factors_exchanged" and where == "@" else (g @ b.T, a.T @ g)
 
             return MiniTensor(a @ b, (self, other), rule)
 

@@ -235,7 +235,7 @@ WRONG = {
     ("operands_swapped", "sub"): lambda g, y, o, a, b: (-g, g),
     ("operands_swapped", "div"): lambda g, y, o, a, b: (-g * a / b**2, g / b),
     ("operands_swapped", "pow"): one(lambda x, y, o: x * np.power(float(o["n"]), x - 1)),
-    ("operands_swapped", "matmul"): lambda g, y, o, a, b: (swapped(b) @ g, g @ swapped(a)),
+    ("matmul_factors_exchanged", "matmul"): lambda g, y, o, a, b: (swapped(b) @ g, g @ swapped(a)),
     ("sign_lost", "sub"): lambda g, y, o, a, b: (g, g),
     ("sign_lost", "neg"): lambda g, y, o, x: (g,),
     ("sign_lost", "div"): lambda g, y, o, a, b: (g / b, g * a / b**2),

@@ -1,7 +1,4 @@
-"""Linear algebra: the matrix product, whose two gradients are G transpose(B) and transpose(A) G.
-
-(Operands swapped, with each factor on the wrong side, is among the local rules.)
-"""
+"""Linear algebra: the matrix product, whose two gradients are G transpose(B) and transpose(A) G."""
 
 from __future__ import annotations
 
@@ -50,6 +47,22 @@ matmul_gradients_exchanged = Bug(
     misconception="The order in which a rule returns its gradients does not matter.",
     rules={"MatMul": exchange},
     shapes=KEPT_OR_ADDED,
+)
+
+
+def factors_exchanged(right: Rule, call: Call, grad: Any) -> Any:
+    a, b = call.inputs
+    return b.mT @ grad, grad @ a.mT
+
+
+matmul_factors_exchanged = Bug(
+    name="matmul_factors_exchanged",
+    family=FAMILY,
+    explanation="the incoming gradient and the other matrix are multiplied in the wrong order",
+    hint="Write down the shapes of both factors for matrices that are not square. In which order do they fit?",
+    misconception="The order of the factors in a matrix product does not matter.",
+    rules={"MatMul": factors_exchanged},
+    examples={"MatMul": "grad @ B.T for the gradient of A, not B.T @ grad"},
 )
 
 
@@ -148,6 +161,7 @@ BUGS = (
     matmul_outer_forgotten,
     matmul_not_transposed,
     matmul_gradients_exchanged,
+    matmul_factors_exchanged,
     matmul_result_transposed,
     matmul_elementwise,
     matmul_all_axes_reversed,

@@ -27,11 +27,6 @@ def exchange_base_and_exponent(right: Rule, call: Call, grad: Any) -> Any:
     return grad * (x * call.options["exponent"] ** (x - 1.0))
 
 
-def exchange_factors(right: Rule, call: Call, grad: Any) -> Any:
-    a, b = call.inputs
-    return b.mT @ grad, grad @ a.mT
-
-
 operands_swapped = Bug(
     name="operands_swapped",
     family=FAMILY,
@@ -43,7 +38,6 @@ operands_swapped = Bug(
         "Subtract": exchange,
         "Divide": exchange,
         "Power": exchange_base_and_exponent,
-        "MatMul": exchange_factors,
     },
 )
 
@@ -292,7 +286,7 @@ power_rule_for_exp = Bug(
     family=FAMILY,
     explanation="the power rule was used for exp: x * e**(x - 1), as if x were a fixed exponent",
     hint="In e**x the base is fixed and the exponent moves. Which rule is for a moving base?",
-    misconception="e**x is a power, so the power rule differentiates it.",
+    misconception="exp(x) is a power, so the power rule differentiates it.",
     rules={"Exp": slope(lambda x, y: x * y / math.e)},
 )
 

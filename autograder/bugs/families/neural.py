@@ -55,7 +55,7 @@ softmax_like_exp = Bug(
     family=FAMILY,
     explanation="the softmax rule is p * gradient: the part that comes from the common denominator is missing",
     hint="The denominator of every output contains every input. Which term of the rule comes from it?",
-    misconception="Softmax is e**x with a constant factor.",
+    misconception="Softmax is exp(x) with a constant factor.",
     rules={"Softmax": of_probabilities(lambda p, g, dim: g * p)},
 )
 

@@ -113,8 +113,8 @@ rule_not_connected = Bug(
     family=FAMILY,
     explanation=(
         "no gradient is passed on at all: the rule is empty or was never attached to its output, a `return` is missing "
-        "in it or in a function that it calls, the rule or `backward` uses a `.grad` that is still 0, or the nodes are "
-        "visited from the leaves to the output"
+        "in it or in a function that it calls, the rule or `backward` uses a `.grad` that is still 0, or `backward` "
+        "ends too early or visits the nodes from the leaves to the output"
     ),
     hint="Print what the rule returns. Is the rule ever called, and does its result arrive at the inputs?",
     misconception="The engine finds the rule of an operation by itself.",

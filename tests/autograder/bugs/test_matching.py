@@ -48,7 +48,8 @@ PENDING = [
     ("leaf_overwritten", ""),
 ]
 ARRAYS = [
-    *(("operands_swapped", operation) for operation in ("*", "@")),
+    ("operands_swapped", "*"),
+    ("matmul_factors_exchanged", "@"),
     *(("upstream_ignored", operation) for operation in ("*", "@")),
     ("sign_lost", "-"),
     ("exponent_not_lowered", "**"),

@@ -191,7 +191,7 @@ UNSEEN = (
     Unseen(
         "clamp forgets the upper limit",
         "clamp",
-        ("is not 0 at elements where it must be: those where `input` is positive",),
+        ("is not 0 at elements where it must be, and right elsewhere",),
         of_one("clamp", -1.0, 1.0),
         ONE,
         rule("clamp", lambda g, y, o, a: (g * (a >= o["min"]),)),
@@ -381,7 +381,7 @@ UNSEEN = (
         PRODUCTS,
         MATRICES,
         rule("matmul", lambda g, y, o, a, b: (swapped(b) @ g, g @ swapped(a))),
-        bugs=("operands_swapped",),
+        bugs=("matmul_factors_exchanged",),
     ),
     Unseen(
         "the second part of cat begins at its own size",
