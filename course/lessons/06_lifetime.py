@@ -54,7 +54,7 @@ def backward_twice(loss):
 
 
 predict("Which second calls succeed?")
-for text in ("x**3", "x + 1", "x * 2"):
+for text in ("x**3", "x + 1", "x * 3"):
     x = torch.tensor(2.0, requires_grad=True)
     message = backward_twice(eval(text))
     print(f"{text:6s} gradient {x.grad.item():4.1f}   second call: {message[:40]}")
@@ -160,22 +160,27 @@ def check_held(node, right, why):
     assert isinstance(found, tuple) and len(found) == 2, (
         f"held returns a tuple (number of nodes, bytes), not {found!r}"
     )
-    assert found[0] == right[0], f"{why}: {right[0]} nodes, not {found[0]}. Each counts once"
+    once = ". Each counts once" if found[0] > right[0] else ""
+    assert found[0] == right[0], f"{why}: {right[0]} nodes, not {found[0]}{once}"
     assert found[1] == right[1], f"{why}: {right[1]} bytes, not {found[1]}"
 
 
 check_held((x + 1.0).grad_fn, (2, 0), "x + 1: an Add and an AccumulateGrad, and nothing saved")
-check_held((x**2).grad_fn, (2, 80), "x ** 2 saves x, which has ten entries of 8 bytes")
+square, other = x**2, MiniTensor([3.0], requires_grad=True) ** 2
+check_held(square.grad_fn, (2, 80), "x ** 2 saves x, which has ten entries of 8 bytes")
+held(other.grad_fn)
+check_held(square.grad_fn, (2, 80), "x ** 2 again: each call starts from zero and changes no node")
 check_held((x * x).sum().grad_fn, (3, 80), "x * x saves the same array twice, which counts once")
 h = x.relu()
 check_held((h * h).grad_fn, (3, 80), "the output of relu is saved by two nodes, and counts once")
+check_held(x.sum().exp().grad_fn, (3, 8), "a saved scalar may be a NumPy number, which has nbytes too")
 y = MiniTensor(np.ones((2, 5)), requires_grad=True)
 check_held((x * y).grad_fn, (3, 160), "two arrays with equal entries are still two arrays")
 u = (x * y).relu()
 check_held((u + u).sum().grad_fn, (6, 240), "a node that is used twice counts once")
 freed = x**2
 freed.grad_fn.saved = None  # what happens to it later in this lesson
-check_held(freed.grad_fn, (2, 0), "a node whose `saved` is None holds 0 bytes")
+check_held(freed.grad_fn, (2, 0), "a node whose `saved` is None still counts, and holds 0 bytes")
 ### BEGIN HIDDEN TESTS
 z = x
 for _ in range(50):
@@ -357,6 +362,22 @@ def message_of(action):
     return ""
 
 
+def released(self):
+    """`saved` after release, whether the saved array is gone, and the error of a second release."""
+    import weakref
+
+    node = (self * 2.0 + 1.0).exp().grad_fn
+    array, again = weakref.ref(node.saved[0]), ""
+    node.release()
+    after, gone = repr(getattr(node, "saved", "deleted")), array() is None
+    try:
+        node.release()
+    except Exception as error:
+        again = f"{type(error).__name__}: {error}"
+    return after, gone, again
+
+
+MiniTensor.released = released
 x = MiniTensor([1.0, 2.0], requires_grad=True)
 cube, moved = x**3, x + 1.0
 saved = cube.grad_fn.saved_tensors
@@ -366,10 +387,15 @@ assert isinstance(saved, tuple) and len(saved) == 1, (
 assert message_of(lambda: moved.grad_fn.saved_tensors) == "", (
     "nothing has been released yet: a node that saved nothing gives an empty tuple"
 )
+after, gone, again = x.released()
+assert after == "None", f"after release, node.saved must be None, not {after}"
+assert gone, "after release, something still keeps the saved array alive: it is not freed"
+assert again == "", f"releasing twice is not an error; your second release raises {again}"
 cube.grad_fn.release()
 text = message_of(lambda: cube.grad_fn.saved_tensors)
-assert text.startswith("Trying to backward through the graph a second time"), (
-    "after release, saved_tensors must raise RuntimeError(SECOND_BACKWARD)"
+assert text, "node.saved is None now, so saved_tensors must raise RuntimeError(SECOND_BACKWARD)"
+assert text.startswith("Trying to") and text.endswith("calling backward."), (
+    f"the text of the error must be SECOND_BACKWARD, not {text!r}"
 )
 moved.grad_fn.release()
 assert message_of(lambda: moved.grad_fn.saved_tensors) == "", (
@@ -378,12 +404,9 @@ assert message_of(lambda: moved.grad_fn.saved_tensors) == "", (
 assert len(cube.grad_fn.next_functions) == 1, "release frees what was saved; edges stay"
 cube.grad_fn.release()
 assert message_of(lambda: cube.grad_fn.saved_tensors) == text, (
-    "releasing twice is not an error, and the values stay freed"
+    "the values stay freed if release is called twice"
 )
 ### BEGIN HIDDEN TESTS
-assert text == message_of(lambda: cube.grad_fn.saved_tensors) and text.endswith(
-    "after calling backward."
-), "the whole text, each time"
 other = x**3
 assert len(other.grad_fn.saved_tensors) == 1, "releasing one node must not free others"
 assert held(cube.grad_fn)[1] == 0 and held(other.grad_fn)[1] == 16, "a freed node holds 0 bytes"
@@ -575,6 +598,9 @@ moved = x + 1.0
 moved.backward()
 moved.backward()
 assert x.grad.item() == 38.0, "x + 1 has saved nothing, so it can run as often as you like"
+assert message_of(lambda: moved.grad_fn.saved_tensors) == "", (
+    "a node that saved nothing must stay as it is: leave that to node.release()"
+)
 chain = ((x * x).tanh() * x).exp()
 chain.backward()
 assert held(chain.grad_fn) == (5, 0), "every node of the graph must be released, not only one of them"
@@ -740,7 +766,7 @@ except RuntimeError as error:
 # %% [markdown] items="70"
 # ### Exercise 4: several losses
 #
-# If several calls are needed, all but the last must retain; the last one should not, so that the values are freed. Write that for any number of losses.
+# If several calls are needed, all but the last must retain; the last one should not, so that it frees the values it reaches. Write that for any number of losses.
 
 # %% [markdown] tags=["hint"] exercise="backward_each"
 # The call for loss number `i` must retain if another one follows: `i < len(losses) - 1`. `enumerate` gives the number and the loss.
@@ -750,7 +776,7 @@ def backward_each(losses):
     """Call backward once on each loss, in order. The losses may share parts of their graphs.
 
     losses: list of MiniTensors with one entry each; may be empty
-    Returns: None. The saved values are freed when the last call is done, not before.
+    Returns: None. The last call frees the saved values that it reaches; no other call frees any.
 
     >>> x = MiniTensor(2.0, requires_grad=True)
     >>> shared = x * x
@@ -787,13 +813,14 @@ def backward_each(losses):
 
 # %% nbgrader={"grade": true, "grade_id": "test_backward_each", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 def calls_of_backward(self, function, count):
-    """On which of `count` losses a function calls backward, and whether it retains."""
+    """On which of `count` losses a function calls backward (-1: on something else), and whether it
+    retains; and whether the list of losses is the same afterward."""
     kind, calls = type(self), []
     losses = [self * float(number) for number in range(count)]
-    backward = kind.backward
+    given, backward = list(losses), kind.backward
 
     def noting(loss, gradient=None, retain_graph=False):
-        number = next(number for number, one in enumerate(losses) if one is loss)
+        number = next((number for number, one in enumerate(given) if one is loss), -1)
         calls.append([number, bool(retain_graph)])
 
     kind.backward = noting
@@ -801,11 +828,15 @@ def calls_of_backward(self, function, count):
         function(losses)
     finally:
         kind.backward = backward
-    return calls
+    return calls, [id(loss) for loss in losses] == [id(loss) for loss in given]
 
 
 MiniTensor.calls_of_backward = calls_of_backward
-calls = MiniTensor(1.0, requires_grad=True).calls_of_backward(backward_each, 3)
+calls, same = MiniTensor(1.0, requires_grad=True).calls_of_backward(backward_each, 3)
+assert -1 not in [number for number, _ in calls], (
+    "you call backward on a tensor that is not in the list, such as a sum: call it on each loss"
+)
+assert same, "the list of losses belongs to the caller: take nothing out of it, and keep its order"
 assert [number for number, _ in calls] == [0, 1, 2], (
     "backward must be called once on each loss, in order; with three losses you call it on "
     f"{[number for number, _ in calls]}"
@@ -821,7 +852,6 @@ assert np.allclose(x.grad.data, [10.0, 44.0]), (
     "the gradients of 3 x**2 and x**4 must both have arrived"
 )
 assert held(trunk.grad_fn)[1] == 0, "after the last call, the shared part must have been freed"
-assert len(losses) == 2, "the list of losses belongs to the caller: take nothing out of it"
 alone = (x * x).sum()
 backward_each([alone])
 assert held(alone.grad_fn)[1] == 0, "a single loss is the last one too"
@@ -935,7 +965,7 @@ for steps in (1, 10, 25):
     print(f"after {steps:2d} steps (nodes, bytes) behind the state:", held(state.grad_fn))
 
 # %% [markdown]
-# Write a version that does not leak. The state enters each step as a **constant**: a new leaf that shares nothing with the graph of the step before. (In PyTorch you write `state.detach()`; your engine gets this method in lesson 07. Until then, make a MiniTensor of the array.) `retain_graph` is not needed anymore.
+# Write a version that does not leak. The state enters each step as a **constant**: a new leaf, with no edge to the step before. (In PyTorch you write `state.detach()`; your engine gets this method in lesson 07. Until then, make a MiniTensor of the array.) `retain_graph` is not needed anymore.
 
 # %% [markdown] tags=["hint"] exercise="run_sequence"
 # A MiniTensor made of `state.data` has the same numbers and no `grad_fn`. Do it once per step, before the state is used again.
@@ -1024,37 +1054,46 @@ def by_hand(weights, inputs, targets):
 
 
 def backward_calls(self, function, inputs, targets):
-    """How often a function calls backward with these arguments, and the largest number of graphs of
-    earlier calls that are still there at a later call."""
+    """How often a function calls backward with these arguments, how many of the calls retain, and the
+    largest number of graphs of earlier calls that are still there at a later call."""
     import weakref
 
-    kind, calls, most = type(self), [], 0
+    kind, calls, retained, most = type(self), [], 0, 0
     backward = kind.backward
 
-    def counted(tensor, *arguments, **options):
-        nonlocal most
+    def counted(tensor, gradient=None, retain_graph=False):
+        nonlocal retained, most
+        retained += bool(retain_graph)
         most = max(most, sum(node() is not None for node in calls))
         calls.append(weakref.ref(tensor.grad_fn))
-        return backward(tensor, *arguments, **options)
+        return backward(tensor, gradient, retain_graph)
 
     kind.backward = counted
     try:
         function(self, inputs, targets)
     finally:
         kind.backward = backward
-    return len(calls), most
+    return len(calls), retained, most
 
 
-MiniTensor.backward_calls = backward_calls
+def run_watched(self, function, *arguments):
+    """What a function returns, and whether it has changed its lists or the arrays in them."""
+    before = repr(arguments)
+    return function(self, *arguments), repr(arguments) != before
+
+
+MiniTensor.backward_calls, MiniTensor.run_watched = backward_calls, run_watched
 rng = np.random.default_rng(5)
 start, inputs, targets = (
     rng.normal(size=(3, 3)),
     list(rng.normal(size=(6, 2, 3))),
     list(rng.normal(size=(6, 2, 3))),
 )
-w = MiniTensor(start, requires_grad=True)
-history, state = run_sequence(w, inputs, targets)
 right, gradient, last = by_hand(start, inputs, targets)
+w = MiniTensor(start, requires_grad=True)
+(history, state), changed = w.run_watched(run_sequence, inputs, targets)
+assert not changed, "inputs and targets belong to the caller: do not change the lists or their arrays"
+assert len(history) == 6, f"history must hold one loss for each of the 6 steps, not {len(history)}"
 others = [type(value).__name__ for value in history if type(value) is not float]
 assert not others, f"history must hold Python floats, as loss.item() gives, not {others[0]}"
 assert np.array_equal(w.data, start), "w itself must not change"
@@ -1063,15 +1102,25 @@ assert np.allclose(history, right), (
 )
 assert isinstance(state, MiniTensor), "the state is returned as a MiniTensor"
 assert np.allclose(state.data, last), "the last state"
-assert state.grad_fn is None and not state.requires_grad, "the state must have no history"
+assert state.grad_fn is None, "the state must have no history: make a new leaf of its array"
+assert not state.requires_grad, "the state is a constant: it must not require a gradient"
+assert w.grad is not None, (
+    "w.grad is None: no gradient arrived. Use w itself, and call backward in each step"
+)
 assert np.allclose(w.grad.data, gradient), (
     "each step's gradient goes through this step only, and all are added up in w.grad"
 )
-run_sequence(w, inputs, targets)
+again, _ = run_sequence(w, inputs, targets)
+assert len(again) == 6, f"each run starts a new history: 6 losses, not {len(again)}"
+assert np.allclose(again, right), (
+    "a second run with the same arguments gives other losses: start each run from zeros"
+)
 assert np.allclose(w.grad.data, 2 * gradient), (
     "a second run adds to what is in w.grad: nothing is cleared"
 )
-calls, graphs = MiniTensor(start, requires_grad=True).backward_calls(run_sequence, inputs, targets)
+calls, retained, graphs = MiniTensor(start, requires_grad=True).backward_calls(
+    run_sequence, inputs, targets
+)
 assert calls == 6, (
     f"for six steps backward is called {calls} times. Call it in each step: then its graph can go"
 )
@@ -1079,6 +1128,7 @@ assert graphs <= 1, (
     f"at a call of backward the graphs of {graphs} earlier steps are still there: call it in each "
     "step, and keep no loss"
 )
+assert retained == 0, "no graph is used twice here: leave retain_graph out"
 ### BEGIN HIDDEN TESTS
 run_sequence(w, inputs[:1], targets[:1])
 assert np.allclose(w.grad.data, 2 * gradient), (
@@ -1185,7 +1235,7 @@ question(
 question(
     "list_of_losses",
     "`curve.append(loss)` after `loss.backward()`, for a network with 500 MB of activations. What does the list cost per iteration?",
-    right("the nodes without their arrays: kilobytes, more for a deeper network", "The activations were freed by `backward`. It is still a leak, but a slow one: a network of three layers costs 26 kB per loss."),
+    right("the nodes without their arrays: kilobytes, more for a deeper network", "The activations were freed by `backward`. It is still a leak, but a slow one."),
     wrong("500 MB", "That is what it would cost without `backward`, as in a validation loop.", misconception="list_keeps_activations"),
     wrong("8 bytes", "That would be `loss.item()`. The tensor holds its `grad_fn`, which holds the rest of the chain.", misconception="loss_is_a_number"),
     wrong("nothing, if it was called with `retain_graph=False`", "Values are freed then, nodes are not.", misconception="backward_destroys_graph"),
@@ -1220,7 +1270,7 @@ question(
 # | leak | something alive refers to the graph of an earlier iteration: a list, a sum, a state |
 # | remembering | `.item()` for a number; for tensors, cut the history |
 #
-# Back to the three functions from the beginning. `x**3` and `x * 2` had **saved** a value, which `backward` threw away as soon as its rule had run; `x + 1` had saved nothing, so there was nothing to miss. The nodes stayed in all three cases, and stay for as long as something points at them.
+# Back to the three functions from the beginning. `x**3` and `x * 3` had **saved** a value, which `backward` threw away as soon as its rule had run; `x + 1` had saved nothing, so there was nothing to miss. The nodes stayed in all three cases, and stay for as long as something points at them.
 #
 # The fix for the state was to make a new leaf from its numbers. That is one of several ways to say "do not record this". The next lesson builds them all, and measures what each of them really saves.
 

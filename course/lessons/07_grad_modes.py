@@ -92,7 +92,7 @@ print(f"{len(nodes)} nodes keep {saved_kibibytes(nodes):.0f} KiB", end=", ")
 print(f"the result itself needs {output.data.nbytes / 1024:.0f} KiB")
 
 # %% [markdown] items="75"
-# If you want only the result, all of that is waste. You need a switch: *recording on* or *off*. A single place can check it, because every operation goes through `apply`.
+# The weights, the rows and the result exist anyway (456 KiB). If you want nothing else, the rest is waste. You need a switch: *recording on* or *off*. A single place can check it, because every operation goes through `apply`.
 #
 # The switch belongs to the **thread**, not to the program. A thread that evaluates a model must not turn off recording in another thread that trains. With `threading.local`, each thread has its own attributes, and begins with the values of the class. `record` does what the second half of `apply` did in lesson 05.
 
@@ -217,16 +217,18 @@ try:
 finally:
     switches.recording = True
 assert np.allclose(y.data, [3.0, -6.0]), "the value must be computed as before"
+assert x.requires_grad, "the switch must leave the input as it is"
 for result in (y, z):
     assert not result.requires_grad, (
         "recording was off, so the result must not require grad "
-        "(if you have run start_lesson again, run your cell of exercise 1 again too)"
+        "(run your cell of exercise 1 first, and again after start_lesson)"
     )
     assert result.grad_fn is None, "recording was off, so the result must not have a grad_fn"
-assert (x * 3).grad_fn is not None, "recording is on again, and x requires grad: record this"
+again = x.tanh()
+assert again is not None, "recording is on again: apply must still return the output, not None"
+assert again.grad_fn is not None, "recording is on again, and x requires grad: record this"
 assert (MiniTensor([4.0]) * 2).grad_fn is None, "no input requires grad: nothing to record"
 assert (MiniTensor([4.0]) * x).requires_grad, "one input that requires grad is enough"
-assert x.requires_grad, "the switch must leave the input as it is"
 credit = check_gradients(
     {"a * b + a": lambda a, b: a * b + a, "(a @ b).tanh()": lambda a, b: (a @ b).tanh()},
     [(3, 3), (3, 3)],
@@ -412,7 +414,9 @@ with no_grad():
     with enable_grad():
         inner = x * 3
     after = x * 3
-assert not outer.requires_grad, "no_grad: nothing is recorded inside"
+assert not outer.requires_grad, (
+    "no_grad: nothing is recorded inside (after start_lesson, run your cell of exercise 1 again)"
+)
 assert inner.requires_grad, "enable_grad inside no_grad records"
 assert not after.requires_grad, (
     "leaving enable_grad puts back what held before it: recording was off"
@@ -423,6 +427,9 @@ with no_grad():
         pass
     between = is_grad_enabled()
 assert not between, "leaving the inner of two no_grad blocks must not switch recording on"
+assert is_grad_enabled(), (
+    "after two nested no_grad blocks recording is on again: each object keeps what it found itself"
+)
 with no_grad():
     with no_grad():
         inside = is_grad_enabled()
@@ -625,23 +632,29 @@ switches.recording, switches.inference = True, False
 
 
 @no_grad()
-def scaled(x, factor=3):
+def scaled(x=1.0, factor=3):
     """Scale a tensor."""
     return x * factor
 
 
-assert scaled is not None, "decorated must return the new function"
+assert callable(scaled), (
+    f"decorated must return the new function (`call`, not `call()`); you return {scaled!r}"
+)
 assert is_grad_enabled(), (
     "decorating a function must leave the switch alone; the mode holds while the function runs"
 )
+assert getattr(scaled, "__name__", "") == "scaled", (
+    "@functools.wraps(function), with its argument, keeps the name"
+)
+assert scaled.__doc__ == "Scale a tensor.", "functools.wraps keeps the docstring"
 x = MiniTensor([1.0, 2.0], requires_grad=True)
 assert scaled(x) is not None, "the new function must return what the function returns"
 assert np.allclose(scaled(x).data, [3.0, 6.0]), "the result of the function must be returned"
 assert np.allclose(scaled(x, factor=5).data, [5.0, 10.0]), "named arguments must reach the function"
-assert not scaled(x).requires_grad, "inside the function nothing is recorded"
+assert not scaled(x).requires_grad, (
+    "inside the function nothing is recorded (after start_lesson, run your cell of exercise 1 again)"
+)
 assert is_grad_enabled(), "after the call the switch is as it was before"
-assert scaled.__name__ == "scaled", "functools.wraps keeps the name"
-assert scaled.__doc__ == "Scale a tensor.", "functools.wraps keeps the docstring"
 
 
 @enable_grad()
@@ -679,7 +692,8 @@ try:
 except KeyError:
     raised = True
 still_on, switches.recording = is_grad_enabled(), True
-assert raised and still_on, "after an error the switch must be as before, and the error must propagate"
+assert raised, "the error of the function must propagate"
+assert still_on, "after an error the switch must be as before"
 ### BEGIN HIDDEN TESTS
 result = quiet_nested(quiet_nested, x, 3)
 assert np.allclose(result.data, [16.0, 32.0]) and not result.requires_grad, "three calls inside"
@@ -756,18 +770,25 @@ MiniTensor.detach = detach
 # %% nbgrader={"grade": true, "grade_id": "test_detach", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 switches.recording, switches.inference = True, False
 MiniTensor.shares_memory_with = lambda self, other: bool(np.shares_memory(self.data, other.data))
+MiniTensor.is_the_same_as = lambda self, other: self is other
 
 x = MiniTensor([[1.0, -2.0, 3.0]], requires_grad=True)
 y = x * x
 d = y.detach()
 assert isinstance(d, MiniTensor), f"detach returns a MiniTensor, not {d!r}"
 assert np.allclose(d.data, [[1.0, 4.0, 9.0]]) and d.shape == (1, 3), "the numbers stay the same"
-assert not d.requires_grad and d.grad_fn is None, "a detached tensor has no history"
+assert y.requires_grad and y.grad_fn is not None, "detach must leave the history of the original"
+assert d.grad_fn is None, "a detached tensor has no history: its grad_fn is None"
+assert not d.requires_grad, "a detached tensor does not require grad"
 assert d.shares_memory_with(y), "detach must not copy: both tensors share the memory"
 (d * x).backward(np.array([[1.0, 10.0, 100.0]]))
 assert np.allclose(x.grad.data, [[1.0, 40.0, 900.0]]), "d is a constant: the gradient of d * x is d"
 assert x.detach().shares_memory_with(x) and x.requires_grad, "detach leaves the original as it is"
 assert x.detach().grad is None, "a detached tensor is a new leaf: it has no .grad yet"
+assert x.grad is not None, "detach must leave the .grad of the original as it is"
+assert not d.is_the_same_as(d.detach()), (
+    "detach returns a new tensor, even if the original does not require grad"
+)
 switches.recording = False
 shared = x.detach().shares_memory_with(x)
 switches.recording = True
@@ -845,7 +866,7 @@ explore(out)
 #
 # ### Loud or quiet
 #
-# Let `y = g(x) + x`, where `g(x)` should be the cube of `x`. At 2 the right slope is 13. If the path through `g` is lost, the gradient is 1. Here are twelve forms of `g` in PyTorch. **Predict** for each one whether it is right, loud or quiet.
+# Let `y = g(x) + x`, where `g(x)` should be the cube of `x`. At 2 the right slope is 13. If the path through `g` is lost, the gradient is 1. Here are twelve forms of `g` in PyTorch. **Predict** for each one whether it is right, loud, quiet, or lost with a warning.
 
 # %% tags=["demo"] items="F16 73 82"
 predict("How many of the twelve are right?")
@@ -858,7 +879,7 @@ for text in ways:
     print(f"{text:32s}", verdict(lambda x: eval(text)))
 
 # %% [markdown] items="F16 73"
-# The pattern: **autograd sees operations on tensors, and nothing else.** `item()` gives you a plain number, and that is allowed, because logging a loss needs it. (`float()` may also warn, once per session, but still continues.) `.numpy()` is loud because you could compute with an array for a long time before you notice. `detach()` does what it says, so its silence is right.
+# The pattern: **autograd sees operations on tensors, and nothing else.** `item()` gives you a plain number, and that is allowed, because logging a loss needs it. (PyTorch warns at the first `torch.tensor([x])` or `float(x)` of a session, and continues.) `.numpy()` is loud because you could compute with an array for a long time before you notice. `detach()` does what it says, so its silence is right.
 
 # %% [markdown] items="76"
 # ## 5. inference_mode
@@ -1089,7 +1110,9 @@ with inference_mode():
     assert not is_grad_enabled() and is_inference_mode_enabled(), (
         "inside: recording off, marking on"
     )
-    assert not (w * t).requires_grad, "inside nothing is recorded"
+    assert not (w * t).requires_grad, (
+        "inside nothing is recorded (after start_lesson, run your cell of exercise 1 again)"
+    )
 assert is_grad_enabled() and not is_inference_mode_enabled(), "both switches must be put back"
 assert t.is_inference() and not (t + 1).is_inference(), "made inside: marked; made outside: not"
 
@@ -1114,6 +1137,9 @@ with inference_mode():
 assert found == (False, True), (
     "leaving the inner of two inference_mode blocks leaves both switches as they were before it"
 )
+assert is_grad_enabled() and not is_inference_mode_enabled(), (
+    "after two nested blocks both switches are as before: each object keeps what it found itself"
+)
 made_before = inference_mode()
 with no_grad():
     with made_before:
@@ -1122,21 +1148,30 @@ with no_grad():
 assert found == (False, False), (
     "a block puts back what was there when it was entered, not when its object was made"
 )
+assert is_grad_enabled(), "no_grad of exercise 2 must put recording back"
+with inference_mode():
+    with enable_grad():
+        forced = w + w
+assert not forced.requires_grad, (
+    "in inference mode nothing is recorded, not even inside enable_grad: keep the first two lines of "
+    "`record`, and call `record` in `apply` of exercise 1 (if you have run the cell of `Switches` "
+    "again, run your cell of exercise 5 again too)"
+)
 text = refusal(lambda: t + w)
 assert text == "", f"t + w saves nothing, so a marked tensor may take part; you say: {text!r}"
 text = refusal(lambda: w * w)
 assert text == "", f"w is not marked, so it may be saved; you say: {text!r}"
+assert (t + w).requires_grad, (
+    "t + w saves nothing, so it is recorded: `apply` calls `record`, which must reach its last lines"
+)
 (t + w).backward(np.array([1.0, 10.0]))
 assert np.allclose(w.grad.data, [1.0, 10.0]), "t + w is recorded: the gradient arrives at w"
 
 
 for name, compute in {"t * w": lambda: t * w, "w * t": lambda: w * t}.items():
     text = refusal(compute)
-    assert text.startswith("Inference tensors cannot be saved for backward"), (
-        f"{name} has to save t: raise SAVED_INFERENCE (and `apply` of exercise 1 must call `record`); "
-        f"you say: {text!r} (if you have run the cell of `Switches` again, run your cell of "
-        "exercise 5 again too)"
-    )
+    assert text != "", f"{name} has to save t, which is marked: raise an error; it ran without one"
+    assert text == SAVED_INFERENCE, f"{name}: raise RuntimeError(SAVED_INFERENCE), not {text!r}"
 with inference_mode():
     u = MiniTensor([0.5, 1.0], requires_grad=True)
 text = refusal(lambda: u.exp())
@@ -1402,10 +1437,10 @@ torch.set_num_threads(1)  # steadier times on a busy machine
 # %% [markdown] items="81"
 # ## A target that must stand still
 #
-# An agent gets a reward of 1 in every step, and a reward one step later counts 0.9 as much. The value `v` of its situation should satisfy `v = 1 + 0.9 * v`, so `v = 10`. To learn it, lower `(v - target)**2` with `target = 1 + 0.9 * v`. The target is computed with the same `v`. Should the gradient go through it? **Predict** where the two trainings end.
+# An agent gets a reward of 1 in every step, and a reward one step later counts 0.9 as much. The value `v` of its situation should satisfy `v = 1 + 0.9 * v`, so `v = 10`. To learn it, lower `(v - target)**2` with `target = 1 + 0.9 * v`. The target is computed with the same `v`. Should the gradient go through it? **Predict** where the two trainings are after 300 steps.
 
 # %% items="81"
-predict("Where does v end with the target detached, and where without?")
+predict("Where is v after 300 steps with the target detached, and where without?")
 
 
 def values(stop, steps=300):
@@ -1426,7 +1461,7 @@ print(f"after 300 steps, with the target detached: {stopped[-1]:5.2f}")
 print(f"                 without:                  {through[-1]:5.2f}   right: 10")
 
 # %% [markdown] items="81"
-# Without the stop, the gradient moves both sides at once: raising `v` raises the target by 0.9 as much, so only a tenth of the gradient is left. With the stop, the target is a goal, and the prediction moves toward it. So methods that learn from their own predictions stop the gradient at the target. Examples are target networks in reinforcement learning, and momentum encoders, which keep a slowly moving average of a network, updated under `no_grad`.
+# Without the stop, the gradient moves both sides at once: raising `v` raises the target by 0.9 as much, so only a tenth of the gradient is left. The way to 10 takes ten times as many steps. (If the next situation is random, it can even end at a wrong value.) With the stop, the target is a goal, and the prediction moves toward it. So methods that learn from their own predictions stop the gradient at the target. Examples are target networks in reinforcement learning, and momentum encoders, which keep a slowly moving average of a network, updated under `no_grad`.
 
 # %% [markdown] items="81 F30"
 # ## Two networks with opposite aims
@@ -1549,12 +1584,16 @@ def try_gan(seed, rows, features):
     g, d = MiniTensor(G, requires_grad=True), MiniTensor(D, requires_grad=True)
     nets = (lambda z: z @ g), (lambda x: x @ d)
 
+    def check(name, loss, right):
+        assert isinstance(loss, MiniTensor), f"{name} must return a MiniTensor, not {loss!r}"
+        assert loss.shape == (), f"{name} consists of means: its shape is (), not {loss.shape}"
+        assert abs(loss.item() - right) < 1e-9, f"{name} should be {right:.6f}, not {loss.item():.6f}"
+
     loss = discriminator_loss(*nets, MiniTensor(real), MiniTensor(noise))
     made = noise @ G
     right = ((real @ D - 1) ** 2).mean() + ((made @ D) ** 2).mean()
-    assert abs(loss.item() - right) < 1e-9, (
-        f"the loss of the discriminator should be {right:.6f}, not {loss.item():.6f}"
-    )
+    check("discriminator_loss", loss, right)
+    assert loss.requires_grad, "the discriminator learns: cut off only the generated samples"
     loss.backward()
     assert g.grad is None, "the turn of the discriminator must not reach the generator"
     right = 2 * real.T @ (real @ D - 1) / rows + 2 * made.T @ (made @ D) / (rows + 2)
@@ -1564,13 +1603,11 @@ def try_gan(seed, rows, features):
 
     loss = generator_loss(*nets, MiniTensor(noise))
     right = ((made @ D - 1) ** 2).mean()
-    assert abs(loss.item() - right) < 1e-9, (
-        f"the loss of the generator should be {right:.6f}, not {loss.item():.6f}"
-    )
+    check("generator_loss", loss, right)
+    cut = "the generator learns through the discriminator: nothing may be cut here"
+    assert loss.requires_grad, cut
     loss.backward()
-    assert g.grad is not None, (
-        "the generator learns through the discriminator: nothing may be cut here"
-    )
+    assert g.grad is not None, cut
     right = 2 * noise.T @ (made @ D - 1) @ D.T / (rows + 2)
     assert np.allclose(g.grad.data, right), "the generator has a wrong gradient"
 

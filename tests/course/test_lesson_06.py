@@ -64,7 +64,7 @@ PLANTED = [
         "",
         "    if self.saved:\n        self.saved = None",
         "    self.saved = None",
-        ("test_release",),
+        ("test_release", FREES),
     ),
     Planted(
         "releasing twice gives everything back",
@@ -78,7 +78,7 @@ PLANTED = [
         "",
         "    if self.saved is None:\n        raise",
         "    if not self.saved:\n        raise",
-        ("test_release",),
+        ("test_release", FREES),
     ),
     Planted(
         "another kind of error",
@@ -228,6 +228,145 @@ PLANTED = [
         "",
         "        loss.backward()\n        history.append(loss.item())\n        state = MiniTensor(state.data)",
         "        total = total + loss if history else loss\n        history.append(loss.item())\n    total.backward()",
+        ("test_run_sequence",),
+    ),
+    Planted(
+        "sizes are kept between calls",
+        "",
+        """    sizes = {id(array): array.nbytes for node in nodes for array in node.saved or ()}
+    return""",
+        """    sizes = held.__dict__
+    sizes.update({str(id(array)): array.nbytes for node in nodes for array in node.saved or ()})
+    return""",
+        ("test_held", "test_release", FREES, "test_backward_each"),
+    ),
+    Planted(
+        "measuring frees",
+        "",
+        "    return len(nodes), sum(sizes.values())",
+        """    for node in nodes:
+        node.saved = None
+    return len(nodes), sum(sizes.values())""",
+        ("test_held", FREES),
+    ),
+    Planted(
+        "scalars are left out",
+        "",
+        "for array in node.saved or ()}",
+        "for array in node.saved or () if isinstance(array, np.ndarray)}",
+        ("test_held",),
+    ),
+    Planted(
+        "release sets a mark and frees nothing",
+        "",
+        "    if self.saved:\n        self.saved = None",
+        "    if self.saved:\n        self.freed = True",
+        ("test_release", FREES, "test_backward_each"),
+    ),
+    Planted(
+        "release keeps the values under another name",
+        "",
+        "    if self.saved:\n        self.saved = None",
+        "    if self.saved:\n        self.old, self.saved = self.saved, None",
+        ("test_release",),
+    ),
+    Planted(
+        "releasing twice is an error",
+        "",
+        "    if self.saved:\n        self.saved = None",
+        "    if len(self.saved) > 0:\n        self.saved = None",
+        ("test_release",),
+    ),
+    Planted(
+        "half of the text",
+        "",
+        "raise RuntimeError(SECOND_BACKWARD)",
+        "raise RuntimeError('Trying to backward through the graph a second time')",
+        ("test_release",),
+    ),
+    Planted("backward frees by itself", "", "node.release()\n", "node.saved = None\n", (FREES,)),
+    Planted(
+        "a running sum of all losses",
+        "",
+        "    for i, loss in enumerate(losses):\n        loss.backward(retain_graph=i < len(losses) - 1)\n",
+        """    total = losses[0] if losses else None
+    for loss in losses[1:]:
+        total = total + loss
+    if losses:
+        total.backward()
+""",
+        ("test_backward_each",),
+    ),
+    Planted(
+        "the list of losses is turned around",
+        "",
+        "    for i, loss in enumerate(losses):\n",
+        "    losses.reverse()\n    for i, loss in enumerate(losses):\n",
+        ("test_backward_each",),
+    ),
+    Planted(
+        "backward is forgotten",
+        "",
+        "        loss.backward()\n        history",
+        "        history",
+        ("test_run_sequence",),
+    ),
+    Planted(
+        "a copy of the weights is trained",
+        "",
+        "    state, history = MiniTensor(np.zeros(targets[0].shape)), []\n    for",
+        """    w = MiniTensor(w.data, requires_grad=True)
+    state, history = MiniTensor(np.zeros(targets[0].shape)), []
+    for""",
+        ("test_run_sequence",),
+    ),
+    Planted(
+        "the state goes on into the next run",
+        "",
+        """    state, history = MiniTensor(np.zeros(targets[0].shape)), []
+    for x, target in zip(inputs, targets):
+        state = (state @ w + x).tanh()""",
+        """    kept, history = run_sequence.__dict__, []
+    state = MiniTensor(kept.get("state", np.zeros(targets[0].shape)))
+    for x, target in zip(inputs, targets):
+        state = (state @ w + x).tanh()
+        kept["state"] = state.data""",
+        ("test_run_sequence",),
+    ),
+    Planted(
+        "the state is written into the inputs",
+        "",
+        "        state = MiniTensor(state.data)\n    return",
+        "        x[...] = state.data\n        state = MiniTensor(x)\n    return",
+        ("test_run_sequence",),
+    ),
+    Planted(
+        "the inputs are emptied",
+        "",
+        "    for x, target in zip(inputs, targets):\n        state = (state @ w + x)",
+        "    for target in targets:\n        state = (state @ w + inputs.pop(0))",
+        ("test_run_sequence",),
+    ),
+    Planted(
+        "the state requires a gradient",
+        "",
+        "        state = MiniTensor(state.data)\n    return",
+        "        state = MiniTensor(state.data, requires_grad=True)\n    return",
+        ("test_run_sequence",),
+    ),
+    Planted(
+        "the history goes on into the next run",
+        "",
+        "    state, history = MiniTensor(np.zeros(targets[0].shape)), []\n    for",
+        """    state, history = MiniTensor(np.zeros(targets[0].shape)), run_sequence.__dict__.setdefault("old", [])
+    for""",
+        ("test_run_sequence",),
+    ),
+    Planted(
+        "retain_graph is left in",
+        "",
+        "        loss.backward()\n        history",
+        "        loss.backward(retain_graph=True)\n        history",
         ("test_run_sequence",),
     ),
 ]

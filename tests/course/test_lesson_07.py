@@ -38,6 +38,28 @@ PLANTED = [
         ("test_apply", "test_no_grad", "test_decorated", "test_detach", "test_inference_mode", "test_gan_losses"),
     ),
     Planted(
+        "the inputs stop requiring grad",
+        "",
+        "    if is_grad_enabled() and any(x.requires_grad for x in inputs):\n        record(ctx, inputs, output)",
+        "    for x in inputs:\n        x.requires_grad = x.requires_grad and is_grad_enabled()\n"
+        "    if any(x.requires_grad for x in inputs):\n        record(ctx, inputs, output)",
+        ("test_apply", "test_no_grad", "test_decorated", "test_inference_mode"),
+    ),
+    Planted(
+        "apply returns what record returns",
+        "",
+        "        record(ctx, inputs, output)\n    return output",
+        "        output = record(ctx, inputs, output)\n    return output",
+        ("test_apply", "test_no_grad", "test_decorated", "test_detach", "test_inference_mode", "test_gan_losses"),
+    ),
+    Planted(
+        "all blocks of a mode share what they found",
+        "",
+        "        self.before = switches.recording\n",
+        "        type(self).before = switches.recording\n",
+        ("test_no_grad", "test_decorated"),
+    ),
+    Planted(
         "leaving a block switches recording on",
         "",
         "        switches.recording = self.before\n",
@@ -124,6 +146,20 @@ PLANTED = [
         ("test_decorated",),
     ),
     Planted(
+        "wraps without its argument",
+        "",
+        "    @functools.wraps(function)\n    def call(*arguments, **named):\n        with type(self)():",
+        "    @functools.wraps\n    def call(*arguments, **named):\n        with type(self)():",
+        ("test_decorated",),
+    ),
+    Planted(
+        "the function is called while decorating",
+        "",
+        "        with type(self)():\n            return function(*arguments, **named)\n\n    return call\n",
+        "        with type(self)():\n            return function(*arguments, **named)\n\n    return call()\n",
+        ("test_decorated",),
+    ),
+    Planted(
         "detach copies",
         "",
         "    return MiniTensor(self.data)\n",
@@ -135,6 +171,27 @@ PLANTED = [
         "",
         "    return MiniTensor(self.data)\n",
         "    self.requires_grad, self.grad_fn = False, None\n    return self\n",
+        ("test_detach",),
+    ),
+    Planted(
+        "detach takes the history of the original",
+        "",
+        "    return MiniTensor(self.data)\n",
+        "    self.grad_fn = None\n    return MiniTensor(self.data)\n",
+        ("test_detach",),
+    ),
+    Planted(
+        "detach takes the gradient of the original",
+        "",
+        "    return MiniTensor(self.data)\n",
+        "    self.grad = None\n    return MiniTensor(self.data)\n",
+        ("test_detach",),
+    ),
+    Planted(
+        "detach returns a constant itself",
+        "",
+        "    return MiniTensor(self.data)\n",
+        "    return MiniTensor(self.data) if self.requires_grad else self\n",
         ("test_detach",),
     ),
     Planted(
@@ -184,6 +241,43 @@ PLANTED = [
         "",
         "        switches.recording, switches.inference = self.before",
         "        switches.recording = self.before[0]",
+        ("test_inference_mode",),
+    ),
+    Planted(
+        "all blocks of inference_mode share what they found",
+        "",
+        "        self.before = switches.recording, switches.inference\n",
+        "        inference_mode.before = switches.recording, switches.inference\n",
+        ("test_inference_mode",),
+    ),
+    Planted(
+        "enable_grad records in inference mode",
+        "",
+        "    if switches.inference:\n        return\n",
+        "",
+        ("test_inference_mode",),
+    ),
+    Planted(
+        "record is written into apply",
+        "",
+        "        record(ctx, inputs, output)\n    return output",
+        "        ctx.next_functions = tuple(edge_to(x) for x in inputs)\n"
+        "        ctx.input_shapes = tuple(x.shape for x in inputs)\n"
+        "        output.requires_grad, output.grad_fn = True, ctx\n    return output",
+        ("test_inference_mode",),
+    ),
+    Planted(
+        "what a marked tensor enters is not recorded",
+        "",
+        "            raise RuntimeError(SAVED_INFERENCE)\n    ### END SOLUTION\n",
+        "            raise RuntimeError(SAVED_INFERENCE)\n        if x.is_inference():\n            return\n",
+        ("test_inference_mode",),
+    ),
+    Planted(
+        "the error has a shorter text",
+        "",
+        "            raise RuntimeError(SAVED_INFERENCE)",
+        "            raise RuntimeError(SAVED_INFERENCE[:47])",
         ("test_inference_mode",),
     ),
     Planted(
@@ -254,6 +348,20 @@ PLANTED = [
         "",
         "made = generator(noise).detach()",
         "made = generator(noise)",
+        ("test_gan_losses",),
+    ),
+    Planted(
+        "the loss of the discriminator is not returned",
+        "",
+        "    return ((discriminator(real) - 1) ** 2).mean()",
+        "    ((discriminator(real) - 1) ** 2).mean()",
+        ("test_gan_losses",),
+    ),
+    Planted(
+        "the real samples have no mean",
+        "",
+        "    return ((discriminator(real) - 1) ** 2).mean()",
+        "    return ((discriminator(real) - 1) ** 2)",
         ("test_gan_losses",),
     ),
     Planted(
