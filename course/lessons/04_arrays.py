@@ -200,6 +200,7 @@ def added_one_by_one(grad, array_of_that_shape):
 shapes = [[(3, 4), (4,)], [(2, 3), ()]]
 credit = check_function(back_to, added_one_by_one, shapes, points=1, name="axes added in front")
 shapes = [[(3, 4), (3, 1)], [(3, 3), (3, 1)], [(3, 4), (1, 4)], [(3, 3), (3, 3)], [(5, 3, 4), (3, 1)]]
+shapes.append([(3, 4), (1, 1)])
 credit = credit + check_function(back_to, added_one_by_one, shapes, points=1, name="axes of size 1")
 ### BEGIN HIDDEN TESTS
 shapes = [[(5, 2, 3), (2, 1)], [(2, 3, 2, 2), (1, 3, 1, 2)], [(4, 4, 4), (1,)], [(1, 3), (1, 1)], [(1, 1), (1,)]]
@@ -510,6 +511,21 @@ def backward(self, gradient=None):
 MiniTensor.backward = backward
 
 # %% nbgrader={"grade": true, "grade_id": "test_backward", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+def forgets_a_leaf(self):
+    """Whether backward runs without an error, but leaves an input of -(a * b) without a .grad."""
+    other = type(self)(3.0)
+    try:
+        (-(self * other)).backward()
+    except Exception:
+        return False  # the check below says what it was
+    return self.grad is None or other.grad is None
+
+
+MiniTensor.forgets_a_leaf = forgets_a_leaf
+assert not MiniTensor(2.0).forgets_a_leaf(), (
+    "after (-(a * b)).backward(), a or b has no .grad. Leaves get one too: set .grad before you ask "
+    "whether there is a rule, and let no `return` end the loop early"
+)
 credit = check_gradients(
     {
         "a * b": lambda a, b: a * b,
@@ -576,17 +592,18 @@ e = c * 2.0
 assert np.array_equal(e.grad, [1.0, 10.0]), "nodes between output and leaves get a .grad too"
 
 
-def twice(self, cotangent):
-    """Call backward twice with the same array, and return that array."""
+def twice(self, cotangent, source):
+    """Call backward twice with one array. Returns it, and what source.grad was after the first call."""
     self.backward(cotangent)
+    held = source.grad
     self.backward(cotangent)
-    return cotangent
+    return cotangent, held
 
 
 MiniTensor.twice = twice
 c = MiniTensor([1.0, -1.0])
 d = c + c
-v = d.twice(np.array([3.0, 4.0]))
+v, held = d.twice(np.array([3.0, 4.0]), c)
 assert np.array_equal(v, [3.0, 4.0]), (
     f"the cotangent that was passed must stay [3, 4], and is {v} now: does += write into it?"
 )
@@ -595,6 +612,10 @@ assert np.array_equal(c.grad, [12.0, 16.0]), (
     "gets what has arrived in its own call, not what .grad holds"
 )
 assert np.array_equal(d.grad, [6.0, 8.0]), "the output keeps the sum of the cotangents too"
+assert np.array_equal(held, [6.0, 8.0]), (
+    f"the array that c.grad was after the first call must stay [6, 8], and is {held} now: "
+    "does += write into it?"
+)
 
 
 def once():
@@ -853,8 +874,8 @@ print(np.broadcast_to(np.expand_dims(v, 1), (2, 3)))
 def sum_over(a, dim=None, keepdim=False):
     """The sum over an axis, or of all entries.
 
-    dim: axis, an integer, may be negative; None for all entries: the result has shape ()
-    keepdim: whether the summed axis stays, with size 1
+    dim: axis, an integer, may be negative; None for all entries
+    keepdim: whether each summed axis stays, with size 1; if not, a sum of all entries has shape ()
 
     >>> sum_over(MiniTensor([[1.0, 2.0], [3.0, 4.0]]), 1).data
     array([3., 7.])
@@ -1531,14 +1552,25 @@ MiniTensor.log_softmax = log_softmax
 MiniTensor.cross_entropy = cross_entropy
 
 # %% nbgrader={"grade": true, "grade_id": "test_softmax", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+def is_cut_off(self, labels):
+    """Whether the loss can be calculated, but was not made from these logits."""
+    try:
+        return self not in topological_order(self.cross_entropy(labels))
+    except Exception:
+        return False  # the check below says what it was
+
+
+MiniTensor.is_cut_off = is_cut_off
 labels = np.array([2, 0, 2, 1])
+cut = MiniTensor(np.ones((4, 3))).is_cut_off(labels)
+why = ", whose graph does not lead back to a: .data cuts it" if cut else ""
 credit = check_gradients(
     {
         "a.softmax(1)": lambda a: a.softmax(1),
         "a.softmax(0)": lambda a: a.softmax(0),
         "a.log_softmax(1)": lambda a: a.log_softmax(1),
         "a.log_softmax(0)": lambda a: a.log_softmax(0),
-        "a.cross_entropy(labels)": lambda a: a.cross_entropy(labels),
+        f"a.cross_entropy(labels){why}": lambda a: a.cross_entropy(labels),
     },
     [(4, 3)],
     points=2,

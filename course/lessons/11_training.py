@@ -245,7 +245,7 @@ class Module(ModuleTools):
 # %% [markdown] items="61"
 # ### Exercise 1: the state of a module
 #
-# `module.named_modules()` walks through a module and all modules in it. It gives pairs `(name, module)`; the outermost has the name `""`. A module keeps what it owns in two dictionaries, by name: `module._parameters` and `module._buffers`.
+# `module.named_modules()` walks through a module and all modules in it. It gives pairs `(name, module)`; the outermost has the name `""`. A module that is found in two places comes once, or twice with `remove_duplicate=False`. A module keeps what it owns in two dictionaries, by name: `module._parameters` and `module._buffers`.
 #
 # Write `state_dict`. It returns a dictionary of all parameters *and* buffers by name, as detached tensors in the same memory. A shared tensor is listed under each of its names.
 
@@ -293,8 +293,8 @@ Module.state_dict = state_dict
 
 # %% tags=["style:composed"] exercise="module"
 def state_dict(self):
-    state = {name: MiniTensor(tensor.data) for name, tensor in self._parameters.items()}
-    state.update({name: MiniTensor(tensor.data) for name, tensor in self._buffers.items()})
+    state = {name: tensor.detach() for name, tensor in self._parameters.items()}
+    state.update({name: tensor.detach() for name, tensor in self._buffers.items()})
     for name, inner in self._modules.items():
         state.update({f"{name}.{rest}": tensor for rest, tensor in inner.state_dict().items()})
     return state
@@ -347,6 +347,7 @@ class Twice(Module):
 
 MiniTensor.put = lambda self, values: self.data.__setitem__(..., values)
 
+switches.recording, switches.inference = True, False
 model = Twice(2)
 right = ["scale", "first.weight", "first.bias", "second.weight", "second.bias"]
 tied = Twice(2)
@@ -367,6 +368,7 @@ for module in (tied, Twice(2, shared=True)):
     found = set(module.state_dict())
     assert found == both, f"a shared tensor is listed under each of its names; missing: {both - found}"
 assert all(isinstance(tensor, MiniTensor) for tensor in state.values()), "the values are MiniTensors"
+assert all(p.requires_grad for p in model.parameters()), "state_dict must not change the parameters"
 model(MiniTensor([1.0, 1.0])).sum().backward()
 assert not state["scale"].requires_grad, "the tensors of a state are detached"
 model.first.weight.put([7.0, 8.0])
@@ -377,6 +379,10 @@ kept = other.first.weight
 other.load_state_dict(model.state_dict())
 assert np.allclose(other.first.weight.data, [7.0, 8.0]), "the values must arrive in the parameters"
 assert other.first.weight is kept, "a parameter stays the same object"
+assert kept._version > 0, (
+    "loading writes into a state, and the version counter of the parameter (lesson 09) must notice it: "
+    "make the tensors of a state with detach()"
+)
 model.first.weight.put([0.0, 0.0])
 assert np.allclose(other.first.weight.data, [7.0, 8.0]), "loading copies: no memory is shared"
 ### BEGIN HIDDEN TESTS
@@ -681,6 +687,7 @@ class Dropout(Module):
         return x * factors
 
 # %% nbgrader={"grade": true, "grade_id": "test_dropout", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+switches.recording, switches.inference = True, False
 def try_dropout(layer, array):
     """The output for an array and the gradient for a random cotangent, both as factors."""
     x = MiniTensor(array.copy(), requires_grad=True)
@@ -904,6 +911,7 @@ class BatchNorm1d(Module):
         return x * scale + (self.bias - mean * scale)
 
 # %% nbgrader={"grade": true, "grade_id": "test_batchnorm", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+switches.recording, switches.inference = True, False
 MiniTensor.put = lambda self, values: self.data.__setitem__(..., values)
 
 
@@ -948,9 +956,11 @@ def try_training(layer, rows, weight, bias, eps=1e-5, momentum=0.1):
     layer.weight.put(weight)
     layer.bias.put(bias)
     buffers = "running_mean", "running_var", "num_batches_tracked"
-    mean, variance, count = [np.array(getattr(layer, name).data) for name in buffers]
+    held = [getattr(layer, name) for name in buffers]
+    mean, variance, count = [np.array(buffer.data) for buffer in held]
     x = MiniTensor(rows, requires_grad=True)
     y = layer(x)
+    assert isinstance(y, MiniTensor), f"forward returns a MiniTensor, not {y!r}"
     deviation = np.sqrt(rows.var(axis=0) + eps)
     normal = (rows - rows.mean(axis=0)) / deviation
     reason = reason_for_result(y.data, rows, weight, bias, eps)
@@ -968,8 +978,10 @@ def try_training(layer, rows, weight, bias, eps=1e-5, momentum=0.1):
 
     kept = 1 - momentum
     new = rows.var(axis=0, ddof=1)
-    assert layer.num_batches_tracked.data != count, "the buffers have not changed: call self.track"
-    close(layer.num_batches_tracked, count + 1, "num_batches_tracked: one call of self.track; it")
+    for name, buffer in zip(buffers, held):
+        assert getattr(layer, name) is buffer, f"{name} was replaced: self.track writes into it"
+    assert layer.num_batches_tracked.data != count, "num_batches_tracked stays: call self.track"
+    close(layer.num_batches_tracked, count + 1, "call self.track once: num_batches_tracked")
     close(layer.running_mean, kept * mean + momentum * rows.mean(axis=0), "running_mean")
     close(layer.running_var, kept * variance + momentum * new, "running_var")
     for buffer in (layer.running_mean, layer.running_var):
@@ -989,9 +1001,16 @@ close(found, wanted, "the result for one row in evaluation")
 close(layer.running_var, variance, "running_var, which evaluation must not change,")
 close(layer.num_batches_tracked, 2.0, "num_batches_tracked, which evaluation must not change,")
 state = layer.state_dict()
-layer.train()(MiniTensor(rows[:2]))
-for name in ("running_mean", "running_var"):  # a state shows the buffers
-    close(state[name], getattr(layer, name).data, f"{name} in a state from before; it")
+with no_grad():
+    layer.train()(MiniTensor(rows[:2]))
+changed = layer.num_batches_tracked.item() == 3
+assert changed, "in training mode the buffers change, even under no_grad"
+for name in ("running_mean", "running_var"):
+    close(
+        state[name],
+        getattr(layer, name).data,
+        f"the buffers are written in place, and state_dict copies nothing: {name} in an old state",
+    )
 ### BEGIN HIDDEN TESTS
 layer.eval()
 mean, variance = np.array(layer.running_mean.data), np.array(layer.running_var.data)
@@ -1220,32 +1239,56 @@ class Adam(Optimizer):
         return step_size * state["mean"] / denominator
 
 # %% nbgrader={"grade": true, "grade_id": "test_adam", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
-def formula(gradients, lr, betas, eps, corrected=(1, 1)):
-    """All changes from the definition: the running means as weighted sums over the past."""
-    changes = []
-    for t in range(1, len(gradients) + 1):
-        past, means = np.array(gradients[:t]), []
-        for beta, values, divide in zip(betas, (past, past**2), corrected):
-            total = np.tensordot(beta ** np.arange(t - 1, -1, -1.0), values, 1) * (1 - beta)
-            means.append(total / (1 - beta**t * divide))
-        changes.append(lr * means[0] / (np.sqrt(means[1]) + eps))
-    return changes
+def weights_of_past(beta, t):
+    """The weights of gradients 1 to t in a corrected running mean, and what mistakes make of them."""
+    steps = np.arange(1.0, t + 1)
+    weights, divisors = (1 - beta) * beta ** (t - steps), 1 - beta**steps
+    right = weights / divisors[-1]
+    return {
+        "": right,
+        "the {} is not corrected": weights,
+        "(1 - beta) is missing in the {}": right / (1 - beta),
+        "the {} of earlier steps is not kept in state": right * (steps == t),
+        "the corrected {} is put back into the state": weights / np.cumprod(divisors[::-1])[::-1],
+        "the correction of the {} uses t + 1": weights / (1 - beta ** (t + 1)),
+    }
 
 
+def running(values, beta, mistake=""):
+    return np.tensordot(weights_of_past(beta, len(values))[mistake], values, 1)
+
+
+def formula(gradients, lr, betas, eps, mistakes=("", ""), inside=0.0):
+    """The last change from the definition: the running means as weighted sums over the past."""
+    past = np.array(gradients)
+    mean, square = map(running, (past, past**2), betas, mistakes)
+    return lr * mean / (np.sqrt(square + inside) + eps)
+
+
+@np.errstate(all="ignore")
 def likely_reason(found, former, gradients, lr, betas, eps):
-    """Which part of the formula is missing, if that explains the numbers."""
-    with np.errstate(all="ignore"):
-        for reason, changes in (
-            ("the mean is not corrected", formula(gradients, lr, betas, eps, (0, 1))),
-            ("the square is not corrected", formula(gradients, lr, betas, eps, (1, 0))),
-            ("mean and square are not corrected", formula(gradients, lr, betas, eps, (0, 0))),
-            ("eps is not added", formula(gradients, lr, betas, 0.0)),
-            ("beta1 and beta2 are swapped", formula(gradients, lr, betas[::-1], eps)),
-            ("lr is missing", formula(gradients, 1.0, betas, eps)),
-            ("the sign is wrong, step subtracts the change", formula(gradients, -lr, betas, eps)),
-        ):
-            if np.allclose(found, former - changes[-1], rtol=1e-9, atol=1e-12):
-                return f": {reason}"
+    """Which part of the formula is wrong, if that explains the numbers."""
+    numbers, past = range(1, len(gradients) + 1), np.array(gradients)
+    means = [running(past[:t], betas[0], "the {} is not corrected") for t in numbers]
+    of_means = np.sqrt(running(np.square(means), betas[1])) + eps
+    reasons = {
+        "eps is not added": formula(gradients, lr, betas, 0.0),
+        "eps is added inside the root": formula(gradients, lr, betas, 0.0, inside=eps),
+        "beta1 and beta2 are swapped": formula(gradients, lr, betas[::-1], eps),
+        "beta1 is used for both": formula(gradients, lr, betas[:1] * 2, eps),
+        "beta2 is used for both": formula(gradients, lr, betas[1:] * 2, eps),
+        "lr is missing": formula(gradients, 1.0, betas, eps),
+        "the sign is wrong, step subtracts the change": formula(gradients, -lr, betas, eps),
+        "the mean is squared, not the gradient": lr * running(past, betas[0]) / of_means,
+    }
+    for word in list(weights_of_past(0.5, 1))[1:]:
+        for mistakes in ((word, ""), ("", word), (word, word)):
+            pairs = zip(mistakes, ("mean", "square"))
+            reason = " and ".join(mistake.format(kind) for mistake, kind in pairs if mistake)
+            reasons[reason] = formula(gradients, lr, betas, eps, mistakes)
+    for reason, change in reasons.items():
+        if np.allclose(found, former - change, rtol=1e-9, atol=1e-12):
+            return f": {reason}"
     return ""
 
 
@@ -1254,25 +1297,27 @@ def try_adam(gradients, start, lr=0.001, betas=(0.9, 0.999), eps=1e-8, **options
     w = MiniTensor(np.array(start), requires_grad=True)
     optimizer = Adam([w], lr=lr, betas=betas, eps=eps, **options)
     place = np.array(start)
-    seen = []
+    seen, hint = [], ": `step` has added the weight decay" * ("weight_decay" in options)
     for number in range(len(gradients)):
         w.grad = MiniTensor(np.array(gradients[number]))
         optimizer.step()
         assert np.array_equal(w.grad.data, gradients[number]), "step only reads .grad"
         seen.append(gradients[number] + options.get("weight_decay", 0.0) * place)
-        former, place = place, place - formula(seen, lr, betas, eps)[-1]
+        former, place = place, place - formula(seen, lr, betas, eps)
         assert np.shape(w.data) == np.shape(start), f"the shape should stay {np.shape(start)}"
         assert np.allclose(w.data, place, rtol=1e-9, atol=1e-12), (
             f"after step {number + 1} the parameter should be {place}, not {w.data}"
-            + likely_reason(w.data, former, seen, lr, betas, eps)
+            + (likely_reason(w.data, former, seen, lr, betas, eps) or hint)
         )
     assert w.is_leaf and w.requires_grad, "the parameter is still a leaf that requires a gradient"
 
 
+switches.recording, switches.inference = True, False
 random = np.random.default_rng(11)
-try_adam([np.array([1000.0, -0.001])], [1.0, 1.0], lr=0.1)
+try_adam([np.array([1000.0, -0.001])], [1.0, 1.0], lr=0.2)
 try_adam(list(random.normal(size=(4, 3))), [1.0, 2.0, 3.0], lr=0.1)
 try_adam(list(random.normal(size=(5, 2))), [0.0, 0.0], lr=0.1, betas=(0.5, 0.8), eps=0.1)
+try_adam(list(random.normal(size=(3, 2))), [3.0, -2.0], lr=0.1, weight_decay=0.5)
 
 u, v = (MiniTensor([1.0, 2.0], requires_grad=True) for _ in range(2))
 adam = Adam((p for p in (u, v)), lr=0.1)
@@ -1282,7 +1327,7 @@ assert np.allclose(v.data, [1.0, 2.0]), "a parameter whose .grad is None does no
 (v * 5).sum().backward()
 adam.step()
 assert np.allclose(v.data, [0.9, 1.9]) and np.allclose(u.data, [0.8, 1.8]), (
-    "each parameter has a count, a mean and a square of its own: keep all three in state, not in self"
+    "each parameter has a count, a mean and a square of its own: keep all three in state only"
 )
 other = Adam([u], lr=0.1)
 u.grad = MiniTensor([-1.0, -1.0])
@@ -1297,7 +1342,6 @@ for _ in range(2):
 ### BEGIN HIDDEN TESTS
 try_adam(list(random.normal(size=(30, 2, 3))), np.ones((2, 3)))
 try_adam(list(random.normal(size=12)), 5.0, lr=0.2, betas=(0.3, 0.9), eps=1.0)
-try_adam(list(random.normal(size=(6, 2))), [3.0, -2.0], lr=0.1, weight_decay=0.5)
 try_adam([np.zeros(2), np.zeros(2), np.array([1.0, 0.0])], [1.0, 1.0], lr=0.1)
 try_adam([np.full(2, 1e-6), np.full(2, -2e-6)], [1.0, 1.0], lr=0.1)
 alias = u.detach()
@@ -1411,7 +1455,7 @@ print("mean over the samples:", np.mean(losses))
 #
 # ### Exercise 5: one step, and an evaluation
 #
-# `train_step` makes **one** step of the optimizer for one batch. If the batch does not fit into memory, it is cut into micro-batches. The cutting is given. Complete what happens with one part: it runs forward and backward before the next part begins, so that only the graph of one part is alive. The step must be the same as for the whole batch. The loss function gives a *mean* over the rows that it gets. By what must you multiply the loss of a part, if the last part is smaller? You know this from lesson 05. Add up `total` as well: it must become the mean loss over the batch, a plain number.
+# `train_step` makes **one** step of the optimizer for one batch. If the batch does not fit into memory, it is cut into micro-batches. The cutting is given. Complete what happens with one part: it runs forward and backward before the next part begins, so that only the saved values of one part take up memory. The step must be the same as for the whole batch. The loss function gives a *mean* over the rows that it gets. By what must you multiply the loss of a part, if the last part is smaller? You know this from lesson 05. Add up `total` as well: it must become the mean loss over the batch, a plain number.
 #
 # `evaluate` gives the mean loss over all *samples* of a loader. It changes no weight, no gradient and no running statistics. Complete it: add up `total` and `rows`. At the end the model returns to its previous mode, even after an error: that part is given.
 
@@ -1425,7 +1469,7 @@ print("mean over the samples:", np.mean(losses))
 def train_step(model, optimizer, loss_function, x, y, micro_batch=None):
     """Clear the gradients, find those of the mean loss over the batch, and make one step.
 
-    x: MiniTensor; y: MiniTensor or array with the same number of rows
+    x: MiniTensor; y: MiniTensor or array with as many rows: x.shape[0] (a MiniTensor has no len)
     loss_function: loss_function(model(x), y) is a mean over the rows, a MiniTensor of shape ()
     micro_batch: how many rows the model gets at a time, in their order; the last part may be
         smaller; None for all rows. Each part runs backward before the next one runs forward
@@ -1459,7 +1503,7 @@ def train_step(model, optimizer, loss_function, x, y, micro_batch=None):
 def evaluate(model, loader, loss_function):
     """The mean loss over all samples of a loader, in evaluation mode, unrecorded; a float.
 
-    loader: gives pairs (x, y), whose numbers of rows may differ
+    loader: gives pairs (x, y) of x.shape[0] rows each; this number may differ from pair to pair
     The model's parameters, gradients and buffers stay as they are, and model.training is what it
     was, even if an error is raised.
     """
@@ -1578,7 +1622,7 @@ class Observed(Module):
     def __init__(self, weight, fails=False):
         super().__init__()
         self.weight, self.inner = Parameter(weight), BatchNorm1d(2)
-        self.calls, self.gradients, self.fails = [], [], fails
+        self.calls, self.gradients, self.outputs, self.fails = [], [], [], fails
 
     def forward(self, x):
         self.calls.append((x.shape[0], {self.training, self.inner.training}, is_grad_enabled()))
@@ -1586,7 +1630,8 @@ class Observed(Module):
         self.gradients.append(0.0 if grad is None else grad.data.sum().item())
         if self.fails:
             raise RuntimeError("this model fails")
-        return x @ self.weight
+        self.outputs.append(x @ self.weight)
+        return self.outputs[-1]
 
 
 class Counted(SGD):
@@ -1634,6 +1679,9 @@ def step_of(rows, micro_batch, start, lr=0.1):
         "when a part begins, the gradients of earlier parts must be in .grad: their backward passes "
         "have run, and .grad has not been cleared since"
     )
+    assert all(output.grad_fn.saved is None for output in model.outputs), (
+        "the backward pass of a part must free what its graph has saved: no retain_graph=True"
+    )
     reason = reason_for_step(optimizer.seen[0], x, error, micro_batch or rows)
     assert np.allclose(optimizer.seen[0], right), (
         f"{rows} rows, micro_batch={micro_batch}: the gradient should be {right.ravel()}, "
@@ -1645,6 +1693,7 @@ def step_of(rows, micro_batch, start, lr=0.1):
     return [rows for rows, _, _ in model.calls]
 
 
+switches.recording, switches.inference = True, False
 for rows, micro_batch, right in ((6, None, [6]), (8, 4, [4, 4]), (9, 4, [4, 4, 1])):
     parts = step_of(rows, micro_batch, [[1.0], [2.0]])
     assert parts == right, f"{rows} rows, micro_batch={micro_batch}: parts of {right} rows, not {parts}"
@@ -1797,7 +1846,7 @@ question(
 question(
     "split_and_normalize",
     "A network with batch normalization is trained in micro-batches, each weighted by its share of the rows. Is the gradient that of the whole batch?",
-    right("No: each part is normalized by its own mean and variance.", "A different function is differentiated. In your measurement the error was large."),
+    right("No: each part is normalized by its own mean and variance.", "A different function is differentiated. *Further* measures the error."),
     wrong("Yes, the weighting takes care of that.", "That is true if the rows do not depend on each other. Here they do.", misconception="weights_cure_batchnorm"),
     wrong("Yes, if all parts have the same size.", "Equal parts still have different means.", misconception="weights_cure_batchnorm"),
     wrong("Only if the running statistics are switched off.", "They take no part in the gradient in training mode.", misconception="running_statistics_in_training"),

@@ -26,6 +26,17 @@ PUT_BACK = """        if dim is not None and not keepdim:
             grad = np.expand_dims(grad, dim)
 """
 RETURNED_SUM, RETURNED_MAX = "        return (np.broadcast_to(grad, a.shape),)", "        return (chosen * grad,)"
+ALL_THAT_WALK = (
+    "backward",
+    "cotangent",
+    "elementwise",
+    "reductions",
+    "maximum",
+    "ties",
+    "rearranging",
+    "matmul",
+    "softmax",
+)
 KEPT_SUM, KEPT_MAX = PUT_BACK + RETURNED_SUM, PUT_BACK + RETURNED_MAX
 
 
@@ -74,6 +85,16 @@ PLANTED = [
         SUM_TO,
         "    if extra:\n        return grad.sum(axis=tuple(range(extra)))\n" + SUM_TO,
         *("sum_to", "backward"),
+    ),
+    planted(
+        "only the first axis of size 1 is summed",
+        SUM_TO,
+        """    grad = grad.sum(axis=tuple(range(extra)))
+    if 1 in shape:
+        grad = grad.sum(shape.index(1), keepdims=True)
+    return grad""",
+        "sum_to",
+        "backward",
     ),
     planted("a mean that is never kept", "total = sum_over(a, dim, keepdim)", "total = sum_over(a, dim)", "reductions"),
     planted(
@@ -133,6 +154,28 @@ PLANTED = [
         else:
             node.grad += grad""",
         "cotangent",
+    ),
+    planted(
+        "gradient is copied once, then changed in place",
+        "node.grad = grad if node.grad is None else node.grad + grad",
+        """if node.grad is None:
+            node.grad = grad.copy()
+        else:
+            node.grad += grad""",
+        "cotangent",
+    ),
+    planted(
+        "leaves are skipped",
+        "        node.grad = grad if node.grad is None else node.grad + grad\n",
+        "        if node.rule is None:\n            continue\n"
+        "        node.grad = grad if node.grad is None else node.grad + grad\n",
+        *ALL_THAT_WALK,
+    ),
+    planted(
+        "the loop ends after its first node",
+        "                pending[source] = pending[source] + share if source in pending else share\n",
+        "                pending[source] = pending[source] + share if source in pending else share\n        return\n",
+        *ALL_THAT_WALK,
     ),
     planted(
         "cotangent ignored",
@@ -303,6 +346,13 @@ PLANTED = [
     return MiniTensor(-chosen.mean().data, (logits,), "cross_entropy", lambda grad: (grad * slope,))""",
         "softmax",
         bug="cross_entropy_not_averaged",
+    ),
+    planted(
+        "the loss is cut off from the logits",
+        "    chosen = logits.log_softmax(1)[np.arange(len(labels)), labels]\n    return -chosen.mean()",
+        "    chosen = logits.log_softmax(1).data[np.arange(len(labels)), labels]\n"
+        "    return MiniTensor(-chosen.mean())",
+        "softmax",
     ),
     planted("loss loses its sign", "return -chosen.mean()", "return chosen.mean()", "softmax"),
 ]

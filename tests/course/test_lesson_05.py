@@ -50,6 +50,13 @@ PLANTED = [
         ("test_rules_as_classes", "test_backward"),
     ),
     Planted(
+        "tanh keeps its output and its input in a tuple",
+        "",
+        "ctx.save_for_backward(output)\n        return output",
+        "ctx.save_for_backward((output, a))\n        output = ctx.saved_tensors[0][0]\n        return output",
+        ("test_rules_as_classes", "test_backward"),
+    ),
+    Planted(
         "tanh writes into what arrives",
         "",
         "return grad * (1 - output**2)",
@@ -119,6 +126,48 @@ PLANTED = [
         ("test_record",),
     ),
     Planted(
+        "a list keeps all ends",
+        "",
+        "        tensor._accumulate = weakref.ref(node)\n",
+        "        tensor._accumulate = weakref.ref(node)\n        globals().setdefault('ENDS', []).append(node)\n",
+        ("test_record",),
+    ),
+    Planted(
+        "edges on the class",
+        "",
+        "ctx.next_functions = tuple(",
+        "cls.next_functions = tuple(",
+        ("test_record", "test_backward", KEEPS, "test_graph_lines"),
+    ),
+    Planted(
+        "shapes on the class",
+        "",
+        "ctx.input_shapes = tuple(",
+        "cls.input_shapes = tuple(",
+        ("test_record", "test_backward"),
+    ),
+    Planted(
+        "edges as a list",
+        "",
+        "tuple(edge_to(x) for x in inputs)",
+        "[edge_to(x) for x in inputs]",
+        ("test_record",),
+    ),
+    Planted(
+        "shapes as a list",
+        "",
+        "tuple(x.shape for x in inputs)",
+        "[x.shape for x in inputs]",
+        ("test_record",),
+    ),
+    Planted(
+        "edges as a generator",
+        "",
+        "tuple(edge_to(x) for x in inputs)",
+        "(edge_to(x) for x in inputs)",
+        ("test_record", "test_backward", KEEPS, "test_sgd"),
+    ),
+    Planted(
         "edges count from 1",
         "",
         "        return (tensor.grad_fn, 0)",
@@ -161,6 +210,17 @@ PLANTED = [
         ("test_accumulate",),
     ),
     Planted(
+        "the second gradient that arrives is changed",
+        "",
+        "    leaf.grad = MiniTensor(grad.copy() if leaf.grad is None else leaf.grad.data + grad)",
+        """    if leaf.grad is None:
+        leaf.grad = MiniTensor(grad.copy())
+    else:
+        grad += leaf.grad.data
+        leaf.grad = MiniTensor(grad)""",
+        ("test_accumulate",),
+    ),
+    Planted(
         "a sum of zero counts as no gradient",
         "",
         "leaf.grad = MiniTensor(grad.copy() if leaf.grad is None else leaf.grad.data + grad)",
@@ -189,6 +249,27 @@ PLANTED = [
         (KEEPS,),
     ),
     Planted(
+        "a constant ends the loop over the inputs",
+        "",
+        "            if source is not None and share is not None:\n",
+        "            if source is None:\n                break\n            if share is not None:\n",
+        ("test_backward", KEEPS),
+    ),
+    Planted(
+        "None from a rule ends the loop over the inputs",
+        "",
+        "            if source is not None and share is not None:\n",
+        "            if share is None:\n                break\n            if source is not None:\n",
+        (KEEPS,),
+    ),
+    Planted(
+        "the shares of constants are added up",
+        "",
+        "if source is not None and share is not None:",
+        "if share is not None:",
+        (KEEPS,),
+    ),
+    Planted(
         "every result keeps its gradient",
         "",
         "        output.requires_grad, output.grad_fn = True, ctx",
@@ -210,6 +291,13 @@ PLANTED = [
         '(again)")',
         ("test_graph_lines",),
     ),
+    Planted(
+        "a node with inputs that is met again lists them again",
+        "",
+        "        if node in met:\n",
+        "        if node in met and not node.next_functions:\n",
+        ("test_graph_lines",),
+    ),
     Planted("the step climbs", "", "parameter.data -=", "parameter.data +=", ("test_sgd",)),
     Planted(
         "None counts as zeros",
@@ -217,6 +305,44 @@ PLANTED = [
         "            if parameter.grad is not None:\n                self.buffers[i] =",
         "            parameter.grad = parameter.grad or MiniTensor(np.zeros(parameter.shape))\n            if True:\n"
         "                self.buffers[i] =",
+        ("test_sgd",),
+    ),
+    Planted(
+        "a parameter without a gradient ends the step",
+        "",
+        "            if parameter.grad is not None:\n                self.buffers[i] =",
+        "            if parameter.grad is None:\n                break\n            if True:\n"
+        "                self.buffers[i] =",
+        ("test_sgd",),
+    ),
+    Planted(
+        "a parameter without a gradient ends the clearing",
+        "",
+        "            if parameter.grad is not None:\n                parameter.grad = None if",
+        "            if parameter.grad is None:\n                break\n            if True:\n"
+        "                parameter.grad = None if",
+        ("test_sgd",),
+    ),
+    Planted(
+        "clearing leaves an array",
+        "",
+        "MiniTensor(np.zeros(parameter.shape))",
+        "np.zeros(parameter.shape)",
+        ("test_sgd",),
+    ),
+    Planted(
+        "clearing leaves a tensor that requires a gradient",
+        "",
+        "MiniTensor(np.zeros(parameter.shape))",
+        "MiniTensor(np.zeros(parameter.shape), requires_grad=True)",
+        ("test_sgd",),
+    ),
+    Planted(
+        "momentum is added into the gradient",
+        "",
+        "self.buffers[i] = self.momentum * self.buffers[i] + parameter.grad.data",
+        "parameter.grad.data += self.momentum * self.buffers[i]\n"
+        "                self.buffers[i] = parameter.grad.data.copy()",
         ("test_sgd",),
     ),
     Planted(

@@ -41,6 +41,34 @@ PLANTED = [
     ),
     Planted("the offset gets nothing", "", "return for_x, for_w, for_b", "return for_x, for_w", ("test_linear",)),
     Planted(
+        "the rule of linear returns a list",
+        "",
+        "return for_x, for_w, for_b",
+        "return [for_x, for_w, for_b]",
+        ("test_linear",),
+    ),
+    Planted(
+        "the rule of linear returns nothing",
+        "",
+        "return for_x, for_w, for_b",
+        "shares = for_x, for_w, for_b",
+        ("test_linear",),
+    ),
+    Planted(
+        "the gradients of x and w change places",
+        "",
+        "return for_x, for_w, for_b",
+        "return for_w, for_x, for_b",
+        ("test_linear",),
+    ),
+    Planted(
+        "the offset gets the number of rows",
+        "",
+        "grad.sum(axis=0) if needs_b",
+        "np.full(grad.shape[1], len(grad)) if needs_b",
+        ("test_linear",),
+    ),
+    Planted(
         "the class keeps what the rule of linear needs",
         "",
         "        ctx.save_for_backward(x, w)\n        return x @ w + b\n\n    @staticmethod\n"
@@ -122,6 +150,24 @@ PLANTED = [
         ("test_logsumexp",),
     ),
     Planted(
+        "the first entry is subtracted",
+        "",
+        "        largest = a.max(axis=dim, keepdims=True)\n",
+        "        largest = np.take(a, [0], axis=dim)\n",
+        ("test_logsumexp",),
+    ),
+    Planted(
+        "the dimension stays",
+        "",
+        "        return output.squeeze(axis=dim)\n        ### END SOLUTION\n\n    @staticmethod\n"
+        "    def backward(ctx, grad):\n        ### BEGIN SOLUTION\n        (softmax,) = ctx.saved_tensors\n"
+        "        return np.expand_dims(grad, ctx.dim) * softmax",
+        "        return output\n        ### END SOLUTION\n\n    @staticmethod\n"
+        "    def backward(ctx, grad):\n        ### BEGIN SOLUTION\n        (softmax,) = ctx.saved_tensors\n"
+        "        return grad * softmax",
+        ("test_logsumexp",),
+    ),
+    Planted(
         "the largest entry of all is subtracted",
         "",
         "        largest = a.max(axis=dim, keepdims=True)\n",
@@ -162,6 +208,15 @@ PLANTED = [
         "    twins = [MiniTensor(x.data, requires_grad=x.requires_grad) for x in inputs]\n",
         "    twins = inputs\n",
         ("test_jacobians", "test_gradcheck"),
+    ),
+    Planted(
+        "a gradient that was None is zeros afterward",
+        "",
+        "    return np.array(columns).T\n    ### END SOLUTION",
+        "    for tensor in inputs:\n        if tensor.grad is None:\n"
+        "            tensor.grad = MiniTensor(np.zeros(tensor.shape))\n"
+        "    return np.array(columns).T\n    ### END SOLUTION",
+        ("test_jacobians",),
     ),
     Planted(
         "gradients add up from column to column",
@@ -241,6 +296,22 @@ PLANTED = [
         ("test_gradcheck",),
     ),
     Planted(
+        "the larger of the two tolerances is used",
+        "",
+        "if not np.allclose(analytical, numerical, rtol=rtol, atol=atol):",
+        "if not (np.abs(analytical - numerical) <= np.maximum(atol, rtol * np.abs(numerical))).all():",
+        ("test_gradcheck",),
+    ),
+    Planted(
+        "fixed inputs are checked too",
+        "",
+        "    for number in checked:\n        numerical = numerical_jacobian(function, inputs, number, eps)\n",
+        "    for number in range(len(inputs)):\n"
+        "        numerical = numerical_jacobian(function, inputs, number, eps)\n"
+        "        inputs = [MiniTensor(x.data, requires_grad=True) for x in inputs]\n",
+        ("test_gradcheck",),
+    ),
+    Planted(
         "only the first input is checked",
         "",
         "    for number in checked:\n",
@@ -280,6 +351,13 @@ PLANTED = [
         "",
         "        return np.round(a / step) * step\n",
         "        return np.round(a)\n",
+        ("test_quantize",),
+    ),
+    Planted(
+        "the gradient of rounding is clipped",
+        "",
+        "    def backward(ctx, grad):\n        return grad\n\n    ### END",
+        "    def backward(ctx, grad):\n        return np.clip(grad, -100, 100)\n\n    ### END",
         ("test_quantize",),
     ),
     Planted(

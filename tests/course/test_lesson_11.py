@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.course.planting import LessonTests, Planted, secret_by_name, solved, styles
+from tests.course.planting import LessonTests, Planted, cells_that_define, secret_by_name, solved, styles
 
 pytestmark = pytest.mark.usefixtures("one_thread")
 
@@ -254,6 +254,75 @@ PLANTED = [
         ("test_loop",),
     ),
     Planted("evaluation ends in training mode", "", "model.train(before)", "model.train()", ("test_loop",)),
+    Planted(
+        "the state holds the parameters, which no longer require a gradient",
+        "",
+        '            state[f"{path}.{name}" if path else name] = tensor.detach()\n',
+        '            tensor.requires_grad = False\n            state[f"{path}.{name}" if path else name] = tensor\n',
+        ("test_module", "test_batchnorm"),
+    ),
+    Planted(
+        "loading a state is not counted as a write",
+        "",
+        '            state[f"{path}.{name}" if path else name] = tensor.detach()\n',
+        '            state[f"{path}.{name}" if path else name] = MiniTensor(tensor.data)\n',
+        ("test_module",),
+    ),
+    Planted(
+        "the normalized batch is not returned",
+        "",
+        "        return centered / (variance + self.eps) ** 0.5",
+        "        result = centered / (variance + self.eps) ** 0.5",
+        ("test_batchnorm",),
+    ),
+    Planted(
+        "one batch is tracked twice",
+        "",
+        "        self.track(mean.data, variance.data, x.shape[0])\n",
+        "        self.track(mean.data, variance.data, x.shape[0])\n" * 2,
+        ("test_batchnorm",),
+    ),
+    Planted(
+        "a buffer is a new object",
+        "",
+        "        self.track(mean.data, variance.data, x.shape[0])\n",
+        "        self.running_mean = MiniTensor(self.running_mean.data.copy())\n"
+        "        self.track(mean.data, variance.data, x.shape[0])\n",
+        ("test_batchnorm",),
+    ),
+    Planted(
+        "nothing is tracked under no_grad",
+        "",
+        "        self.track(mean.data, variance.data, x.shape[0])\n",
+        "        if is_grad_enabled():\n            self.track(mean.data, variance.data, x.shape[0])\n",
+        ("test_batchnorm",),
+    ),
+    Planted("the mean has no factor, as in SGD", "", "+ (1 - beta1) * gradient", "+ gradient", ("test_adam",)),
+    Planted(
+        "the corrected mean becomes the state",
+        "",
+        "        return self.lr * mean / (np.sqrt(square) + self.eps)\n",
+        '        state["mean"] = mean\n        return self.lr * mean / (np.sqrt(square) + self.eps)\n',
+        ("test_adam",),
+    ),
+    Planted("the square forgets", "", 'state.get("square", 0.0)', 'state.get("squares", 0.0)', ("test_adam",)),
+    Planted("one beta for both", "", "beta1, beta2 = self.betas\n", "beta1 = beta2 = self.betas[0]\n", ("test_adam",)),
+    Planted("the mean is squared", "", "* gradient**2", '* state["mean"] ** 2', ("test_adam",)),
+    Planted(
+        "the weight decay is added twice",
+        "",
+        "        beta1, beta2 = self.betas\n",
+        "        beta1, beta2 = self.betas\n"
+        "        gradient = gradient + self.weight_decay * self.parameters[0].data\n",
+        ("test_adam",),
+    ),
+    Planted(
+        "the saved values of all parts are kept",
+        "",
+        "        loss.backward()\n        total",
+        "        loss.backward(retain_graph=True)\n        total",
+        ("test_loop",),
+    ),
 ]
 
 
@@ -277,6 +346,14 @@ def engine(request: pytest.FixtureRequest) -> dict[str, Any]:
 @pytest.fixture(scope="module")
 def solution() -> dict[str, Any]:
     return solved(LESSON)
+
+
+def test_recording_that_a_wrong_try_left_off_costs_nothing(engine: dict[str, Any]) -> None:
+    tests = [cell for cell in cells_that_define(LESSON, tests=True) if cell.nbgrader.get("grade")]
+    assert len(tests) == 5
+    for cell in tests:
+        engine["switches"].recording = False
+        exec(cell.source, engine)
 
 
 def state_for_torch(model: Any) -> dict[str, torch.Tensor]:
