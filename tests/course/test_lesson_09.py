@@ -377,6 +377,175 @@ PLANTED = [
         "",
         ("test_fingerprints",),
     ),
+    Planted(
+        "freed values are looked for last",
+        "",
+        "    if self.saved is None:\n        raise RuntimeError(SECOND_BACKWARD)\n"
+        "    for position, note in enumerate(self.notes):\n"
+        "        if note is not None and note.counter.value != note.version:\n"
+        "            raise modified(self, position)\n",
+        "    for position, note in enumerate(self.notes):\n"
+        "        if note is not None and note.counter.value != note.version:\n"
+        "            raise modified(self, position)\n"
+        "    if self.saved is None:\n        raise RuntimeError(SECOND_BACKWARD)\n",
+        ("test_versions",),
+    ),
+    Planted(
+        "an empty tuple counts as freed",
+        "",
+        "    if self.saved is None:\n        raise RuntimeError(SECOND_BACKWARD)\n",
+        "    if not self.saved:\n        raise RuntimeError(SECOND_BACKWARD)\n",
+        ("test_versions",),
+    ),
+    Planted(
+        "a tensor of shape () cannot be written to",
+        "",
+        "    self.data[...] = new.data\n",
+        "    self.data[:] = new.data\n",
+        ("test_change", "test_view", "test_copy_slices"),
+    ),
+    Planted(
+        "a copy of a transposed array is written to",
+        "",
+        "    self.data[...] = new.data\n",
+        "    self.data.reshape(-1)[:] = new.data.reshape(-1)\n",
+        ("test_change", "test_copy_slices"),
+    ),
+    Planted(
+        "each write makes a counter",
+        "",
+        "    self._counter.value += 1\n    return self\n",
+        "    old = self._counter.value\n    self._counter = Counter()\n    self._counter.value = old + 1\n"
+        "    return self\n",
+        ("test_change", "test_view", "test_fingerprints"),
+    ),
+    Planted(
+        "the former value is asked whether it may be written to",
+        "",
+        "    check_writable(self)\n    former = MiniTensor(self.data.copy())\n"
+        "    former.requires_grad, former.grad_fn = self.requires_grad, self.grad_fn\n",
+        "    former = MiniTensor(self.data.copy())\n"
+        "    former.requires_grad, former.grad_fn = self.requires_grad, self.grad_fn\n    check_writable(former)\n",
+        ("test_change", "test_copy_slices"),
+    ),
+    Planted(
+        "the former value is a clone",
+        "",
+        "    former = MiniTensor(self.data.copy())\n"
+        "    former.requires_grad, former.grad_fn = self.requires_grad, self.grad_fn\n",
+        "    former = self.clone()\n",
+        ("test_change",),
+    ),
+    Planted(
+        "the former value has no grad_fn",
+        "",
+        "    former.requires_grad, former.grad_fn = self.requires_grad, self.grad_fn\n",
+        "    former.requires_grad = self.requires_grad\n",
+        ("test_change", "test_copy_slices"),
+    ),
+    Planted(
+        "the former value has the counter of self",
+        "",
+        "    former.requires_grad, former.grad_fn = self.requires_grad, self.grad_fn\n",
+        "    former.requires_grad, former.grad_fn = self.requires_grad, self.grad_fn\n"
+        "    former._counter = self._counter\n",
+        ("test_change", "test_copy_slices"),
+    ),
+    Planted(
+        "the new history is set by hand",
+        "",
+        "        take_over(self, new)\n    self.data",
+        "        self.requires_grad, self.grad_fn = True, new.grad_fn\n    self.data",
+        ("test_change", "test_copy_slices"),
+    ),
+    Planted(
+        "a view has no history",
+        "",
+        "    output = recipe(self)\n    if np.may_share_memory",
+        "    output = recipe(self.detach())\n    if np.may_share_memory",
+        ("test_view", "test_copy_slices"),
+    ),
+    Planted(
+        "another tensor is returned than the marked one",
+        "",
+        "        remember(self, output, recipe)\n    return output\n",
+        "        remember(self, output, recipe)\n    return recipe(self)\n",
+        ("test_view", "test_copy_slices"),
+    ),
+    Planted(
+        "a recipe that makes no view from another base",
+        "",
+        "        remember(self, output, recipe)\n    return output\n",
+        "        remember(self, output, lambda a: output)\n    return output\n",
+        ("test_view", "test_copy_slices"),
+    ),
+    Planted(
+        "with recording off there are no views",
+        "",
+        "    if np.may_share_memory(output.data, self.data):\n",
+        "    if is_grad_enabled() and np.may_share_memory(output.data, self.data):\n",
+        ("test_view", "test_copy_slices"),
+    ),
+    Planted(
+        "the tensor gets the counter of its detached tensor",
+        "",
+        "    output = MiniTensor(self.data)\n    output._counter = self._counter\n",
+        "    output = MiniTensor(self.data)\n    self._counter = output._counter\n",
+        ("test_view",),
+    ),
+    Planted(
+        "detach counts a write",
+        "",
+        "    output = MiniTensor(self.data)\n    output._counter = self._counter\n",
+        "    output = MiniTensor(self.data)\n    output._counter = self._counter\n    output._counter.value += 1\n",
+        ("test_view",),
+    ),
+    Planted(
+        "the tensor itself is detached",
+        "",
+        "    output = MiniTensor(self.data)\n    output._counter = self._counter\n",
+        "    output, self.requires_grad, self.grad_fn = self, False, None\n",
+        ("test_view",),
+    ),
+    Planted(
+        "the base gets None",
+        "",
+        "        return rest, grad.take(ctx.positions) * stayed\n",
+        "        return None, grad.take(ctx.positions) * stayed\n",
+        ("test_copy_slices",),
+    ),
+    Planted(
+        "the gradients are swapped",
+        "",
+        "        return rest, grad.take(ctx.positions) * stayed\n",
+        "        return grad.take(ctx.positions) * stayed, rest\n",
+        ("test_copy_slices",),
+    ),
+    Planted(
+        "the positions are kept in the class",
+        "",
+        "        ctx.positions = positions\n        result = base.copy()\n",
+        "        CopySlices.positions = positions\n        result = base.copy()\n",
+        ("test_copy_slices",),
+    ),
+    Planted(
+        "all fingerprints are in one dict",
+        "",
+        "    found = {}\n",
+        "    found = vars(fingerprints).setdefault('found', {})\n    found.clear()\n",
+        ("test_fingerprints",),
+    ),
+    Planted(
+        "nodes are listed as they are found",
+        "",
+        "    for node in topological_order(output.grad_fn) if output.grad_fn is not None else ():\n",
+        "    seen, waiting = [], [output.grad_fn] if output.grad_fn is not None else []\n"
+        "    while waiting:\n        node = waiting.pop()\n        if node in seen:\n            continue\n"
+        "        seen.append(node)\n"
+        "        waiting += [source for source, _ in node.next_functions if source is not None]\n"
+        "    for node in seen:\n",
+        ("test_fingerprints",),
+    ),
 ]
 
 
