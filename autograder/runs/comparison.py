@@ -128,7 +128,7 @@ def explained(worst: Worst) -> str:
     text = f"expected {expected}, got {got}"
     if np.isnan(worst.got):
         return f"{text} (the result of 0 / 0, of inf - inf, or of the logarithm or root of a negative number)"
-    return f"{text} (an overflow or a division by zero)" if np.isinf(worst.got) else text
+    return f"{text} (an overflow, a division by zero, or the logarithm of 0)" if np.isinf(worst.got) else text
 
 
 def two_numbers(expected: float, got: float) -> tuple[str, str]:

@@ -243,7 +243,7 @@ SHAPES_EXPLAINED = {
     "all summed": (np.sum, (2, 3), "expected (2, 3), got a number: was everything summed"),
     "something else": (lambda g: g.reshape(-1), (2, 3), "expected (2, 3), got (6,)"),
     "NaN": (lambda g: g * np.nan, (3,), "got nan (the result of 0 / 0, of inf - inf"),
-    "infinite": (lambda g: g * np.inf, (3,), "inf (an overflow or a division by zero)"),
+    "infinite": (lambda g: g * np.inf, (3,), "inf (an overflow, a division by zero, or the logarithm of 0)"),
     "a list": (lambda g: g.tolist(), (3,), "is a list, not an array"),
     "an array of objects": (lambda g: g.astype(object), (3,), "object"),
     "half precision": (lambda g: g.astype(np.float16), (3,), "is float16, but `a` is float64: precision is lost"),
