@@ -64,6 +64,13 @@ PLANTED = [
         ("test_reconnected",),
     ),
     Planted(
+        "the place among the saved values counts as the input",
+        "",
+        "                source, _ = node.next_functions[note.source]\n",
+        "                source, _ = node.next_functions[len(tensors)]\n",
+        ("test_reconnected",),
+    ),
+    Planted(
         "create_graph sends arrays",
         "",
         "    pending = {root: cotangent if create_graph else cotangent.data}\n",
@@ -149,6 +156,42 @@ PLANTED = [
         LATER,
     ),
     Planted(
+        "what has arrived is sent on in place of the share",
+        "",
+        "pending[source] = pending[source] + share if source in pending else share\n            ### END",
+        "pending[source] = pending[source] + grad if source in pending else grad\n            ### END",
+        LATER,
+    ),
+    Planted(
+        "what has arrived is added in place of the second share",
+        "",
+        "pending[source] = pending[source] + share if source in pending else share\n            ### END",
+        "pending[source] = pending[source] + grad if source in pending else share\n            ### END",
+        LATER,
+    ),
+    Planted(
+        "the first share for a node gets lost",
+        "",
+        "                    pending[source] = pending[source] + share if source in pending else share\n",
+        "                    if source in pending:\n"
+        "                        pending[source] = pending[source] + share\n",
+        (*LATER, "test_clip"),
+    ),
+    Planted(
+        "each rule gets the first cotangent",
+        "",
+        "            shares = shares_of(node, grad)\n",
+        "            shares = shares_of(node, cotangent if create_graph else cotangent.data)\n",
+        LATER,
+    ),
+    Planted(
+        "a share of None ends the loop",
+        "",
+        "                if share is not None:\n",
+        "                if share is None:\n                    break\n                if True:\n",
+        LATER,
+    ),
+    Planted(
         "None is sent along an edge",
         "",
         "                if share is not None:\n",
@@ -183,6 +226,20 @@ PLANTED = [
         "cotangent_of(outputs, grad_outputs), [edge",
         "cotangent_of(outputs, np.ones(outputs.shape)), [edge",
         ("test_grad",),
+    ),
+    Planted(
+        "the cotangent of grad has no history",
+        "",
+        "cotangent_of(outputs, grad_outputs), [edge",
+        "MiniTensor(cotangent_of(outputs, grad_outputs).data), [edge",
+        ("test_grad",),
+    ),
+    Planted(
+        "grad_fn in place of the nodes that inputs lead to",
+        "",
+        "[edge_to(x)[0] for x in inputs]\n    found = walk",
+        "[x.grad_fn for x in inputs]\n    found = walk",
+        ("test_grad", "test_logsumexp"),
     ),
     Planted(
         "the error of grad names another input",
@@ -272,6 +329,38 @@ PLANTED = [
         ("test_grad",),
     ),
     Planted(
+        "hvp builds the Hessian row by row",
+        "",
+        "        (product,) = grad((slope * v).sum(), x, allow_unused=True)\n",
+        "        product, entries = MiniTensor(np.zeros(x.shape)), slope.reshape(-1)\n"
+        "        for number, weight in enumerate(as_tensor(v).data.reshape(-1)):\n"
+        "            (row,) = grad(entries[number], x, retain_graph=True, allow_unused=True)\n"
+        "            product = product if row is None else product + row * weight\n",
+        ("test_grad",),
+    ),
+    Planted(
+        "hvp swallows errors of the function",
+        "",
+        "    (slope,) = grad(function(x), x, create_graph=True)\n",
+        "    try:\n        (slope,) = grad(function(x), x, create_graph=True)\n"
+        "    except RuntimeError:\n        return MiniTensor(np.zeros(x.shape))\n",
+        ("test_grad",),
+    ),
+    Planted(
+        "the shape is kept on the class",
+        "",
+        "        ctx.kept = output.shape\n",
+        "        SmoothLogSumExp.kept = output.shape\n",
+        ("test_logsumexp",),
+    ),
+    Planted(
+        "forward returns nothing",
+        "",
+        "        ctx.save_for_backward(a, output)\n        return output\n",
+        "        ctx.save_for_backward(a, output)\n",
+        ("test_logsumexp",),
+    ),
+    Planted(
         "the softmax is saved",
         "",
         "        ctx.save_for_backward(a, output)\n        return output\n",
@@ -297,6 +386,22 @@ PLANTED = [
         "",
         "            g.mul_(factor)\n",
         "            g.mul_(min(1.0, max_norm / (np.sqrt((g.data**2).sum()) + 1e-6)))\n",
+        ("test_clip",),
+    ),
+    Planted(
+        "a matrix counts with its matrix norm",
+        "",
+        "    sizes = np.abs(np.concatenate([g.data.reshape(-1) for g in grads] or [np.zeros(1)]))\n"
+        "    norm = sizes.max() if norm_type == math.inf else (sizes**norm_type).sum() ** (1 / norm_type)\n",
+        "    norms = [np.linalg.norm(g.data, norm_type) for g in grads]\n"
+        "    norm = np.linalg.norm(norms, norm_type) if norms else 0.0\n",
+        ("test_clip",),
+    ),
+    Planted(
+        "NaN is swallowed by max",
+        "",
+        "    norm = sizes.max() if norm_type",
+        "    norm = max(sizes) if norm_type",
         ("test_clip",),
     ),
     Planted(
