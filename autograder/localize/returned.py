@@ -219,7 +219,7 @@ def _described(symbol: str, answer: dict[str, Any], misshapen: bool) -> Misfit |
     if isinstance(none, list) and none and all(_is_count(number) and number < inputs for number in none):
         which = " and ".join(ORDINALS[number] for number in none)
         sentence = f"the rule of `{symbol}` returned None for its {which} input, which needs a gradient."
-        return Misfit(sentence, public, facts, NOTHING)
+        return Misfit(sentence, public, (facts[0], ("its rule returned", f"None for its {which} input")), NOTHING)
     if kind != "tuple" and misshapen and answer.get("fixed") is True:
         sentence = f"the rule of `{symbol}` returned a {kind}, instead of a tuple."
         return Misfit(sentence, public, facts, _hints(inputs, inputs))
