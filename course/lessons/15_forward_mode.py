@@ -208,6 +208,7 @@ moves(push_forward(9.0, (3.0, x), (3.0, x)), 9.0, 6.0)
 moves(push_forward([3.0, 6.0], ([1.0, 2.0], x), ([3.0, 2.0], y)), [3.0, 6.0], [2.5, 0.0])
 moves(push_forward([4.0, 5.0], (1.0, x), (1.0, Dual([1.0, 2.0]))), [4.0, 5.0], [1.0, 1.0])
 moves(push_forward([2.0, 3.0], (2.0, Dual([1.0, 1.5]))), [2.0, 3.0], None)
+moves(push_forward(-1.0, (1.0, Dual(2.0)), (-1.0, x)), -1.0, -1.0)  # the constant comes first
 moves(x, 3.0, 1.0)
 moves(push_forward(4.0, (2.0, Dual(2.0, 0.0))), 4.0, 0.0)  # a tangent of 0 is a tangent
 column = Dual([[1.0], [2.0]], [[10.0], [20.0]])
@@ -222,7 +223,6 @@ moves(push_forward(np.ones((2, 2)), (0.0, y)), np.ones((2, 2)), np.zeros((2, 2))
 moves(push_forward(np.zeros((2, 3)), (2.0, column)), np.zeros((2, 3)), [[20.0] * 3, [40.0] * 3])
 moves(push_forward([4.0, 4.0], (2.0, Dual([2.0, 2.0], [0.0, 0.0]))), [4.0, 4.0], [0.0, 0.0])
 moves(push_forward(1.0), 1.0, None)
-moves(push_forward(-1.0, (1.0, Dual(2.0)), (-1.0, x)), -1.0, -1.0)
 moves(push_forward(7.0, (2.0, x), (0.25, x), (-1.0, Dual(1.0, 4.0))), 7.0, -1.75)
 ### END HIDDEN TESTS
 
@@ -511,7 +511,7 @@ def try_rules(a, da, b, db):
     try_rule("exp", lambda x: x.exp(), [x], np.exp(a), np.exp(a) * da)
     try_rule("log", lambda x: x.log(), [x], np.log(a), da / a)
     try_rule("tanh", lambda x: x.tanh(), [x], np.tanh(a), (1 - np.tanh(a) ** 2) * da)
-    try_rule("relu", lambda x: (x - 1).relu(), [x], np.maximum(a - 1, 0), (a > 1) * da)
+    try_rule("relu", lambda x: x.relu(), [Dual(a - 1, da)], np.maximum(a - 1, 0), (a > 1) * da)
 
 
 draw = np.random.default_rng(0)
@@ -762,6 +762,11 @@ try_rule("a.sum()", lambda a: a.sum(), [Dual(A, dA)], A.sum(), dA.sum())
 try_rule("a.sum(dim=-1)", lambda a: a.sum(dim=-1), [Dual(A, dA)], A.sum(-1), dA.sum(-1))
 columns, moving_columns = A.sum(0, keepdims=True), dA.sum(0, keepdims=True)
 try_rule("a.sum(0, True)", lambda a: a.sum(0, True), [Dual(A, dA)], columns, moving_columns)
+found = jvp(lambda a: a * a, (3.0,), (1.0,))
+assert isinstance(found, (tuple, list)) and len(found) == 2, (
+    "jvp returns two arrays: the value and the tangent"
+)
+assert found[0] != 6.0 or found[1] != 9.0, "jvp returns the value first, then the tangent"
 check_tangents(jvp, {"a * b": lambda a, b: a * b}, [(3,), (3,)])
 check_tangents(
     jvp,
@@ -782,6 +787,7 @@ def try_jvp(function, inputs, tangents, value, tangent):
         "jvp returns two arrays: the value and the tangent"
     )
     for what, got, right in (("value", found[0], value), ("tangent", found[1], tangent)):
+        assert got is not None, f"jvp: the {what} is None, but it should be {right}"
         assert np.shape(got) == np.shape(right), (
             f"jvp: the {what} should have the shape {np.shape(right)}, not {np.shape(got)}"
         )
@@ -812,8 +818,10 @@ def refused(inputs, tangents):
 
 try_jvp(lambda a, b: a * b, (3.0, [1.0, 2.0]), (1.0, [0.0, 10.0]), [3.0, 6.0], [1.0, 32.0])
 try_jvp(lambda a: [1.0, 2.0], (3.0,), (1.0,), [1.0, 2.0], [0.0, 0.0])
-(found, _) = jvp(sum_times_calls(), (3.0, 2.0), (1.0, 1.0))
-assert np.allclose(found, 5.0), "jvp is one pass: it calls the function once"
+found = jvp(sum_times_calls(), (3.0, 2.0), (1.0, 1.0))
+assert np.allclose(found[0], 5.0) and np.allclose(found[1], 2.0), (
+    "jvp is one pass: it calls the function once"
+)
 said = refused((np.ones(3),), (np.ones(1),))
 assert said.startswith(DIFFERENT_SIZE), (
     f"a tangent of shape (1,) beside an input of shape (3,): {said}"
@@ -895,7 +903,7 @@ print(f"(w J) . v, backward: {backward_number:.15f}")
 print(f"difference {abs(forward_number - backward_number):.1e}")
 
 # %% [markdown]
-# It is a strong test of a whole engine: a random direction, a random cotangent, one number. Only a slope that is wrong in both modes would pass it.
+# It is a strong test of a whole engine: a random direction, a random cotangent, one number. Only a slope that is wrong in both modes, in the same way, would pass it.
 
 # %% [markdown]
 # ### Nothing is kept
@@ -1166,6 +1174,13 @@ try_jacobians(wide, pair, 3 * np.stack([np.eye(2)] * 2), "jacobian")
 columns = np.stack([np.eye(3)] * 2, axis=1)
 try_jacobians(lambda x: told_apart(x).sum(dim=0), np.ones((2, 3)), 5 * columns, "jacobian")
 try_jacobians(lambda x: x * x * x, np.array(5.0), np.array(75.0))
+for name, function, used in (
+    ("2 inputs and 5 outputs: forward", lambda x: told_apart(x) @ np.ones((2, 5)), 3.0),
+    ("2 inputs and 1 output: reverse", lambda x: told_apart(x).sum() * np.ones((1, 1)), 5.0),
+):
+    assert np.max(jacobian(function, pair)) == used, (
+        f"{name} mode needs fewer passes. Do you compare the numbers of entries?"
+    )
 
 found = jacobian_reverse(times_calls(), pair)
 assert np.array_equal(found, np.eye(2)), (
@@ -1641,9 +1656,10 @@ def try_stack(name, function, arrays, count, seed=4):
     try:
         together = function(*[Dual(array, stack) for array, stack in zip(arrays, stacks)])
     except ValueError as error:
-        raise AssertionError(
-            f"{name}: {error}. Does each rule of exercise 2 hand its slopes to push_forward?"
-        ) from None
+        cause = "Does each rule of exercise 2 hand its slopes to push_forward?"
+        cause = "Does dual_sum add over the axes of the value only?" if "sum" in name else cause
+        cause = "Is the stack where dual_matmul needs it?" if "@" in name else cause
+        raise AssertionError(f"{name}: {error}. {cause}") from None
     assert together is not None and together.tangent is not None, (
         f"{name}: the tangents are missing"
     )
@@ -1664,6 +1680,14 @@ def try_stack(name, function, arrays, count, seed=4):
 draw = np.random.default_rng(6)
 P, Q, R = (draw.uniform(0.5, 2.0, size=shape) for shape in ((3, 3), (3, 1), (3,)))
 try_rule("a single tangent", lambda a: a * R, [Dual(P, Q + R)], P * R, (Q + R) * R)
+stack, right = Dual([1.0, 2.0], [[1.0, 0.0, 2.0], [0.0, 1.0, 3.0]]), [[2.0, 0.0, 4.0], [0.0, 3.0, 9.0]]
+try:
+    found = getattr(push_forward([2.0, 6.0], (np.array([2.0, 3.0]), stack)), "tangent", None)
+except ValueError as error:
+    found = error
+assert np.shape(found) == (2, 3) and np.allclose(found, right), (
+    f"push_forward, slopes 2 and 3, three tangents: they should become\n{right}\nnot\n{found}"
+)
 try_stack("a * b", lambda a, b: a * b, [P, R], 3)
 try_stack("a * array", lambda a: a * R, [Q], 3)
 try_stack("a + array, which has more rows", lambda a: a + np.zeros((2, 1)), [R], 3)
@@ -1694,6 +1718,9 @@ try_whole(lambda x: (x @ P) * (x @ P), R, 2 * (R @ P)[:, None] * P.T)
 W = draw.normal(size=(3, 2))
 try_whole(lambda x: x @ W, P, np.einsum("ai,kj->ajik", np.eye(3), W))
 try_whole(lambda x: np.ones(2), R, np.zeros((2, 3)))  # a constant
+assert np.allclose(jacobian_stacked(told_apart, R), 3 * np.eye(3)), (
+    "jacobian_stacked goes forward: it calls the function with a Dual"
+)
 found = jacobian_stacked(times_calls(), R)
 assert np.array_equal(found, np.eye(3)), (
     f"jacobian_stacked: with a single call of the function it gives\n{np.eye(3)}\nnot\n{found}"
@@ -1879,7 +1906,7 @@ def tagged_mul(a, b):
 
 
 def derivative(function, x):
-    """The slope of a function at x, with a tag that no other call uses.
+    """The slope of a function at x, with a tag that no other running call uses.
 
     function: takes a Tagged, returns a Tagged or a number; made of + and *
     x: number or Tagged

@@ -214,7 +214,9 @@ def try_lookup(rows, width, ids, seed):
     right = np.zeros((rows, width))
     for number, row in zip(ids.reshape(-1), cotangent.reshape(-1, width)):
         right[number] += row
-    assert table.grad is not None, "a gradient must arrive at the table"
+    assert table.grad is not None, (
+        "no gradient arrives at the table: does backward return it? np.add.at returns None"
+    )
     assert np.allclose(table.grad.data, right), (
         f"ids {ids}: the gradient should be {right.round(3)}, not {table.grad.data.round(3)}"
     )
@@ -227,6 +229,12 @@ x = MiniTensor(np.zeros((3, 1)), requires_grad=True)
 one, two = (Lookup.apply(x, ids=np.array(ids)) for ids in ([0, 1, 1], [2, 2, 1]))
 (one * 2.0 + two).backward(np.array([[1.0], [10.0], [100.0]]))
 assert x.grad.data.tolist() == [[2.0], [320.0], [11.0]], "two lookups: each keeps its own ids"
+for _ in range(2):
+    x.grad = None
+    two.backward(np.ones((3, 1)), retain_graph=True)
+assert x.grad.data.tolist() == [[0.0], [1.0], [2.0]], (
+    f"a second backward: the gradient should be [[0.0], [1.0], [2.0]] again, not {x.grad.data.tolist()}"
+)
 empty = Lookup.apply(MiniTensor(np.ones((5, 3))), ids=np.zeros((0, 2), dtype=int))
 assert empty.shape == (0, 2, 3), f"ids of shape (0, 2) should give (0, 2, 3), not {empty.shape}"
 ### BEGIN HIDDEN TESTS
@@ -441,7 +449,12 @@ def try_layer_norm(size, x, seed, eps=1e-5, tolerance=1e-9):
     output = layer(leaf)
     scale = 1 / np.sqrt(x.var(axis=-1, keepdims=True) + eps)
     normal = (x - x.mean(axis=-1, keepdims=True)) * scale
+    assert hasattr(output, "grad_fn"), "forward should return a MiniTensor"
     assert output.shape == x.shape, f"the shape should stay {x.shape}, not become {output.shape}"
+    far_off = not np.allclose(output.data, normal * weight + bias, atol=tolerance)
+    assert not far_off or abs(x).max() < 1e5, (
+        f"entries near 1e6: digits are lost on the way, and the output is {output.data}"
+    )
     assert np.allclose(output.data, normal * weight + bias, atol=tolerance), (
         f"for {x} the output should be {normal * weight + bias}, not {output.data}"
     )
@@ -462,6 +475,10 @@ def try_layer_norm(size, x, seed, eps=1e-5, tolerance=1e-9):
 
 
 random = np.random.default_rng(5)
+values = getattr(LayerNorm(3)(MiniTensor([[1.0, 2.0, 6.0]])), "data", np.zeros((1, 3)))
+assert not np.allclose(values, [[-0.7559, -0.3780, 1.1339]], atol=1e-3), (
+    "the variance is divided by n - 1, in place of the number of entries, n"
+)
 try_layer_norm(3, np.array([[1.0, 2.0, 6.0], [0.0, -1.0, 1.0]]), 1)
 try_layer_norm(4, random.normal(size=(2, 3, 4)), 2)
 try_layer_norm(4, 1e6 + random.normal(size=(2, 4)), 3, tolerance=1e-6)
@@ -516,7 +533,7 @@ def softmax_of(scores):
 
 random = np.random.default_rng(0)
 print("length   size of the products   largest weight   the same, products divided by root(length)")
-for length in (4, 16, 64, 256):
+for length in (4, 64, 1024, 16384):
     queries, keys = random.normal(size=(2, 20, length))
     products = queries @ keys.T
     largest = softmax_of(products).max(axis=1).mean()
@@ -524,7 +541,7 @@ for length in (4, 16, 64, 256):
     print(f"{length:6d} {products.std():16.1f} {largest:20.2f} {divided:16.2f}")
 
 # %% [markdown]
-# The size of a product of two random vectors grows as the square root of their length. For large products, softmax takes nearly everything from one row, and its gradient is nearly 0, so the layer learns little. So attention divides the products by the square root of the length.
+# The size of a product of two random vectors grows as the square root of their length. For large products the largest weight tends to 1: softmax takes nearly everything from one row, and its gradient is nearly 0, so the layer learns little. So attention divides the products by the square root of the length.
 #
 # The second problem is time. Position 3 is trained to guess letter 4. If it can look at position 4, it does not have to guess. So position `t` may look only at the positions up to `t`: attention is **causal**. **Predict** which of two ways to enforce this is right: set the forbidden *weights* to 0, or set the forbidden *scores* to minus infinity before the softmax?
 
@@ -627,6 +644,7 @@ def slopes_agree(forward, leaves, seed, what):
     for leaf in leaves:
         leaf.grad = None
     output = forward()
+    assert output.requires_grad, f"{what}: the result does not require a gradient. Is it detached?"
     cotangent = random.normal(size=output.shape)
     output.backward(cotangent)
     for number, leaf in enumerate(leaves):
@@ -650,7 +668,10 @@ def try_attention(q, k, v):
     output, weights = both
     assert hasattr(weights, "grad_fn"), "the weights should be a MiniTensor: gradients pass through"
     found, length = weights.data, q.shape[-2]
-    assert found.shape == (*q.shape[:-1], length), f"the weights have the shape {found.shape}"
+    shape = (*q.shape[:-1], length)
+    assert found.shape == shape, (
+        f"the second result, the weights, should have the shape {shape}, not {found.shape}"
+    )
     only_first = np.isnan(found[..., 0, :]).all() and np.isfinite(found[..., 1:, :]).all()
     assert not only_first, (
         "only row 0 of the weights is NaN: does your mask let each position see itself?"
@@ -843,21 +864,27 @@ def try_heads(width, heads, rows, length, seed):
     layer, x = CausalSelfAttention(width, heads), random.normal(size=(rows, length, width))
     leaf = MiniTensor(x, requires_grad=True)
     found = layer(leaf)
+    assert hasattr(found, "grad_fn"), "forward should return a MiniTensor"
     assert found.shape == x.shape, f"the shape should stay {x.shape}, not become {found.shape}"
     assert layer.pattern is not None, "afterward `pattern` should be the array of the weights"
     assert not hasattr(layer.pattern, "grad_fn"), "`pattern` is an array: `weights.data`"
     pattern, shape = np.array(layer.pattern), (rows, heads, length, length)
     assert pattern.shape == shape, f"`pattern` should be an array of shape {shape}, not {pattern.shape}"
+    assert (np.triu(pattern, 1) == 0).all(), "`pattern`: no position may look at a later one"
+    assert np.allclose(pattern.sum(axis=-1), 1), "the rows of `pattern` should sum to 1"
     q, k, v = np.split(x @ layer.qkv.weight.data.T + layer.qkv.bias.data, 3, axis=-1)
     parts, size = [], width // heads
     for head in range(heads):
         own = slice(head * size, (head + 1) * size)
-        scores = q[..., own] @ k[..., own].swapaxes(-1, -2) / np.sqrt(size)
-        raised = np.exp(scores) * np.tril(np.ones((length, length)))
-        weights = raised / raised.sum(axis=-1, keepdims=True)
+        products = q[..., own] @ k[..., own].swapaxes(-1, -2)
+        cause = "Does each head get its columns?" if heads > 1 else "Do the queries come first?"
+        for divisor in (1, size, np.sqrt(width), np.sqrt(size)):  # the last one is right
+            raised = np.exp(products / divisor) * np.tril(np.ones((length, length)))
+            weights = raised / raised.sum(axis=-1, keepdims=True)
+            if np.allclose(pattern[:, head], weights):
+                cause = f"Its products are divided by {divisor:.2f}, not by the root of {size}"
         assert np.allclose(pattern[:, head], weights), (
-            f"heads={heads}: the pattern of head {head} is wrong. "
-            + ("Does each head get its columns?" if heads > 1 else "Do the queries come first?")
+            f"heads={heads}: the pattern of head {head} is wrong. {cause}"
         )
         parts.append(weights @ v[..., own])
     joined = np.concatenate(parts, axis=-1)
@@ -1137,6 +1164,7 @@ def try_block(width, heads, rows, length, seed):
     right = middle + processed
     assert np.abs(right - x.data).max() > 1e-3, "the parts of the block return nothing"
     found = block(x)
+    assert hasattr(found, "grad_fn"), "the forward of the block should return a MiniTensor"
     assert found.shape != right.shape or not np.allclose(found.data, processed), (
         "this is the result if `mlp` replaces what it gets: there is no path around it"
     )
@@ -1150,16 +1178,20 @@ def try_model(model, ids):
     """Compare a model with its own parts; check gradients of the first and the last layer."""
     of_letters, of_places = model.token.weight.data[ids], model.place.weight.data[: ids.shape[1]]
 
-    def scores_of(x, norm=model.norm):
-        return model.head(norm(model.blocks(MiniTensor(x)))).data
+    def scores_of(x, norm=model.norm, blocks=model.blocks):
+        return model.head(norm(blocks(MiniTensor(x)))).data
 
     right, found = scores_of(of_letters + of_places), model(ids)
+    first, last = (getattr(model.blocks, str(number)) for number in (0, len(model.blocks) - 1))
+    assert hasattr(found, "grad_fn"), "the forward of the model should return a MiniTensor"
     assert found.shape == right.shape, f"the scores should have the shape {right.shape}"
     for what, scores in (
         ("the rows of the places are not added", scores_of(of_letters)),
         ("the rows of the letters are not added", scores_of(0 * of_letters + of_places)),
         ("the blocks are missing", model.head(model.norm(MiniTensor(of_letters + of_places))).data),
         ("the last norm is missing", scores_of(of_letters + of_places, norm=lambda x: x)),
+        ("only the first block counts", scores_of(of_letters + of_places, blocks=first)),
+        ("only the last block counts", scores_of(of_letters + of_places, blocks=last)),
     ):
         assert not np.allclose(found.data, scores), f"these are the scores if {what}"
     assert np.allclose(found.data, right), (
@@ -1171,9 +1203,13 @@ def try_model(model, ids):
 
 manual_seed(0)
 try_block(4, 2, 2, 3, 1)
-model = CharTransformer(vocabulary=5, context=4, width=6, heads=2, depth=1)
+model = CharTransformer(vocabulary=5, context=4, width=6, heads=2, depth=2)
 try_model(model, np.array([[0, 4, 4], [1, 0, 4]]))
-try_model(model, np.array([[3, 1, 2, 0]]))  # as long as the context
+try:
+    model(np.array([[3, 1, 2, 0]]))
+except ValueError as error:
+    raise AssertionError(f"a text as long as the context is allowed, but: {error}") from None
+try_model(model, np.array([[3, 1, 2, 0]]))
 try:
     model(np.zeros((1, 5), dtype=int))
     said = "no error"
@@ -1674,6 +1710,7 @@ try_chances([1000.0, 999.0, -1000.0], 1.0)
 assert choose(np.array([0.0, 3.0, 1.0]), np.random.default_rng(0), temperature=0) == 1
 scores = np.array([4.0, 7.0, 7.0, 1.0])
 chosen = [choose(scores, np.random.default_rng(i), 0.0) for i in range(6)]
+assert all(isinstance(number, int) for number in chosen), "choose should return an int, also for 0"
 assert chosen == [1] * 6, f"temperature 0 takes the first of two equal scores, 1, not {chosen}"
 try:
     choose(scores, np.random.default_rng(0), -1.0)
@@ -1683,6 +1720,11 @@ except Exception as error:
 assert said == "ValueError", f"a negative temperature should be a ValueError: {said}"
 kept = MiniTensor(0.0).after_a_draw(choose, np.array([4.0, 7.0, 1.0]))
 assert np.array_equal(kept, [4.0, 7.0, 1.0]), "the scores must stay as they are"
+try:
+    largest = drawn([0.0, 1e308], 0.5, 5)
+except ValueError as error:
+    largest = error
+assert largest == [1] * 5, f"scores 0 and 1e308: subtract first, then divide. It gives {largest}, not 1"
 flat = [0.0] * 50
 draws = drawn(flat, 1.0, 20)
 assert draws == drawn(flat, 1.0, 20), "all random numbers come from the generator that is given"
@@ -1692,6 +1734,9 @@ given = [3, 4]
 written = generate(counting, given, 5, np.random.default_rng(1))
 assert list(written) == [3, 4, 5, 0, 1, 2, 3], (
     f"after 3, 4 this model goes on counting, but the result is {written}"
+)
+assert isinstance(written, list) and all(isinstance(number, int) for number in written), (
+    "generate should return a list of ints"
 )
 assert given == [3, 4] and MiniTensor(0.0).after_writing(generate, Counting(6), [3, 4]) == [3, 4], (
     "the list that was given must stay as it is"
@@ -1732,7 +1777,6 @@ assert drawn_shares([1.0, 1.2, 1.1], 0.001, 20)[1] == 1.0, "a low temperature is
 assert drawn_shares([-1e6, 1e6], 0.01, 5)[1] == 1.0, "large scores must not overflow"
 scores = np.array([2.0, 9.0, 9.0])
 assert isinstance(choose(scores, np.random.default_rng(0), 0), int), "choose should return an int"
-assert drawn_shares([0.0, 1e308], 0.5, 5)[1] == 1.0, "subtract first, then divide"
 first = drawn([0.0] * 60, 0.5, 20)
 assert first == drawn([0.0] * 60, 0.5, 20), "the same generator, the same letters"
 assert first != drawn([0.0] * 60, 0.5, 20, seed=13), "another generator, other letters"
@@ -1945,7 +1989,7 @@ print(f"forward {times['forward']:.1f} ms, backward {backward_time:.1f} ms", end
 print(f"optimizer {times['the optimizer']:.1f} ms, {len(nodes)} nodes")
 
 # %% [markdown]
-# Look at `Pow`. Two of its calls are the `self**3` in the tanh form of GELU, the others the square roots in the norms. Take the third power of as many numbers as the activation gets. **Predict** how much longer it takes than a square, and whether the signs matter.
+# Look at `Pow`. Two of its calls are the `self**3` in the tanh form of GELU. The others are in the norms: the square roots, and the squares if you wrote them as `**2`. Take the third power of as many numbers as the activation gets. **Predict** how much longer it takes than a square, and whether the signs matter.
 
 # %% tags=["demo"]
 predict("How many times as long as a square does the third power take?")

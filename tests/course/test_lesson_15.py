@@ -399,6 +399,58 @@ PLANTED = [
         ("test_slopes",),
     ),
     Planted(
+        "the first input decides for all",
+        "",
+        "    if not terms:\n        return Dual(value)\n",
+        "    if not terms or pairs[0][1].tangent is None:\n        return Dual(value)\n",
+        ("test_push_forward", "test_slopes"),
+    ),
+    Planted(
+        "relu writes into its input",
+        "",
+        "    return push_forward(np.maximum(a.value, 0.0), (1.0 * (a.value > 0), a))",
+        "    slope = 1.0 * (a.value > 0)\n"
+        "    a.value[...] = a.value * slope\n"
+        "    return push_forward(a.value.copy(), (slope, a))",
+        ("test_slopes",),
+    ),
+    Planted(
+        "value and tangent change places",
+        "",
+        "    return output.value, tangent\n    ### END",
+        "    return tangent, output.value\n    ### END",
+        ("test_jvp", "test_jacobians"),
+    ),
+    Planted(
+        "the tangent comes from a second call",
+        "",
+        "    tangent = np.zeros(output.shape) if output.tangent is None else output.tangent\n",
+        "    tangent = as_dual(function(*map(Dual, inputs, tangents))).tangent\n"
+        "    tangent = np.zeros(output.shape) if tangent is None else tangent\n",
+        ("test_jvp",),
+    ),
+    Planted(
+        "the axes are counted",
+        "",
+        "as_dual(function(Dual(x))).value.size\n    way = jacobian_forward if x.size < outputs",
+        "as_dual(function(Dual(x))).value.ndim\n    way = jacobian_forward if x.ndim < outputs",
+        ("test_jacobians",),
+    ),
+    Planted(
+        "the rule of exercise 1 is used for a stack",
+        "",
+        "(np.expand_dims(slope, -1) if stack else slope) * dual.tangent)\n",
+        "slope * dual.tangent)\n",
+        ("test_stack",),
+    ),
+    Planted(
+        "the whole table comes from reverse mode",
+        "",
+        "    output = as_dual(function(Dual(x, np.eye(x.size).reshape(*x.shape, x.size))))\n",
+        "    return jacobian_reverse(function, x)\n",
+        ("test_stack",),
+    ),
+    Planted(
         "relu does without push_forward",
         "",
         "return push_forward(np.maximum(a.value, 0.0), (1.0 * (a.value > 0), a))",
