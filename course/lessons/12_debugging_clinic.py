@@ -324,10 +324,10 @@ with detect_anomaly():
     assert not Switches.anomaly, (
         "set the attribute of the object `switches`: the class `Switches` is for all threads"
     )
-    assert switches.anomaly, "inside the block, switches.anomaly is True"
+    assert switches.anomaly, "inside the block, switches.anomaly must be True"
     with detect_anomaly(False):
-        assert not switches.anomaly, "detect_anomaly(False) switches the mode off inside"
-    assert switches.anomaly, "an inner block puts back what it found, here True"
+        assert not switches.anomaly, "detect_anomaly(False) must switch the mode off inside"
+    assert switches.anomaly, "an inner block must put back what it found, here True"
 with detect_anomaly():
     text = alarm_of(where([True, False], (rows * rows).sum(1).sqrt(), 0.0).sum())
 assert text.startswith(f"Function 'PowBackward0' {alarm}"), (
@@ -340,15 +340,15 @@ with detect_anomaly():
 assert blamed.startswith(f"Function 'LinearBackward0' {alarm}"), (
     f"an alarm about the rule of the layer is expected, not the text {blamed!r}"
 )
-assert "in forward" in blamed.splitlines()[-1], "the last line is the one in the layer's forward"
-assert not switches.anomaly, "after the block the mode is off again"
-assert alarm_of((layer(rows) * 0.0).sum()) == "", "no alarm outside of the mode"
+assert "in forward" in blamed.splitlines()[-1], "the last line must be the one in the layer's forward"
+assert not switches.anomaly, "after the block the mode must be off again"
+assert alarm_of((layer(rows) * 0.0).sum()) == "", "outside of the mode there must be no alarm"
 unnoted = (layer(rows) * 0.0).sum()  # recorded outside of the mode
 with detect_anomaly():
     lines = alarm_of(unnoted).splitlines()
-assert lines[1:] == [NO_CALLS], f"node.calls is empty: the second line is NO_CALLS, not {lines[1:]}"
+assert lines[1:] == [NO_CALLS], f"node.calls is empty: line 2 should be NO_CALLS, not {lines[1:]}"
 with detect_anomaly():
-    assert alarm_of(a.sqrt().sum()) == "", "an infinite gradient raises no alarm"
+    assert alarm_of(a.sqrt().sum()) == "", "an infinite gradient must raise no alarm"
 
 def said_about(node, *shares):
     """The text of the error of check_shares, or "" if there is none."""
@@ -372,13 +372,13 @@ try:
 except KeyError:
     came_out = True
 assert came_out, "an error inside the block must not be caught"
-assert switches.anomaly is False, "a block that is left by an error puts the mode back"
+assert switches.anomaly is False, "a block that is left by an error must put the mode back"
 with detect_anomaly():
     later = detect_anomaly()
 with later:
     pass
 assert switches.anomaly is False, (
-    "a block puts back what was there when it began, not when detect_anomaly was called"
+    "a block must put back what was there when it began, not when detect_anomaly was called"
 )
 nan, one = np.array([np.nan, 1.0]), np.ones(2)
 for shares, number in (([nan, nan], 0), ([MiniTensor(one), MiniTensor(nan)], 1)):
@@ -387,7 +387,7 @@ for shares, number in (([nan, nan], 0), ([MiniTensor(one), MiniTensor(nan)], 1))
         f"Function 'MulBackward0' returned nan values in its {number}th output."
     ], f"the first share with a NaN is number {number}; the text is {text!r}"
 endless = np.array([np.inf, -np.inf])
-assert said_about((a * b).grad_fn, one, endless) == "", "infinity is not NaN, and raises no alarm"
+assert said_about((a * b).grad_fn, one, endless) == "", "infinity is not NaN, and must raise no alarm"
 ### BEGIN HIDDEN TESTS
 with detect_anomaly(False):
     try:
@@ -450,7 +450,7 @@ cases = {
 print_alarms(cases, MiniTensor, detect_anomaly)
 
 # %% [markdown] items="F19"
-# Your mode and PyTorch's agree in each line. There is no alarm for `log(-1)`: the loss itself is NaN, but the slope `1 / x` is an ordinary number. There is also none for infinite values and gradients. Anomaly mode looks for one thing only: a rule that returns NaN. Here is a rule that is wrong by a factor of 2. **Predict** whether anomaly mode sees it. `gradcheck` of lesson 08 does:
+# Your mode and PyTorch's agree in each line. There is no alarm for `log(-1)`: the loss itself is NaN, but the slope `1 / x` is an ordinary number. There is also none for infinite values and gradients. Here is a rule that is wrong by a factor of 2. **Predict** whether anomaly mode sees it. The last line is what `gradcheck` of lesson 08 says.
 
 # %% tags=["demo"] items="F19"
 predict("Does anomaly mode see a rule that is wrong by a factor of 2?", "yes", "no")
@@ -474,8 +474,8 @@ with detect_anomaly():
 print("anomaly mode says nothing; the gradient of 3**2 is", leaf.grad.item())
 print("gradcheck:", result_or_error(lambda: gradcheck(WrongSquare.apply, [leaf])))
 
-# %% [markdown] items="106"
-# Anomaly mode also makes training slower. Switch it on when you look for a NaN, for the one batch that shows it. Then switch it off again.
+# %% [markdown] items="F19 106"
+# Anomaly mode looks for one thing only: a rule that returns NaN. It also makes training slower. Switch it on when you look for a NaN, for the one batch that shows it. Then switch it off again.
 
 # %% [markdown] items="107 109 137"
 # ## 2. Norms of gradients
@@ -586,25 +586,29 @@ model = Module()
 model.first = with_gradients(weight=[[1.0, 2.0], [4.0, 2.0]], bias=None)
 model.second = with_gradients(weight=[0.0, 0.0], scale=-7.0)
 norms = grad_norms(model)
+assert norms is not None, "grad_norms returns None: is a return missing?"
 right = ["first.weight", "first.bias", "second.weight", "second.scale"]
 assert list(norms) == right, f"the names should be {right}, not {list(norms)}"
-assert norms["first.bias"] is None, "where no gradient has arrived, the value is None"
-assert norms["second.weight"] is not None, "a gradient of zeros has arrived: it is 0, not None"
-assert all(norm is None or isinstance(norm, float) for norm in norms.values()), "plain floats"
-assert norms["second.weight"] == 0.0, f"the norm of zeros is 0, not {norms['second.weight']}"
+assert norms["first.bias"] is None, "where no gradient has arrived, the value must be None"
+assert norms["second.weight"] is not None, "a gradient of zeros has arrived: its norm is 0, not None"
+assert all(norm is None or isinstance(norm, float) for norm in norms.values()), (
+    f"each norm must be a plain float or None: {norms}"
+)
+assert norms["second.weight"] == 0.0, f"the norm of zeros should be 0, not {norms['second.weight']}"
 for name, norm in (("first.weight", 5.0), ("second.scale", 7.0)):
     assert np.isclose(norms[name], norm), f"{name}: the Euclidean norm is {norm}, not {norms[name]}"
-assert model.first.bias.grad is None and model.first.weight.grad is not None, "the model stays as it is"
-assert np.array_equal(model.first.weight.grad.data, [[1.0, 2.0], [4.0, 2.0]]), "it stays as it is"
+kept = model.first.weight.grad
+assert model.first.bias.grad is None and kept is not None, "every .grad must stay as it is"
+assert np.array_equal(kept.data, [[1.0, 2.0], [4.0, 2.0]]), "every .grad must stay as it is"
 infinite = grad_norms(with_gradients(a=[np.nan, 1.0], b=[-np.inf, 1.0]))
 assert np.isnan(infinite["a"]) and infinite["b"] == np.inf, (
-    f"NaN and infinity stay what they are: nan and inf, not {infinite}"
+    f"NaN and infinity must stay what they are: nan and inf, not {infinite}"
 )
 shared = Module()
 shared.one = with_gradients(weight=[3.0, 4.0])
 shared.two = shared.one
 found = grad_norms(shared)
-assert found == {"one.weight": 5.0}, f"a shared parameter comes once, as in named_parameters: {found}"
+assert found == {"one.weight": 5.0}, f"a shared parameter must come once, not as in {found}"
 ### BEGIN HIDDEN TESTS
 odd = grad_norms(with_gradients(a=[np.nan, 1.0], b=[-np.inf, 1.0], c=np.full((2, 3, 4), -0.5)))
 assert np.isnan(odd["a"]) and odd["b"] == np.inf, odd
@@ -677,7 +681,7 @@ print("always the mean:        ", round(patient_3(MiniTensor(0 * y + y.mean()), 
 # %% [markdown] items="gap:where_sqrt"
 # With this loss, always predicting the mean beats being right.
 #
-# **Patient 4** is the lengths from the beginning. It does not help to choose after the root: the root must not see the zero. So choose *before* it as well, and give the root a harmless number where the result is not used. In PyTorch:
+# **Patient 4** is the lengths from the beginning. It does not help to choose after the root: the rule of the root still makes NaN of the 0. So choose *before* it as well, and give the root a harmless number where the result is not used. In PyTorch:
 
 # %% tags=["demo"] items="gap:where_sqrt"
 x = torch.tensor([[3.0, 4.0], [0.0, 0.0]], requires_grad=True)
@@ -841,9 +845,13 @@ def reason_for(found, right, uncleared):
     if np.allclose(found, found[0]):
         return "the weights do not move: do backward and step run, and what is in .grad then?"
     if not np.isclose(found[0], right[0]):
+        if np.allclose(found[:-1], right[1:]):
+            return "each loss is the one after its step, not before it"
         return "even the first loss, before any step, is not mse_loss(model(x), y)"
     if np.isclose(found[1], uncleared[1]):
         return ".grad held 1000 before the first step: is it cleared before each backward pass?"
+    if np.isclose(found[1], right[1]):
+        return "the first step is right, a later one is wrong: is .grad cleared in each step?"
     return "the weights do not move as a step along the gradient of mse_loss moves them"
 
 
@@ -867,10 +875,12 @@ assert len(found) == 6, f"one loss per step: 6, not {len(found)}"
 assert np.allclose(found, losses), (
     f"the losses should be\n{losses}\nnot\n{found}\n({reason_for(found, losses, uncleared)})"
 )
-assert np.isclose(model.slope.item(), slope), "the weights after the last step"
+last = model.slope.item()
+assert np.isclose(last, slope), f"after the last step the weight should be {slope}, not {last}"
 
 prediction = MiniTensor([[1.0], [2.0], [4.0]], requires_grad=True)
 loss = column_loss(prediction, np.array([0.0, 2.0, 1.0]))
+assert loss is not None, "column_loss returns None: is a return missing?"
 loss.backward()
 assert loss.shape == () and np.isclose(loss.item(), 10 / 3), f"the mean of 1, 0 and 9, not {loss.data}"
 right = [[2 / 3], [0.0], [2.0]]
@@ -885,11 +895,12 @@ try:
 except ValueError as error:
     told = str(error)
 assert "(3, 1)" in told and "(1, 3)" in told, (
-    f"a target of shape (1, 3) raises a ValueError that names both shapes, not: {told}"
+    f"a target of shape (1, 3) must raise a ValueError that names both shapes, not: {told}"
 )
 
 x = MiniTensor([[0.0, 0.0], [5.0, -12.0]], requires_grad=True)
 result = lengths(x)
+assert result is not None, "lengths returns None: is a return missing?"
 result.backward([3.0, 13.0])
 assert np.allclose(result.data, [0.0, 13.0]), f"the lengths are 0 and 13, not {result.data}"
 right = np.array([[0.0, 0.0], [5.0, -12.0]])
@@ -1071,15 +1082,22 @@ for entry, right, why in (
 normal = BatchNorm1d(2)
 found = first_bad(Sequential(normal), np.ones((3, 2)))
 assert found is None, f"BatchNorm1d returns finite numbers: None, not {found!r}"
+covered = Sequential(normal, Step(lambda x: 1 / x), TanhLayer())
+found = first_bad(covered, np.ones((3, 2)))
+assert found == "1", (
+    f"layer 1 returns 1 / 0, and layer 2 makes a finite number of it: '1', not {found!r}"
+)
 runs_seen = normal.num_batches_tracked.item()
-assert runs_seen == 1, f"one run, in the mode of the model: {runs_seen} batches counted, not 1"
+assert runs_seen == 2, (
+    f"one run per call, in the mode of the model: 2 batches in two calls, not {runs_seen}"
+)
 overflow = Step(lambda x: x / 0)
 found = first_bad(overflow, [1.0])
 assert found == "", f"a model that is a layer has the name '', as in named_modules, not {found!r}"
 for mode in (True, False):
     model.train(mode)
     first_bad(model, [3.0, 2.5])
-    assert model.training is mode, "the mode of the model stays as it is"
+    assert model.training is mode, "the mode of the model must stay as it is"
 ### BEGIN HIDDEN TESTS
 assert first_bad(Sequential(Step(lambda x: x / 0), Step(lambda x: x * 0)), [1.0]) == "0", "the first"
 assert first_bad(Sequential(Step(lambda x: x + 1)), MiniTensor([[1.0, -np.inf]])) == "input"
@@ -1267,6 +1285,7 @@ class Listed(Module):
 
 
 def same(found, wanted, what):
+    assert found is not None, "preflight returns None: is a return missing?"
     assert list(found) == wanted, f"{what}: found {found}, expected {wanted}"
 
 
@@ -1278,7 +1297,7 @@ switches.anomaly = False  # in case exercise 1 has left the mode on
 x, y = np.array([[1.0, 2.0], [3.0, -1.0], [0.5, 0.5]]), np.array([[1.0], [2.0], [-1.0]])
 model = Sequential(LinearLayer(2, 3), TanhLayer(), LinearLayer(3, 1))
 same(examined(mse_loss, model), [], "a healthy training run")
-assert all(parameter.grad is None for parameter in model.parameters()), "every .grad is still None"
+assert all(parameter.grad is None for parameter in model.parameters()), "every .grad must still be None"
 patient = Patient()
 spare = "no gradient: spare"
 same(examined(mse_loss, patient), [spare], "a spare parameter")
@@ -1287,31 +1306,37 @@ same(examined(lambda a, b: (a - 1e9).relu().sum(), patient), zeros, "a loss whos
 opposite = lambda a, b: (a * np.array([[1.0], [-1.0], [0.0]])).sum()
 same(examined(opposite, model), ["zero gradient: 2.bias"], "the rows cancel in the last bias only")
 same(examined(lambda a, b: a.sum() * 1e-12, patient), [spare], "a small gradient is not zero")
-found = preflight(patient, SGD(patient.parameters()), mse_loss, x * [[1.0, 0.0]], y)
-same(found, [spare], "a gradient with some entries 0 is not zero")
+for sign in (1.0, -1.0):
+    signed = lambda a, b, sign=sign: mse_loss(a, b) * sign
+    found = preflight(patient, SGD(patient.parameters()), signed, x * [[1.0, 0.0]], y)
+    same(found, [spare], "a gradient with some entries 0 is not zero, whatever sign the others have")
 found = preflight(patient, SGD(patient.parameters()), mse_loss, x * 0 + [[1.0, -1.0]], y)
 same(found, [spare], "a gradient whose entries add up to 0 is not zero")
 found = sorted(examined(mse_loss, Listed()))
 outside = ["not in the model: shape (4, 2)", "not in the model: shape (4,)"]
 assert found == outside, f"a layer in a plain list: found {found}, expected {outside}"
+factors = [MiniTensor([number], requires_grad=True) for number in (2.0, 3.0)]
+twice = ["not in the model: shape (1,)"] * 2
+found = examined(lambda a, b: a.sum() * factors[0] * factors[1], patient)
+same(found, [*twice, spare], "two leaves outside of the model, of one shape: one text for each")
 in_list = Listed()
 found = preflight(in_list, SGD([in_list.last.weight]), mse_loss, x, y)
-assert found[0] == "not in the optimizer: last.bias", f"the optimizer comes first in the list: {found}"
-assert in_list.hidden[0].weight.grad is None, "leaves outside of the model keep their .grad too"
+assert found[0] == "not in the optimizer: last.bias", f"the optimizer must come first: {found}"
+assert in_list.hidden[0].weight.grad is None, "leaves outside of the model must keep their .grad too"
 patient.bias.grad = kept = MiniTensor([7.0])
 found = preflight(patient, SGD([patient.bias, patient.spare]), mse_loss, x, y)
 same(found, ["not in the optimizer: weight", spare], "a parameter that the optimizer does not have")
-assert patient.bias.grad is kept, ".grad is the object that it was"
-assert np.allclose(kept.data, 7.0), ".grad has the numbers that it had"
-assert patient.weight.grad is None, "a .grad that was None is still None"
+assert patient.bias.grad is kept, ".grad must be the object that it was"
+assert np.allclose(kept.data, 7.0), ".grad must have the numbers that it had"
+assert patient.weight.grad is None, "a .grad that was None must still be None"
 patient.spare.grad = MiniTensor([[1.0, 1.0, 1.0]])
 same(examined(mse_loss, patient), [spare], "a .grad left over from before does not count")
 adam = Adam(model.parameters(), lr=1.0)
 model[0].weight.grad = MiniTensor(np.ones((3, 2)))  # a step would use it
 weights = model[0].weight.data.copy()
 preflight(model, adam, mse_loss, x, y)
-assert np.array_equal(model[0].weight.data, weights), "the optimizer makes no step"
-assert not any(adam.states), "the optimizer makes no step"
+assert np.array_equal(model[0].weight.data, weights), "the optimizer must make no step"
+assert not any(adam.states), "the optimizer must make no step"
 ### BEGIN HIDDEN TESTS
 fresh, listed = Patient(), Listed()
 same(examined(lambda a, b: a.sum().reshape(1, 1), fresh), [spare], "one entry of shape (1, 1)")
@@ -1347,7 +1372,7 @@ print(preflight(patient, SGD(patient.parameters()), mse_loss, *waves()))
 # | --- | --- | --- |
 # | loss is NaN from some step on | step too large, missing data, `log` or a division at 0 | `first_bad`, then anomaly mode on that batch |
 # | loss is finite, a gradient is NaN | an infinite slope in a branch that was not taken (patient 4) | anomaly mode |
-# | loss does not move at all | step without gradients (2), detached loss, dead units | `preflight`, `dead_units` |
+# | loss does not move at all | step without gradients (2), detached loss, dead units | `grad_norms`, `preflight`, `dead_units` |
 # | loss falls without end, below 0 | no target (1) | read the loss |
 # | loss falls, then stops too high | softmax twice (8), unregistered parameters (5), shapes that are broadcast (3) | `preflight`; the loss of a perfect answer |
 # | all outputs alike | weights that start at 0 or at one number, shapes that are broadcast (3), dead units | `layer_outputs` |
@@ -1364,7 +1389,7 @@ print(preflight(patient, SGD(patient.parameters()), mse_loss, *waves()))
 # | --- | --- | --- | --- |
 # | NaN | stop; keep the batch and the weights | `first_bad(model, x)`; anomaly mode on this batch | `torch.isfinite(loss)`; `with torch.autograd.detect_anomaly():` |
 # | memory | smaller batch; `.item()` for all that is kept | `no_grad` in validation; micro-batches; lesson 13 | `torch.cuda.reset_peak_memory_stats()`, one step, `torch.cuda.max_memory_allocated()` |
-# | zero gradients | `grad_norms(model)`: 0 or None? | None: no path; look for `detach`, plain numbers in between, parameters that nothing uses. 0: dead units, saturation, a constant loss | `for name, p in model.named_parameters(): print(name, p.grad if p.grad is None else p.grad.norm())` |
+# | zero gradients | `grad_norms(model)`: 0 or None? | None: cleared before you looked, or no path; look for `detach`, plain numbers in between, parameters that nothing uses. 0: dead units, saturation, a constant loss | `for name, p in model.named_parameters(): print(name, p.grad if p.grad is None else p.grad.norm())` |
 #
 # Clipping does not repair NaN: lesson 10.
 
@@ -1404,7 +1429,7 @@ question(
 question(
     "where",
     "`where(x > 0, x.sqrt(), 0)` at x = 0: where does the NaN come from?",
-    right("The rule of sqrt multiplies the 0 from `where` by infinity.", "So the root must not see the 0: choose before the root as well."),
+    right("The rule of sqrt multiplies the 0 from `where` by infinity.", "So choose before the root as well."),
     wrong("`where` sends the gradient to both sides.", "It sends 0 to the side that was not taken.", misconception="where_sends_to_both"),
     wrong("sqrt(0) is NaN.", "It is 0. Its slope is infinite.", misconception="sqrt_zero_is_nan"),
     wrong("The comparison has no derivative.", "It takes no part in the backward pass.", misconception="conditions_are_differentiated"),
@@ -1439,7 +1464,7 @@ question(
 #
 # | instrument | sees | does not see |
 # | --- | --- | --- |
-# | anomaly mode | a rule that returns NaN, with its line | NaN of the forward pass, infinities, wrong numbers |
+# | anomaly mode | a rule that returns NaN, with its line | a NaN that no rule returns, infinities, wrong numbers |
 # | gradient norms | where nothing arrives, where it is 0, peaks | why; single units |
 # | outputs of layers | the first NaN or infinity of the forward pass, dead units | what the backward pass does |
 # | check before the start | unregistered and unused parameters, a loss without slope | a wrong target, a wrong mode |
@@ -1737,21 +1762,25 @@ x = np.random.default_rng(1).normal(size=(5, 2))
 first, offset, second, last = (parameter.data for parameter in deep.parameters())
 hidden = np.tanh(x @ first.T + offset)
 assert np.allclose(deep(MiniTensor(x)).data, hidden @ second.T + last), (
-    "x @ weight.T + bias in each layer, with tanh after the hidden ones and none after the last"
+    "each layer should compute x @ weight.T + bias, with tanh after each but the last"
 )
 
 
 class Counting(Module):
-    """x * weight in training and 2 * x * weight in evaluation; notes the mode of each call."""
+    """x * weight in training and 2 * x * weight in evaluation; notes the mode of each call.
+
+    Calls in evaluation mode that follow each other count as one, so batches may be joined there.
+    """
 
     def __init__(self):
         super().__init__()
         self.weight = Parameter([[0.0]])
-        self.modes = []
+        self.modes, self.recorded = [], []
 
     def forward(self, x):
-        self.modes.append("train" if self.training else "eval")
-        assert self.training == is_grad_enabled(), "training is recorded, validation is not"
+        if self.training or self.modes[-1:] != ["eval"]:
+            self.modes.append("train" if self.training else "eval")
+        self.recorded.append((self.training, is_grad_enabled()))
         return x * self.weight * (1 if self.training else 2)
 
 
@@ -1775,24 +1804,43 @@ loader = DataLoader(points, batch_size=2)
 other_loader = DataLoader(others, batch_size=2)
 optimizer = SGD(model.parameters(), lr=0.05)
 losses, validated = train_epochs(model, optimizer, loader, other_loader, 2, mse_loss)
-right = ["train", "train", "eval", "eval"] * 2
-assert model.modes == right, f"the modes of the calls are {right}, not {model.modes}"
+right = ["train", "train", "eval"] * 2
+assert model.modes == right, (
+    f"the modes should be {right} (one 'train' per batch, one 'eval' per validation), not {model.modes}"
+)
+assert all(training or not recorded for training, recorded in model.recorded), (
+    "validation must not be recorded: is no_grad missing?"
+)
 assert len(losses) == 4, f"one training loss per batch and epoch: 4, not {len(losses)}"
 assert len(validated) == 2, f"one validation loss per epoch: 2, not {len(validated)}"
-assert all(isinstance(loss, float) for loss in losses + validated), "plain numbers, which hold no graph"
-assert np.allclose(losses[:2], [10.0, 20.25]), f"the first losses are 10.0 and 20.25, not {losses[:2]}"
+assert all(isinstance(loss, float) for loss in losses + validated), (
+    "the losses must be plain numbers, which hold no graph"
+)
+assert not np.allclose(losses[:2], [10.0, 36.0]), (
+    "the first step moves no weight: is .grad cleared between backward and step?"
+)
+assert np.allclose(losses[:2], [10.0, 20.25]), (
+    f"the first losses should be 10.0 and 20.25, not {losses[:2]}"
+)
 by_batch, by_epoch = expected_losses(2, lr=0.05)
 assert np.allclose(losses, by_batch), (
-    f"the training losses are {by_batch}, not {losses}: is .grad cleared before each backward pass?"
+    f"the training losses should be {by_batch}, not {losses}: is .grad cleared before each backward?"
 )
 assert np.allclose(validated, by_epoch), (
-    f"the means over the three samples of validation are {by_epoch}, not {validated}"
+    f"the means over the three samples of validation should be {by_epoch}, not {validated}"
 )
-assert model.training, "afterward the model is in training mode"
+assert model.training, "afterward the model must be in training mode"
+idle = Counting()
+idle.eval()
+train_epochs(idle, SGD(idle.parameters()), loader, other_loader, 0, mse_loss)
+assert idle.training, "after 0 epochs, too, the model must be in training mode"
 double = lambda prediction, target: mse_loss(prediction, target) * 2.0
-doubled, _ = train_epochs(Counting(), SGD(Counting().parameters()), loader, loader, 1, double)
+doubled, checked = train_epochs(Counting(), SGD(Counting().parameters()), loader, loader, 1, double)
 assert np.allclose(doubled, [20.0, 72.0]), (
     f"twice the mean squared error as the loss function: 20.0 and 72.0, not {doubled}"
+)
+assert np.isclose(checked[0], 112 / 3), (
+    f"validation, too, must use the loss function that is given: {112 / 3}, not {checked[0]}"
 )
 
 scores = MiniTensor([[2.0, 0.0, 1.0], [0.0, 0.0, 3.0]], requires_grad=True)

@@ -259,26 +259,37 @@ w = MiniTensor(np.ones((3, 2)), requires_grad=True)
 x = MiniTensor(np.ones((5, 3)))
 h = (x @ w).tanh()
 found = saved_bytes(h)
+assert found is not None, "saved_bytes returns None: is a return missing?"
 assert tuple(found) == (200, 48), (
     f"x has 120 bytes, the output of tanh 80, w 48: (200, 48), not {found}"
 )
-assert tuple(saved_bytes(h * h)) == (200, 48), "an array that several nodes have saved counts once"
-assert tuple(saved_bytes(x @ w + w.sum())) == (120, 48), "sums save nothing; x and w count"
-assert tuple(saved_bytes(x)) == (0, 0), "a tensor without a grad_fn keeps nothing"
-assert tuple(saved_bytes(w)) == (0, 0), "a leaf has no graph"
+found = saved_bytes(h * h)
+assert tuple(found) == (200, 48), (
+    f"h * h saves h, which counts once; no node saves h * h itself: (200, 48), not {found}"
+)
+found = saved_bytes(x @ w + w.sum())
+assert tuple(found) == (120, 48), f"sums save nothing; x and w count: (120, 48), not {found}"
+bias = MiniTensor(np.ones(2), requires_grad=True)
+found = saved_bytes(x @ w + bias)
+assert tuple(found) == (120, 48), f"no node saves the bias: (120, 48), not {found}"
+found = saved_bytes(x)
+assert tuple(found) == (0, 0), f"a tensor without a grad_fn keeps nothing: (0, 0), not {found}"
+found = saved_bytes(w)
+assert tuple(found) == (0, 0), f"a leaf has no graph: (0, 0), not {found}"
 v = MiniTensor(np.ones((4, 3)), requires_grad=True)
 found = saved_bytes((x @ v.T) * (x @ v.T))
-assert tuple(found) == (120 + 2 * 160, 96), (
-    "v.T is a view of v: its memory is that of a parameter, and counts once"
+assert tuple(found) == (440, 96), (
+    f"x has 120 bytes, each product 160, and v.T, a view of the parameter v, 96: (440, 96), not {found}"
 )
 big = MiniTensor(np.ones((100, 4)), requires_grad=True) * 2
 found = saved_bytes(big[0:1] * big[1:2])
 assert 3200 <= tuple(found)[0] < 6400, (
-    "two views of 32 bytes keep the 3200 bytes of the whole array alive, and these count once"
+    f"two views of 32 bytes keep the 3200 bytes of the whole array alive, which count once, not {found}"
 )
 done = (x @ w).tanh()
 done.backward(np.ones((5, 2)))
-assert tuple(saved_bytes(done)) == (0, 0), "after backward all nodes have been freed: nothing is kept"
+found = saved_bytes(done)
+assert tuple(found) == (0, 0), f"after backward all nodes have been freed: (0, 0), not {found}"
 
 
 def tanh_in_a_row(self, times):
@@ -288,7 +299,8 @@ def tanh_in_a_row(self, times):
 
 
 MiniTensor.tanh_in_a_row = tanh_in_a_row
-assert tuple(saved_bytes(w.tanh_in_a_row(3000))) == (3000 * 48, 0), "deep graphs need a loop"
+found = saved_bytes(w.tanh_in_a_row(3000))
+assert tuple(found) == (3000 * 48, 0), f"3000 outputs of tanh, 48 bytes each: (144000, 0), not {found}"
 
 
 class Halved(Function):
@@ -301,7 +313,10 @@ class Halved(Function):
 
 
 halved = Halved.apply(MiniTensor(np.ones(7), requires_grad=True))
-assert tuple(saved_bytes(halved)) == (7, 0), "None keeps nothing, a mask one byte per entry"
+found = saved_bytes(halved)
+assert tuple(found) == (7, 0), (
+    f"None keeps nothing, a mask of 7 entries one byte for each: (7, 0), not {found}"
+)
 ### BEGIN HIDDEN TESTS
 assert tuple(saved_bytes(w * w)) == (0, 48), "a leaf that is saved twice is a parameter, once"
 one, two = (x @ w).tanh(), (x @ w).tanh()
@@ -411,7 +426,12 @@ Function.saved_tensors = property(saved_tensors)
 # The first two hooks only print. **Predict** the order in which the arrays come back.
 
 # %% items="gap:saved_tensor_hooks"
-predict("In which order do the arrays come back?", "as they were packed", "the last one first")
+predict(
+    "In which order do the arrays come back?",
+    "as they were packed",
+    "the last array first",
+    "the last node first",
+)
 
 
 def look_in(array):
@@ -431,7 +451,7 @@ print("now backward")
 y.backward()
 
 # %% [markdown] items="gap:saved_tensor_hooks"
-# Last in, first out, node by node. The block had already ended when `backward` ran: a node remembers its own `unpack`.
+# The last node comes first, and within a node the arrays come as they were packed. The block had already ended when `backward` ran: a node remembers its own `unpack`.
 #
 # `pack` can return anything from which `unpack` can make the array: a smaller copy, a file name, or **a number**, if your program knows how to compute, say, array number 7 again.
 
@@ -667,13 +687,13 @@ def checkpoint(function, *inputs):
         return function(*inputs)
 
 # %% nbgrader={"grade": true, "grade_id": "test_checkpoint", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
-MiniTensor.with_checkpoint = lambda self, function, *others: checkpoint(function, self, *others)
+MiniTensor.call_checkpoint = lambda self, function, *others: checkpoint(function, self, *others)
 
 
-def with_checkpoint(function, x, *others):
+def call_checkpoint(function, x, *others):
     """Calls your `checkpoint`; other engines compute the same without."""
-    mine = hasattr(x, "with_checkpoint")
-    return x.with_checkpoint(function, *others) if mine else function(x, *others)
+    mine = hasattr(x, "call_checkpoint")
+    return x.call_checkpoint(function, *others) if mine else function(x, *others)
 
 
 def same_gradients(program, arrays, needed):
@@ -722,7 +742,7 @@ def nested(call, x, w):
 
 credit = check_gradients(
     {
-        "a checkpoint around (a @ b).tanh()": lambda a, b: with_checkpoint(
+        "a checkpoint around (a @ b).tanh()": lambda a, b: call_checkpoint(
             lambda a, b: (a @ b).tanh(), a, b
         )
     },
@@ -736,10 +756,14 @@ if credit.is_whole:  # otherwise the card says what is wrong
     same_gradients(side_by_side, (a, b), (True, True))
     same_gradients(nested, (a, b), (True, True))
     x = MiniTensor(a, requires_grad=True)
+    kind = checkpoint(lambda x, number: type(number).__name__, x, 1)
+    assert kind == "int", f"function must get its inputs as they are: 1 is an int, not a {kind}"
     result = checkpoint(lambda x, dim, name: x.exp().sum(dim) if name == "sum" else x, x, 1, "sum")
-    assert np.array_equal(result.data, np.exp(a).sum(axis=1)), "function gets its inputs as they are"
+    assert np.array_equal(result.data, np.exp(a).sum(axis=1)), (
+        "function must get its inputs as they are"
+    )
     result.backward(np.ones(3))
-    assert np.allclose(x.grad.data, np.exp(a))
+    assert np.allclose(x.grad.data, np.exp(a)), "the gradient of exp is exp"
 ### BEGIN HIDDEN TESTS
 
 
@@ -773,12 +797,12 @@ result = checkpoint(lambda t, scale, shift: (t * scale + shift).tanh(), t, scale
 assert np.array_equal(result.data, np.tanh(a * 3 + 1)), "inputs may be numbers and arrays as well"
 credit = credit + check_gradients(
     {
-        "a checkpoint within a checkpoint": lambda a, b: with_checkpoint(
-            lambda a, b: with_checkpoint(lambda a: a.exp() * b, a).tanh() @ b.T, a, b
+        "a checkpoint within a checkpoint": lambda a, b: call_checkpoint(
+            lambda a, b: call_checkpoint(lambda a: a.exp() * b, a).tanh() @ b.T, a, b
         ),
         "a checkpoint whose result is used twice": lambda a, b: (
-            with_checkpoint(lambda a, b: (a * b).tanh(), a, b)
-            * with_checkpoint(lambda a: a.exp(), a)
+            call_checkpoint(lambda a, b: (a * b).tanh(), a, b)
+            * call_checkpoint(lambda a: a.exp(), a)
         ),
     },
     [[(2, 3), (2, 3)], [(1, 4), (1, 4)]],
@@ -798,7 +822,9 @@ def watched(x):
     MiniTensor.runs += 1
     first = x.exp()
     second = first.tanh()
-    third = second * first
+    third = first * second
+    if first.requires_grad:
+        first.register_hook(lambda grad: MiniTensor.left.append(MiniTensor.count_alive()))
     MiniTensor.seen += [weakref.ref(tensor.data) for tensor in (first, second)]
     return third.sum()
 
@@ -811,8 +837,8 @@ def message_of(action):
         raise
     except RuntimeError as error:
         return str(error)
-    except ValueError as error:
-        return f"ValueError: {error}"
+    except (ValueError, LookupError, TypeError) as error:
+        return f"{type(error).__name__}: {error}"
     return ""
 
 
@@ -821,30 +847,42 @@ def alive():
 
 
 MiniTensor.count_alive = lambda: sum(array() is not None for array in MiniTensor.seen)
-MiniTensor.runs, MiniTensor.seen = 0, []
+MiniTensor.runs, MiniTensor.seen, MiniTensor.left = 0, [], []
 x = MiniTensor([0.1, 0.2, 0.3], requires_grad=True)
 MiniTensor.watched = watched
 y = x.watched()
-assert alive() == 2, "without a checkpoint, the graph keeps both arrays"
+assert alive() == 2, "without a checkpoint, the graph should keep both arrays"
 del y
 MiniTensor.runs, MiniTensor.seen = 0, []
 y = checkpoint(watched, x)
-assert MiniTensor.runs == 1, "in the forward pass the function runs once"
+assert MiniTensor.runs == 1, (
+    f"in the forward pass the function must run once, not {MiniTensor.runs} times"
+)
 assert alive() == 0, "after the forward pass nothing that the function has saved may be alive"
 y.backward(retain_graph=True)
 assert MiniTensor.runs == 2, (
-    f"in the backward pass the function runs once more, not {MiniTensor.runs - 1} times"
+    f"in the backward pass the function must run once more, not {MiniTensor.runs - 1} times"
+)
+assert list(MiniTensor.left) == [1], (
+    "the last rule needs one array, and the other must be gone by then: drop each as it is handed out"
 )
 assert alive() == 0, "what has been handed out must be dropped, even with retain_graph=True"
 with no_grad():
     y.backward()
-assert MiniTensor.runs == 3, "a second backward after retain_graph=True runs the function again"
+assert MiniTensor.runs == 3, "a second backward after retain_graph=True must run the function again"
 right = MiniTensor([0.1, 0.2, 0.3], requires_grad=True)
 MiniTensor.runs, MiniTensor.seen = 0, []
 right.watched().backward()
-assert np.allclose(x.grad.data, 2 * right.grad.data), "two backward passes: twice the gradient"
+assert np.allclose(x.grad.data, 2 * right.grad.data), (
+    "two backward passes must give twice the gradient: does each rule get the arrays of its own node?"
+)
 text = message_of(lambda: y.backward())
-assert text.startswith("Trying to backward"), "a freed graph raises the usual error"
+assert text.startswith("Trying to backward"), f"a freed graph must raise the usual error, not: {text!r}"
+part, _ = checkpoint(lambda x: (x.exp(), x.tanh()), x)
+text = message_of(lambda: [part.sum().backward(retain_graph=keep) for keep in (True, False)])
+assert text == "", (
+    f"backward twice from one of two results asks for one array twice, and the other not at all: {text}"
+)
 
 
 def not_the_same(x):
@@ -868,12 +906,17 @@ def in_another_order(x):
     return sum(part.exp().sum() for part in parts)
 
 
-for function in (not_the_same, fewer, not_the_same_shape, in_another_order):
+for function, what in (
+    (not_the_same, "one array more"),
+    (fewer, "one array fewer"),
+    (not_the_same_shape, "an array of another shape"),
+    (in_another_order, "the shapes in another order"),
+):
     MiniTensor.runs = 0
     y = checkpoint(function, x).sum()
     said = message_of(lambda: y.backward())
     assert said.startswith("checkpoint: the second run"), (
-        f"a second run that saves different arrays must raise RuntimeError(OTHER_RUN), not: {said!r}"
+        f"the second run saves {what}: raise RuntimeError(OTHER_RUN), not: {said or 'no error'}"
     )
 
 
@@ -889,7 +932,8 @@ for place in (0, 1):
     pair[place].mul_(2.0)
     said = message_of(lambda: y.backward())
     assert said.startswith("checkpoint: an input has been changed"), (
-        f"input {place} has been changed in place: raise RuntimeError(CHANGED_INPUT), not: {said!r}"
+        f"input {place} has been changed in place: raise RuntimeError(CHANGED_INPUT), "
+        f"not: {said or 'no error'}"
     )
     assert MiniTensor.runs == 1, "with a changed input the function must not run again"
 
@@ -902,7 +946,8 @@ def changes_its_input(z):
 y = checkpoint(changes_its_input, x * 1).sum()
 said = message_of(lambda: y.backward())
 assert said.startswith("checkpoint: an input has been changed"), (
-    f"the versions before the first run count, even if the function changes its input; not: {said!r}"
+    "the versions before the first run count, even if the function changes its input: raise "
+    f"RuntimeError(CHANGED_INPUT), not: {said or 'no error'}"
 )
 ### BEGIN HIDDEN TESTS
 MiniTensor.runs, MiniTensor.seen = 0, []
@@ -1043,7 +1088,7 @@ for depth in (16, 36, 100):
     print(f"best {least:2d} with segments of {best}, square root {depth**0.5:.0f}")
 
 # %% [markdown] items="F39"
-# Segments that are too long or too short both need more. A checkpoint around **each** layer keeps as much as no checkpoint at all: the input of every layer. The sum `n / k + k` is smallest for `k` near the square root of `n`. Then about `2 * sqrt(n)` arrays are alive instead of `n`.
+# Both longer and shorter segments need more. A checkpoint around **each** layer keeps as much as no checkpoint at all: the input of every layer. The sum `n / k + k` is smallest for `k` near the square root of `n`. Then about `2 * sqrt(n)` arrays are alive instead of `n`.
 #
 # Try it. The planner measures time and memory in real steps, and shows the prediction beside them.
 
@@ -1069,7 +1114,7 @@ checkpoint_planner(depth="36", length=6)
 def in_segments(layers, x, cuts):
     """The layers applied to x in turn, each segment but the last in a checkpoint.
 
-    layers: list of functions from a MiniTensor to a MiniTensor
+    layers: list of functions from a MiniTensor to a MiniTensor; the list stays as it is
     x: MiniTensor
     cuts: increasing integers from 1 to len(layers) - 1, or none; a segment begins at each
     Returns: MiniTensor
@@ -1169,19 +1214,21 @@ def try_segments(depth, cuts):
         weights = [MiniTensor(array, requires_grad=True) for array in arrays]
         layers = [counting(number, w) for number, w in enumerate(weights)]
         y = in_segments(layers, MiniTensor([1.0, -0.5, 2.0]), places)
+        assert y is not None, f"cuts {places}: in_segments returns None: is a return missing?"
+        assert len(layers) == depth, f"cuts {places}: the list `layers` must stay as it is"
         order, right = list(MiniTensor.order), list(range(depth))
         assert order == right, (
-            f"cuts {places}: forward, the layers {right} run once, in this order, not {order}"
+            f"cuts {places}: forward, the layers {right} must run once, in this order, not {order}"
         )
         values.append(y.data)
         assert np.array_equal(values[0], y.data), (
-            f"cuts {places}: the result is {y.data}, but {values[0]} without cuts"
+            f"cuts {places}: the result should be {values[0]}, as without cuts, not {y.data}"
         )
         y.backward(np.array([1.0, 10.0, 100.0]))
         gradients.append([None if w.grad is None else w.grad.data for w in weights])
     order, right = list(MiniTensor.order)[depth:], runs_again(cuts)
     assert order == right, (
-        f"cuts {cuts}: in the backward pass the layers {right} run again, in this order, not {order}"
+        f"cuts {cuts}: in backward the layers {right} must run again, in this order, not {order}"
     )
     for number, (right, mine) in enumerate(zip(*gradients)):
         assert mine is not None and np.array_equal(right, mine), (
@@ -1419,7 +1466,7 @@ import itertools
 def peak_bytes(saved, outputs, cuts):
     """Bytes alive at the peak of a step: outputs before the cuts, plus the largest segment.
 
-    saved, outputs: lists of integers, one per layer
+    saved, outputs: lists of integers, one per layer; they stay as they are
     cuts: increasing integers from 1 to len(saved) - 1, or none
     Returns: an integer
 
@@ -1436,7 +1483,7 @@ def peak_bytes(saved, outputs, cuts):
 def best_cuts(saved, outputs):
     """The cuts with the smallest peak_bytes, in increasing order.
 
-    saved, outputs: lists of integers, one per layer, 1 to 12 layers
+    saved, outputs: lists of integers, one per layer, 1 to 12 layers; they stay as they are
 
     >>> best_cuts([10, 10, 30, 10], [5, 1, 50, 5])
     (2,)
@@ -1541,19 +1588,27 @@ def least_peak(saved, outputs):
 
 
 def try_planner(saved, outputs):
-    cuts = list(best_cuts(list(saved), list(outputs)))
-    assert cuts == sorted(set(cuts)), f"cuts are increasing places, not {cuts}"
-    assert all(0 < cut < len(saved) for cut in cuts), f"cuts lie between two layers, not {cuts}"
+    given = list(saved), list(outputs)
+    cuts = best_cuts(*given)
+    assert cuts is not None, "best_cuts returns None: is a return missing?"
+    cuts = list(cuts)
+    assert cuts == sorted(set(cuts)), f"cuts must be increasing places, not {cuts}"
+    assert all(0 < cut < len(saved) for cut in cuts), f"cuts must lie between two layers, not {cuts}"
     right, mine = least_peak(saved, outputs), right_peak(saved, outputs, cuts)
     assert mine == right, (
         f"saved {saved}, outputs {outputs}: the cuts {cuts} need {mine} bytes, {right} is possible"
     )
-    assert peak_bytes(list(saved), list(outputs), cuts) == mine, "peak_bytes of these cuts is wrong"
+    found = peak_bytes(*given, cuts)
+    assert given == (list(saved), list(outputs)), "`saved` and `outputs` must stay as they are"
+    assert found == mine, (
+        f"saved {saved}, outputs {outputs}, cuts {cuts}: peak_bytes should be {mine}, not {found}"
+    )
 
 
 try_planner([10, 10, 30, 10], [5, 1, 50, 5])
 try_planner([1] * 9, [1] * 9)
 try_planner([30, 10, 10, 10], [5, 50, 50, 50])  # not at equal distances
+try_planner([10] * 6, [1] * 6)  # a cut at every place
 try_planner([5, 5], [9, 9])  # no cut is better than one
 try_planner([7], [3])  # a single layer
 ### BEGIN HIDDEN TESTS
@@ -1570,7 +1625,7 @@ try_planner([1] * 12, [1] * 12)
 ### END HIDDEN TESTS
 
 # %% [markdown] items="F39"
-# Try your planner on a network whose width goes up and down. `saved_bytes` gives one number, the size of the output is the other. **Predict** where it cuts. Then `tracemalloc` measures the peak of a real step.
+# Try your planner on a network whose width goes up and down. `saved_bytes` gives one number of each layer; the other is the size of its output. **Predict** where it cuts. Then `tracemalloc` measures the peak of a real step.
 
 # %% items="F39 127"
 widths = [32, 32, 128, 128, 8, 128, 128, 8, 128, 128, 32]
@@ -1850,46 +1905,54 @@ def repeatable(function, generators):
 
 # %% nbgrader={"grade": true, "grade_id": "test_repeatable", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 MiniTensor.one, MiniTensor.two = np.random.default_rng(1), np.random.default_rng(2)
+MiniTensor.draws = 0
 
 
 def draw_both(count):
+    MiniTensor.draws += 1
     return [*MiniTensor.one.random(count), *MiniTensor.two.random(count)]
 
 
 def stand():
     """The next numbers of both generators, which stay where they are."""
     states = MiniTensor.one.bit_generator.state, MiniTensor.two.bit_generator.state
-    numbers = draw_both(2)
+    numbers = [*MiniTensor.one.random(2), *MiniTensor.two.random(2)]
     MiniTensor.one.bit_generator.state, MiniTensor.two.bit_generator.state = states
     return numbers
 
 
 MiniTensor.stand = stand
 call = repeatable(draw_both, [MiniTensor.one, MiniTensor.two])
-start = MiniTensor.stand()
-first = call(3)
-assert list(first) == [
+assert call is not None, "repeatable returns None: is a return missing?"
+unmoved = MiniTensor.stand()
+drawn = call(3)
+assert drawn is not None, "the first call returns None: is a return missing?"
+assert list(drawn) == [
     *np.random.default_rng(1).random(3),
     *np.random.default_rng(2).random(3),
-], "the first call draws as usual"
+], "the first call must draw as usual"
 later = MiniTensor.stand()
-assert list(later) != list(start), "the first call moves the generators on, as usual"
+assert list(later) != list(unmoved), "the first call must move the generators on, as usual"
 MiniTensor.one.random(5)  # other code draws from both
 MiniTensor.two.random(4)
 moved = MiniTensor.stand()
-assert list(call(3)) == list(first), "the second call must get the numbers of the first"
+repeated = call(3)
+assert repeated is not None, "the second call returns None: is a return missing?"
+assert list(repeated) == list(drawn), "the second call must get the numbers of the first"
 assert list(MiniTensor.stand()) == list(moved), (
     "after the second call both generators must be in the same state as before it"
 )
-assert list(call(3)) == list(first), "the third call as well"
+assert list(call(3)) == list(drawn), "the third call must get the numbers of the first as well"
+ran = MiniTensor.draws
+assert ran == 3, f"each of three calls must run the function anew: it should run 3 times, not {ran}"
 early = repeatable(draw_both, [MiniTensor.one, MiniTensor.two])
 MiniTensor.one.random(3)
 assert list(early(3)) == list(early(3)), (
-    "the first call counts, not the moment when repeatable was called"
+    "the state at the first call counts, not the moment when repeatable was called"
 )
-assert list(call(2)) == [*first[:2], *first[3:5]], "arguments must reach the function"
+assert list(call(2)) == [*drawn[:2], *drawn[3:5]], "arguments must reach the function"
 fresh = repeatable(draw_both, [MiniTensor.one, MiniTensor.two])
-assert list(fresh(3)) != list(first), "every repeatable function remembers its own start"
+assert list(fresh(3)) != list(drawn), "every repeatable function must remember its own start"
 
 
 def draws_and_fails(count):
@@ -1912,13 +1975,13 @@ assert list(MiniTensor.stand()) == list(moved), (
 ### BEGIN HIDDEN TESTS
 MiniTensor.two.random(5)
 moved = MiniTensor.stand()
-assert list(call(1)) == [first[0], first[3]], "arguments must reach the function"
+assert list(call(1)) == [drawn[0], drawn[3]], "arguments must reach the function"
 assert list(MiniTensor.stand()) == list(moved), "where they stood before this call"
 assert repeatable(lambda a, b: a - b, [])(5, 3) == 2, "without generators nothing changes"
 only_one = repeatable(draw_both, [MiniTensor.one])
 numbers = only_one(2)
-repeated = only_one(2)
-assert list(repeated[:2]) == list(numbers[:2]) and list(repeated[2:]) != list(numbers[2:])
+numbers_again = only_one(2)
+assert list(numbers_again[:2]) == list(numbers[:2]) and list(numbers_again[2:]) != list(numbers[2:])
 ### END HIDDEN TESTS
 
 # %% tags=["demo"] items="127"

@@ -376,6 +376,76 @@ PLANTED = [
         "    for name, slope in sorted(zip(named, slopes), key=lambda pair: pair[1] is None):\n",
         ("test_preflight",),
     ),
+    Planted(
+        "only the last output tells whether something is wrong",
+        "",
+        "    for name, output in layer_outputs(model, x):\n        if",
+        "    pairs = layer_outputs(model, x)\n"
+        "    if np.isfinite(pairs[-1][1].data).all():\n        return None\n"
+        "    for name, output in pairs:\n        if",
+        ("test_outputs",),
+    ),
+    Planted(
+        "a bad batch runs twice",
+        "",
+        "            return name\n    return None\n",
+        "            layer_outputs(model, x)\n            return name\n    return None\n",
+        ("test_outputs",),
+    ),
+    Planted("the largest entry tells", "", "not slope.data.any():", "slope.data.max() == 0:", ("test_preflight",)),
+    Planted("the smallest entry tells", "", "not slope.data.any():", "slope.data.min() == 0:", ("test_preflight",)),
+    Planted(
+        "leaves outside come last",
+        "",
+        '            findings.append(f"zero gradient: {name}")\n',
+        '            findings.append(f"zero gradient: {name}")\n'
+        "    findings.sort(key=lambda text: text.startswith('not in the model'))\n",
+        ("test_preflight",),
+    ),
+    Planted(
+        "leaves of one shape count once",
+        "",
+        '    findings += [f"not in the model: shape {leaf.shape}" for leaf in leaves if leaf not in own]\n',
+        '    findings += {f"not in the model: shape {leaf.shape}" for leaf in leaves if leaf not in own}\n',
+        ("test_preflight",),
+    ),
+    Planted(
+        "losses come after their steps",
+        "",
+        "        optimizer.step()\n        ### END SOLUTION\n        losses",
+        "        optimizer.step()\n        loss = mse_loss(model(x), y)\n        ### END SOLUTION\n        losses",
+        ("test_repair_one",),
+    ),
+    Planted(
+        "the gradients are cleared before the first step only",
+        "",
+        "        optimizer.zero_grad()\n        loss = mse_loss(model(x), y)\n        loss.backward()\n",
+        "        losses or optimizer.zero_grad()\n        loss = mse_loss(model(x), y)\n        loss.backward()\n",
+        ("test_repair_one",),
+    ),
+    Planted(
+        "another loss in validation",
+        "",
+        "evaluate(model, validation, loss_function)",
+        "evaluate(model, validation, mse_loss)",
+        ("test_repair_two",),
+    ),
+    Planted(
+        "training mode is put back in each epoch only",
+        "",
+        TRAINING,
+        TRAINING.removesuffix("    model.train()\n") + "        model.train()\n",
+        ("test_repair_two",),
+    ),
+    Planted(
+        "validation is recorded",
+        "",
+        "        validated.append(evaluate(model, validation, loss_function))\n",
+        "        model.eval()\n"
+        "        pairs = [(loss_function(model(x), y).item(), len(x.data)) for x, y in validation]\n"
+        "        validated.append(sum(loss * rows for loss, rows in pairs) / sum(rows for _, rows in pairs))\n",
+        ("test_repair_two",),
+    ),
 ]
 
 

@@ -326,6 +326,75 @@ PLANTED = [
         "    first = vars(repeatable).setdefault('first', [])\n\n    def call",
         ("test_repeatable",),
     ),
+    Planted(
+        "the dict must be empty before the function runs again",
+        "",
+        "        if number not in again:\n",
+        "        if not again:\n",
+        (MEMORY,),
+    ),
+    Planted(
+        "arrays are dropped when all have been handed out",
+        "",
+        "        return again.pop(number)\n",
+        "        array, unpack.count = again[number], getattr(unpack, 'count', 0) + 1\n"
+        "        if unpack.count % len(shapes) == 0:\n            again.clear()\n"
+        "        return array\n",
+        (MEMORY,),
+    ),
+    Planted(
+        "arrays come back in reverse order",
+        "",
+        "again.update(enumerate(found))",
+        "again.update(enumerate(reversed(found)))",
+        (*CHECKPOINT, SEGMENTS),
+    ),
+    Planted(
+        "results are kept by their arguments",
+        "",
+        "        move(generators, first[0])\n        try:\n            return function(*arguments)\n",
+        "        move(generators, first[0])\n        try:\n"
+        "            kept = vars(call)\n"
+        "            if arguments not in kept:\n                kept[arguments] = function(*arguments)\n"
+        "            return kept[arguments]\n",
+        ("test_repeatable",),
+    ),
+    Planted(
+        "a cut everywhere is not tried",
+        "",
+        "for count in range(len(saved)) for",
+        "for count in range(max(1, len(saved) - 1)) for",
+        ("test_best_cuts",),
+    ),
+    Planted(
+        "two cuts at most are tried",
+        "",
+        "for count in range(len(saved)) for",
+        "for count in range(min(len(saved), 3)) for",
+        ("test_best_cuts",),
+    ),
+    Planted(
+        "layers are taken out of the list",
+        "",
+        "        x = segment(x) if end == len(layers) else checkpoint(segment, x)\n    return x\n",
+        "        x = segment(x) if end == len(layers) else checkpoint(segment, x)\n    layers.pop()\n    return x\n",
+        (SEGMENTS,),
+    ),
+    Planted(
+        "the planner changes its lists",
+        "",
+        "    places = range(1, len(saved))\n",
+        "    places = range(1, len(saved))\n    saved.append(0)\n    outputs.append(0)\n",
+        ("test_best_cuts",),
+    ),
+    Planted(
+        "all leaves count as parameters that are kept",
+        "",
+        "    return sum(sizes.values()) - parameters, parameters\n",
+        "    every = sum(n.variable.data.nbytes for n in nodes if isinstance(n, AccumulateGrad))\n"
+        "    return sum(sizes.values()) - parameters, every\n",
+        ("test_saved_bytes", MEMORY),
+    ),
 ]
 
 
