@@ -92,7 +92,7 @@ def as_tensor(value):
 # A MiniTensor that you make yourself has no inputs and no rule: it is a **leaf**. All others are made by operations. (If you run the cell above again, you get a *new* class without operations. Then run the cells below again too.)
 
 # %% [markdown]
-# The smallest operation is the minus sign. Its slope is -1, so its rule multiplies the incoming gradient by -1. A rule always returns a tuple, with one entry per input.
+# The smallest operation is the minus sign. Its slope is -1, so its rule multiplies the incoming gradient by -1. A rule always returns a tuple (or a list), with one entry per input.
 
 # %% tags=["engine"]
 def negate(a):
@@ -261,6 +261,23 @@ MiniTensor.__mul__ = multiply
 MiniTensor.__rmul__ = multiply
 
 # %% nbgrader={"grade": true, "grade_id": "test_add_and_multiply", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+def wrong_inputs(self, other):
+    """What is wrong with the inputs of self + other and self * other, in words; empty if nothing is."""
+    for name, method in (("a + b", "__add__"), ("a * b", "__mul__")):
+        try:
+            inputs = getattr(self, method)(other).inputs
+        except Exception:
+            continue  # the check of the gradients says more
+        if not isinstance(inputs, (tuple, list)):
+            return f"{name}: its inputs must be a tuple, (a, b), not {inputs!r}"
+        if len(inputs) != 2 or {*map(id, inputs)} != {id(self), id(other)}:
+            return f"{name}: its inputs must be a and b themselves, (a, b), not {inputs!r}"
+    return ""
+
+
+MiniTensor.wrong_inputs = wrong_inputs
+wrong = MiniTensor(1.0).wrong_inputs(MiniTensor(2.0))
+assert not wrong, wrong
 credit = check_gradients(
     {"a + b": lambda a, b: a + b, "a * b": lambda a, b: a * b},
     [between(-3.0, 3.0), between(-3.0, 3.0)],
@@ -317,7 +334,7 @@ print("d =", d.data, "  a.grad =", a.grad, "  b.grad =", b.grad)
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "subtract_and_divide", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def subtract(a, b):
-    """a - b, recorded with the operation "-".
+    """The difference a - b.
 
     a: MiniTensor
     b: MiniTensor or plain number
@@ -335,7 +352,7 @@ def subtract(a, b):
 
 
 def divide(a, b):
-    """a / b, recorded with the operation "/".
+    """The quotient a / b.
 
     a: MiniTensor
     b: MiniTensor or plain number
@@ -503,6 +520,28 @@ def power(a, exponent):
 MiniTensor.__pow__ = power
 
 # %% nbgrader={"grade": true, "grade_id": "test_power", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+def wrong_power(self):
+    """What is wrong with what self**0.5 keeps, in words; empty if nothing is."""
+    try:
+        result = self**0.5
+        inputs, shares = result.inputs, result.rule(1.0)
+        slope = shares[0]
+    except Exception:
+        return ""  # the check of the gradients says more
+    if not isinstance(inputs, (tuple, list)):
+        return f"inputs must be a tuple; with one entry it needs a comma: (a,), not {inputs!r}"
+    if len(inputs) != 1 or inputs[0] is not self:
+        return f"the only input is a itself, (a,): the exponent is a plain number. Found {inputs!r}"
+    if len(shares) != 1:
+        return f"the rule must return one entry, since there is one input; found {shares!r}"
+    if slope == 0:
+        return "the exponent need not be whole: a**0.5 at 4 has the slope 0.25, not 0"
+    return ""
+
+
+MiniTensor.wrong_power = wrong_power
+wrong = MiniTensor(4.0).wrong_power()
+assert not wrong, wrong
 credit = check_gradients(
     {"a**3": lambda a: a**3, "a**-2": lambda a: a**-2},
     [[between(-3.0, -0.5)], [between(0.5, 3.0)]],
@@ -631,6 +670,31 @@ MiniTensor.tanh = tanh
 MiniTensor.exp = exp
 
 # %% nbgrader={"grade": true, "grade_id": "test_functions", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+def wrong_function(self, other):
+    """What is wrong with what tanh and exp keep, in words; empty if nothing is."""
+    for name in ("tanh", "exp"):
+        try:
+            result = getattr(self, name)()
+            inputs, shares = result.inputs, result.rule(1.0)
+            other.tanh(), other.exp()
+            later = result.rule(1.0)
+        except Exception:
+            continue  # the check of the gradients says more
+        if not isinstance(inputs, (tuple, list)):
+            return f"{name}: inputs must be a tuple; one entry needs a comma: (a,), not {inputs!r}"
+        if len(inputs) != 1 or inputs[0] is not self:
+            return f"{name}: its only input must be a itself, (a,), not a copy. Found {inputs!r}"
+        if later != shares:
+            return (
+                f"{name} at 0.5: the rule returns {shares}, but {later} after tanh and exp of another "
+                "number. Keep the output in a variable of the function, not in a global one"
+            )
+    return ""
+
+
+MiniTensor.wrong_function = wrong_function
+wrong = MiniTensor(0.5).wrong_function(MiniTensor(-1.0))
+assert not wrong, wrong
 credit = check_gradients(
     {"a.tanh()": lambda a: a.tanh(), "a.exp()": lambda a: a.exp()},
     [[between(0.3, 2.0)], [between(-2.0, -0.3)]],
@@ -713,7 +777,7 @@ explore(e)
 #
 # Write a function that returns such an order for any graph. It may be recursive or use a loop. Each node must appear once, however many paths lead to it.
 #
-# If the check below runs for more than a few seconds, stop it with the square button above: the function is following every path again.
+# Nor may the function follow every path again: the check below counts how often it looks at the inputs of a node.
 
 # %% [markdown] tags=["hint"] exercise="topological_order"
 # Keep a set of the nodes that you have already visited. A set can hold MiniTensors, and tells them apart by object, not by value.
@@ -802,9 +866,12 @@ def in_order(root, edges, name):
         print(f"{name}: topological_order returned None. Is a return missing?")
         print("(A list's own reverse() also returns None.)")
         return False
-    if not hasattr(order, "__len__"):
-        print(f"{name}: topological_order must return a list. reversed() gives an iterator, which is")
-        print("used up after one loop: list(reversed(...)) is a list")
+    if not isinstance(order, list):
+        print(f"{name}: topological_order must return a list, not {type(order).__name__}.")
+        print("reversed() gives an iterator, used up after one loop; list(reversed(...)) is right")
+        return False
+    if not all(hasattr(node, "inputs") for node in order):
+        print(f"{name}: the list must hold the MiniTensors themselves, not {order}")
         return False
     values = [node.data for node in order]
     expected = {float(value) for edge in edges for value in edge} | {root.data}
@@ -830,11 +897,36 @@ credit = 0
 credit += in_order(c + d, edges, "c + d, where c = a + b and d = c + a")
 credit += in_order(d + c, edges, "d + c, where c = a + b and d = c + a")
 
+def looks(self, doublings):
+    """How often topological_order looks at the inputs of a node, in a graph of that many doublings."""
+    counted = []
+
+    class Counted(type(self)):
+        @property
+        def inputs(self):
+            counted.append(self)
+            return self.__dict__["sources"]
+
+        @inputs.setter
+        def inputs(self, sources):
+            self.__dict__["sources"] = sources
+
+    node = Counted(1.0)
+    for number in range(doublings):
+        node = Counted(2.0 ** (number + 1), (node, node), "+")
+    topological_order(node)
+    return len(counted)
+
+
+MiniTensor.looks = looks
 y = MiniTensor(1.0)
 for _ in range(16):
     y = y + y
 count = equal = 0
-if credit:
+if credit and MiniTensor(1.0).looks(10) > 1000:
+    print("10 doublings make 11 nodes, but topological_order looks at inputs more than 1000 times:")
+    print("it follows every path. Where a node was visited before, return at once")
+elif credit:
     count = len(topological_order(y))
     equal = len(topological_order(MiniTensor(1.0) * MiniTensor(1.0)))
     if count != 17:
@@ -869,7 +961,7 @@ credit
 # * at the start, only the output is pending, with the gradient that `backward` was given;
 # * go through the nodes in topological order. Take the node's pending gradient out of the dict and add it to the node's `.grad`. If the node has a rule, call it once, and add what it returns to the pending gradients of the inputs.
 #
-# A `KeyError` while you **add**: nothing has arrived at that input yet; then `pending.get(source, 0.0)` gives 0. A `KeyError` while you **take out**: nothing had arrived when the node's turn came. In a topological order that cannot happen, so check exercise 5 first.
+# A `KeyError` while you **add**: nothing has arrived at that input yet; then `pending.get(source, 0.0)` gives 0. A `KeyError` while you **take out**: nothing had arrived when the node's turn came. Check exercise 5 first. If its order is right, a share was added to the wrong key, or not at all.
 
 # %% [markdown] tags=["hint"] exercise="backward"
 # The dict starts as `pending = {self: gradient}`. A node's turn begins with `grad = pending.pop(node)`: by then everything for it has arrived.
@@ -970,6 +1062,33 @@ def backward(self, gradient=1.0):
 MiniTensor.backward = backward
 
 # %% nbgrader={"grade": true, "grade_id": "test_backward", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+def in_a_row(self):
+    """The gradients of u, w, v, x and z, where u is made from w, w from v, and v from x and z."""
+    x, z = type(self)(1.0), type(self)(1.0)
+    v = type(self)(1.0, (x, z), "v", lambda grad: (5 * grad, 11 * grad))
+    w = type(self)(1.0, (v,), "w", lambda grad: (7 * grad,))
+    u = type(self)(1.0, (w,), "u", lambda grad: (3 * grad,))
+    try:
+        u.backward()
+    except Exception:
+        return [u.grad, w.grad, v.grad]  # the check of the gradients says more
+    return [node.grad for node in (u, w, v, x, z)]
+
+
+MiniTensor.in_a_row = in_a_row
+found = MiniTensor(1.0).in_a_row()
+right = [1.0, 3.0, 21.0, 105.0, 231.0]
+assert found[:3] != [1.0, 3.0, 9.0], (
+    "the second node was given the rule of the output: call node.rule, not self.rule"
+)
+late = 0.0 in found[3:] and found[0] == 1.0
+late = late and all(one in (0.0, other) for one, other in zip(found, right))
+assert not late, (
+    f"u is made from w, w from v, and v from two leaves. Their gradients are {right}, not {found}. "
+    "Some nodes get nothing: a return or break ends a loop too early, or a share goes to the wrong key"
+)
+
+
 def shared_early(a, b):
     c = a + b
     d = c + a
@@ -1036,7 +1155,11 @@ def once():
 
 a, b = MiniTensor(2.0), MiniTensor(3.0)
 MiniTensor(5.0, (a, b), "once", once()).backward()
-assert (a.grad, b.grad) == (1.0, 1.0), "a rule should be called once, for all its inputs together"
+found = (a.grad, b.grad)
+assert 0.0 not in found, (
+    f"a and b, the inputs of one node, both have the gradient 1, not {found}: does a loop end early?"
+)
+assert found == (1.0, 1.0), f"a rule should be called once, for all its inputs together; found {found}"
 a, b = MiniTensor(2.0), MiniTensor(2.0)  # of equal value, but two nodes
 c = a + b
 d = c + a
@@ -1052,6 +1175,19 @@ found = (a.grad, b.grad)
 assert found == (12.0, 6.0), (
     f"a second call adds 6 and 3 once more: 12 and 6 in all, not {found}. A rule gets what has arrived "
     "in its own call, not what .grad holds, and .grad is added to, not replaced"
+)
+a = MiniTensor(2.0)
+broken = MiniTensor(1.0, (a,), "broken", lambda grad: (1 / 0,))
+try:
+    (a + broken).backward()
+except ZeroDivisionError:
+    pass
+before = a.grad
+(a + a).backward()
+found = a.grad - before
+assert found == 2.0, (
+    f"after a call that ended in an error, (a + a).backward() adds {found} to a.grad, not 2: make the "
+    "dict of pending gradients new in each call"
 )
 print("all visible checks passed")
 ### BEGIN HIDDEN TESTS
@@ -1399,7 +1535,7 @@ print("captured bend at 3", captured(torch.tensor(3.0)).item())
 print("warnings:", sorted({warning.category.__name__ for warning in caught}))
 
 # %% [markdown]
-# The captured graph knows only the branch that ran. Its gradients are right for *that graph*; the program is different. And PyTorch does say so: there was a warning. `torch.compile` captures more carefully, and notices when another branch is needed.
+# The captured graph knows only the branch that ran. Its gradients are right for *that graph*; the program is different. And PyTorch does say so: that is the `TracerWarning`. `torch.compile` captures more carefully, and notices when another branch is needed.
 #
 # Recording has a price. Compare a neuron on plain floats with the same neuron on MiniTensors, which builds its graph again each time:
 

@@ -9,6 +9,9 @@ from tests.course.planting import LessonTests, Planted
 
 LESSON = "02_scalar_engine"
 
+ALL_SUMS = ("test_add_and_multiply", "test_topological_order", "test_backward", "test_backward_once")
+POWER = ("test_power",)
+
 PLANTED = [
     Planted(
         "product gives each input its own value",
@@ -165,6 +168,59 @@ PLANTED = [
         ("test_backward_once",),
     ),
     Planted("rules are not called", "", "node.rule(grad)", "(grad,) * 2", ("test_backward",)),
+    Planted("the sum keeps a copy", "", '(a, b), "+", rule', '(MiniTensor(a.data), b), "+", rule', ALL_SUMS),
+    Planted("the sum keeps no inputs", "", '(a, b), "+", rule', '(), "+", rule', ALL_SUMS),
+    Planted(
+        "the exponent is an input", "", '(a,), f"**{exponent}"', '(a, as_tensor(exponent)), f"**{exponent}"', POWER
+    ),
+    Planted("one input without a comma", "", '(a,), f"**{exponent}"', '(a), f"**{exponent}"', POWER),
+    Planted("power returns a share for the exponent too", "", "** (exponent - 1),)", "** (exponent - 1), 0.0)", POWER),
+    Planted("the exponent is made whole", "", "(grad * exponent * a.data", "(grad * int(exponent) * a.data", POWER),
+    Planted(
+        "tanh keeps its output in a global name",
+        "",
+        "    output = math.tanh(a.data)\n",
+        "    global output\n    output = math.tanh(a.data)\n",
+        ("test_functions",),
+    ),
+    Planted("exp keeps a copy", "", '(a,), "exp"', '(MiniTensor(a.data),), "exp"', ("test_functions",)),
+    Planted(
+        "inputs are looked at again and again",
+        "",
+        "        seen.add(node)\n",
+        "        seen.add(node)\n        [node.inputs for _ in range(100)]\n",
+        ("test_topological_order",),
+    ),
+    Planted("a tuple of nodes", "", "return order[::-1]", "return tuple(order[::-1])", ("test_topological_order",)),
+    Planted(
+        "values in place of nodes",
+        "",
+        "return order[::-1]",
+        "return [node.data for node in order[::-1]]",
+        ("test_topological_order", "test_backward", "test_backward_once"),
+    ),
+    Planted("the rule of the output for all", "", "node.rule(grad)", "self.rule(grad)", ("test_backward",)),
+    Planted(
+        "backward ends after the first share",
+        "",
+        "                pending[source] = pending.get(source, 0.0) + share\n",
+        "                pending[source] = pending.get(source, 0.0) + share\n                return\n",
+        ("test_backward", "test_backward_once"),
+    ),
+    Planted(
+        "backward ends at a leaf",
+        "",
+        "        if node.rule is not None:\n            for source, share",
+        "        if node.rule is None:\n            break\n        else:\n            for source, share",
+        ("test_backward", "test_backward_once"),
+    ),
+    Planted(
+        "what is pending outlives an error",
+        "",
+        "    pending = {self: gradient}\n",
+        "    pending = backward.__dict__\n    pending[self] = gradient\n",
+        ("test_backward_once",),
+    ),
     Planted("nothing happens", "", "pending = {self: gradient}", "return", ("test_backward", "test_backward_once")),
 ]
 

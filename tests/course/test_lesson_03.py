@@ -165,6 +165,81 @@ PLANTED = [
         ("test_iterative_order",),
     ),
     Planted(
+        "what was seen is kept from call to call",
+        "",
+        "    finished, seen, stack = [], set(), [(root, False)]\n",
+        '    seen = topological_order.__dict__.setdefault("seen", set())\n    finished, stack = [], [(root, False)]\n',
+        ("test_iterative_order", "test_new_backward", "test_deep"),
+    ),
+    Planted(
+        "nodes of equal value are one",
+        "",
+        """        elif node not in seen:
+            seen.add(node)""",
+        """        elif node.data not in seen:
+            seen.add(node.data)""",
+        ("test_iterative_order", "test_deep"),
+    ),
+    Planted(
+        "a tuple of nodes",
+        "",
+        "return finished[::-1]",
+        "return tuple(finished[::-1])",
+        ("test_iterative_order",),
+    ),
+    Planted(
+        "values in place of nodes",
+        "",
+        "return finished[::-1]",
+        "return [node.data for node in finished[::-1]]",
+        ("test_iterative_order", "test_new_backward", "test_deep"),
+    ),
+    Planted(
+        "the right order, once",
+        "",
+        "    place = {node: number for number, node in enumerate(order)}\n",
+        "    known = is_topological.__dict__\n"
+        "    if any(node in known for node in order):\n        return False\n"
+        "    known |= dict.fromkeys(order)\n"
+        "    place = {node: number for number, node in enumerate(order)}\n",
+        ("test_valid_order",),
+    ),
+    Planted(
+        "the engine that goes wrong",
+        "",
+        "expression(leaves).backward()",
+        "nearest_first(expression(leaves))",
+        ("test_contributions",),
+    ),
+    Planted(
+        "the last length is not tried",
+        "",
+        "    return low\n",
+        "    return most if low == most - 1 else low\n",
+        ("test_longest_chain",),
+    ),
+    Planted(
+        "longer chains, and every error is caught",
+        "",
+        """        except RecursionError:
+            return False
+        return True
+
+    low, high = 0, most + 1
+""",
+        """        except Exception:
+            return False
+        return True
+
+    low, high = 0, 1
+    while survives(high):
+        low, high = high, 2 * high
+    if high > most:
+        high = most + 1
+""",
+        ("test_longest_chain",),
+    ),
+    Planted(
         "recursion again",
         "",
         "    finished, seen, stack = [], set(), [(root, False)]\n",
