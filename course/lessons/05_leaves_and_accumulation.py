@@ -1196,7 +1196,7 @@ from collections import defaultdict
 
 def shares_of(node, grad):
     """What each input of a node gets: pairs of the node to send it to and the array."""
-    shares = node.backward(node, grad)
+    shares = type(node).backward(ctx=node, grad=grad)
     if not isinstance(shares, tuple):
         shares = (shares,)
     for edge, share, shape in zip(node.next_functions, shares, node.input_shapes):
@@ -1283,28 +1283,32 @@ total.backward()
 assert np.allclose(x.grad.data, [200.0, 588.0]), "a second backward adds to .grad of the leaf"
 
 
-def only_the_first(node, grad):
-    """A rule that has a gradient for one of two inputs."""
-    return 7.0 * grad, None
+class SendsToTheFirst(Function):
+    """a * b, with a rule that has a gradient for one of its two inputs."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 7.0 * grad, None
+
+
+class SendsToTheSecond(SendsToTheFirst):
+    @staticmethod
+    def backward(ctx, grad):
+        return None, 7.0 * grad
 
 
 p, q = MiniTensor([1.0, 2.0], requires_grad=True), MiniTensor(3.0, requires_grad=True)
-product = p * q
-product.grad_fn.backward = only_the_first  # called as node.backward(node, grad)
+product = SendsToTheFirst.apply(p, q)
 product.sum().backward()
 assert np.allclose(p.grad.data, [7.0, 7.0]), (
     "what node.backward(node, grad) returns goes to the inputs"
 )
 assert q.grad is None, "where a rule returns None, nothing is sent, and .grad stays None"
-
-
-def only_the_second(node, grad):
-    return None, 7.0 * grad
-
-
-product = q * p
-product.grad_fn.backward = only_the_second
-product.sum().backward()
+SendsToTheSecond.apply(q, p).sum().backward()
 assert np.allclose(p.grad.data, [14.0, 14.0]), (
     "where a rule returns None for the first input, the second must still get its gradient"
 )

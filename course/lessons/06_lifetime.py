@@ -809,7 +809,7 @@ from itertools import zip_longest
 
 def backward_each(losses):
     for loss, following in zip_longest(losses, losses[1:]):
-        loss.backward(retain_graph=following is not None)
+        backward(loss, retain_graph=following is not None)
 
 # %% nbgrader={"grade": true, "grade_id": "test_backward_each", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 def calls_of_backward(self, function, count):
@@ -823,11 +823,13 @@ def calls_of_backward(self, function, count):
         number = next((number for number, one in enumerate(given) if one is loss), -1)
         calls.append([number, bool(retain_graph)])
 
-    kind.backward = noting
+    names, kind.backward = getattr(function, "__globals__", {}), noting
+    names |= {"backward": noting} if names.get("backward") is backward else {}
     try:
         function(losses)
     finally:
         kind.backward = backward
+        names |= {"backward": backward} if names.get("backward") is noting else {}
     return calls, [id(loss) for loss in losses] == [id(loss) for loss in given]
 
 
@@ -1035,7 +1037,7 @@ def run_sequence(w, inputs, targets):
             state = (MiniTensor(numbers) @ w + x).tanh()
             error = state - target
             loss = (error * error).mean()
-            loss.backward()
+            backward(loss)
             numbers = np.copy(state.data)
             yield loss.item(), numbers
 
@@ -1068,11 +1070,13 @@ def backward_calls(self, function, inputs, targets):
         calls.append(weakref.ref(tensor.grad_fn))
         return backward(tensor, gradient, retain_graph)
 
-    kind.backward = counted
+    names, kind.backward = getattr(function, "__globals__", {}), counted
+    names |= {"backward": counted} if names.get("backward") is backward else {}
     try:
         function(self, inputs, targets)
     finally:
         kind.backward = backward
+        names |= {"backward": backward} if names.get("backward") is counted else {}
     return len(calls), retained, most
 
 

@@ -247,7 +247,7 @@ class Module(ModuleTools):
 #
 # `module.named_modules()` walks through a module and all modules in it. It gives pairs `(name, module)`; the outermost has the name `""`. A module that is found in two places comes once, or twice with `remove_duplicate=False`. A module keeps what it owns in two dictionaries, by name: `module._parameters` and `module._buffers`.
 #
-# Write `state_dict`. It returns a dictionary of all parameters *and* buffers by name, as detached tensors in the same memory. A shared tensor is listed under each of its names.
+# Write `state_dict`. It returns a dictionary of all parameters *and* buffers by name, detached with `detach()`, in the same memory. A shared tensor is listed under each of its names.
 
 # %% [markdown] tags=["hint"] exercise="module"
 # Compare `named_parameters` of `ModuleTools`, which makes the names in the same form: `f"{path}.{name}" if path else name`.
