@@ -61,9 +61,11 @@ HINTS = {
     re.compile("backward through the graph a second time"): FREED,
     re.compile("does not require grad and does not have a grad_fn"): NOT_RECORDED,
     re.compile("^RecursionError"): ENDLESS,
-    re.compile("^TypeError: '[A-Z]\\w*' object is not iterable"): NOT_A_TUPLE,
+    re.compile("^TypeError: '(?!NoneType)[A-Z]\\w*' object is not iterable"): NOT_A_TUPLE,
     re.compile("truth value of an array"): ONE_FOR_EACH_ENTRY,
-    re.compile("^AttributeError: '[A-Z]\\w*' object has no attribute '(copy|ndim|astype|swapaxes)'"): NOT_AN_ARRAY,
+    re.compile("^AttributeError: '(?!NoneType)[A-Z]\\w*' object has no attribute '(copy|ndim|astype|swapaxes)'"): (
+        NOT_AN_ARRAY
+    ),
     re.compile("^(NameError|UnboundLocalError)"): NO_SUCH_NAME,
     re.compile("^(ValueError|IndexError|AxisError).*(shape|size|dimension|broadcast|axis|axes)", re.DOTALL): SHAPES,
 }
