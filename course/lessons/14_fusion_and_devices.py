@@ -32,6 +32,7 @@ import numpy as np
 
 # %%
 import time
+import types
 
 # %% [markdown]
 # ### The two programs and a clock (just run it)
@@ -1470,7 +1471,7 @@ class Remote:
     """An array module that makes arrays only it can read, and counts what happens there."""
 
     def __init__(self, name):
-        self.name = name
+        self.name, self.add = name, types.SimpleNamespace(at=self.add_at)
         self.reset()
 
     def reset(self):
@@ -1488,6 +1489,10 @@ class Remote:
 
     def zeros(self, shape):
         return RemoteArray(self, np.zeros(shape))
+
+    def add_at(self, array, index, values):
+        """What `remote.add.at` does: like np.add.at, in this place."""
+        self.run(np.add.at, (array, index, values), {})
 
     def inside(self, value):
         """What an argument is in this place; an array from another place is refused."""
@@ -1540,9 +1545,11 @@ class RemoteArray(np.lib.mixins.NDArrayOperatorsMixin):
         return self.module
 
     def __array_ufunc__(self, ufunc, method, *inputs, **options):
+        if method != "__call__":
+            return NotImplemented  # as in CuPy
         if "out" in options:
             options["out"] = options["out"][0]
-        return self.module.run(getattr(ufunc, method), inputs, options)
+        return self.module.run(ufunc, inputs, options)
 
     def __array_function__(self, function, types, arguments, options):
         if function in (np.may_share_memory, np.shares_memory):
@@ -1591,7 +1598,7 @@ for attempt in (lambda: a + np.ones(3), lambda: np.asarray(a), lambda: bool(a[0]
 # %% [markdown] items="116"
 # ### To another device, and back
 #
-# Each place has a name: `"cpu"` is NumPy, `"remote"` the stand-in. CuPy would be one more line in the table.
+# Each place has a name: `"cpu"` is NumPy, `"remote"` the stand-in. For CuPy 14, one more line in the table is not enough: its arrays have no `__array_namespace__`, so `array_module` would have to know them, and its `may_share_memory` refuses NumPy's arrays.
 #
 # The function `moved` copies an array. For the engine, the copy is an operation like any other: its output depends on its input. **Predict:** the gradient of the output arrives on the other device. What is the rule?
 
@@ -2004,8 +2011,9 @@ class Pick(Function):
 
     @staticmethod
     def backward(ctx, grad):
-        whole = array_module(grad).zeros(ctx.shape)  # and not np.zeros
-        np.add.at(whole, ctx.index, grad)
+        module = array_module(grad)
+        whole = module.zeros(ctx.shape)  # and not np.zeros
+        module.add.at(whole, ctx.index, grad)  # np.add.at refuses the arrays of CuPy
         return whole
 
 

@@ -17,16 +17,6 @@ from numpy.lib.mixins import NDArrayOperatorsMixin
 from mini_autograd.graph.views import owner
 from tests.mini_autograd.cupy_signatures import check
 
-REDUCES = {"add", "multiply", "maximum", "minimum", "logical_and", "logical_or", "bitwise_and", "bitwise_or"}
-UFUNC_METHODS = {
-    "__call__": None,
-    "reduce": REDUCES,
-    "accumulate": {"add", "multiply"},
-    "reduceat": {"add", "multiply"},
-    "at": {"add", "subtract", "maximum", "minimum"},
-}
-"""The methods of CuPy's ufuncs, and which ufuncs have them (None: all)."""
-
 ON_THE_HOST = {"ix_", "apply_along_axis", "apply_over_axes", "piecewise", "array_split"}
 """Functions of CuPy that return a host array or need one."""
 
@@ -109,18 +99,17 @@ class StrictArray(NDArrayOperatorsMixin):
         self._host[on_host(index)] = on_host(value)
 
     def __array_ufunc__(self, ufunc: np.ufunc, method: str, *inputs: Any, **options: Any) -> Any:
+        if method != "__call__":  # NumPy does not find the methods of CuPy's ufuncs, such as `cupy.add.at`
+            return NotImplemented
         check("functions", ufunc.__name__, (), {})
-        known = UFUNC_METHODS.get(method, set())
-        if known is not None and ufunc.__name__ not in known:
-            raise NotImplementedError(f"CuPy has no {ufunc.__name__}.{method}")
         out = options.pop("out", None)
         inputs, options = on_host(inputs), on_host(options)
         if out is not None:
             options["out"] = tuple(None if array is None else on_host(array) for array in out)
-        result = getattr(ufunc, method)(*inputs, **options)
+        result = ufunc(*inputs, **options)
         if out is not None and out[0] is not None:
             return out[0] if len(out) == 1 else out
-        return None if method == "at" else on_device(result)
+        return on_device(result)
 
     def __array_function__(self, function: Any, kinds: Any, args: Any, kwargs: Any) -> Any:
         if function.__name__ in ON_THE_HOST:
@@ -200,7 +189,15 @@ def asarray(array: Any, dtype: Any = None) -> StrictArray:
     return StrictArray(np.array(array, dtype))
 
 
+def add_at(output: StrictArray, index: Any, x: StrictArray) -> None:
+    """`cupy.add.at`, for the dtypes for which CuPy has it."""
+    if output.dtype.name not in ("int32", "uint32", "uint64", "float16", "float32", "float64"):
+        raise TypeError(f"CuPy's add.at does not support {output.dtype}")
+    np.add.at(output._host, on_host(index), on_host(x))
+
+
 module.asarray = asarray  # type: ignore[attr-defined]
+module.add = types.SimpleNamespace(at=add_at)  # type: ignore[attr-defined]
 StrictArray.__module__ = module.__name__
 sys.modules[module.__name__] = module
 

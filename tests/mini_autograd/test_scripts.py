@@ -61,6 +61,13 @@ def test_script_follows_pytorch(name: str, monkeypatch: pytest.MonkeyPatch) -> N
     assert_same_weights(got["model"], expected["model"])
 
 
+@pytest.fixture(autouse=True)
+def without_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The scripts take a GPU if there is one. There, PyTorch draws other random numbers than on the CPU."""
+    for lib in (torch, ma):
+        monkeypatch.setattr(lib.cuda, "is_available", lambda: False)
+
+
 PRINTED = "contrastive_pairs learning_to_learn gpt_training variational_autoencoder forward_forward rows_as_time"
 
 

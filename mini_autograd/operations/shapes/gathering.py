@@ -14,7 +14,17 @@ import numpy as np
 from mini_autograd.graph.function import Value, as_array, wrap
 from mini_autograd.graph.saved_values import kept
 from mini_autograd.graph.versions import note_needed
-from mini_autograd.numerics.arrays import c_dtype, check_fits, dtype_name, holds, is_floating, normalize_dim
+from mini_autograd.numerics.arrays import (
+    c_dtype,
+    check_fits,
+    device_of,
+    dtype_name,
+    holds,
+    is_floating,
+    normalize_dim,
+    on_device,
+    on_host,
+)
 from mini_autograd.operations.pointwise.elementwise import add, cast, check_broadcast, module_of, where
 from mini_autograd.operations.shapes.indexing import Index, Put, assign, getitem, put
 from mini_autograd.operations.shapes.shape import expand, reshape, shaped
@@ -120,9 +130,10 @@ def scatter(
 
 def _scatter_products(input: Value, axis: int, places: Any, value: Value) -> Value:
     """`input` with its elements multiplied by the values at their places; as in PyTorch, no gradient flows."""
-    output = at_least_1d(as_array(input)).copy()
-    np.multiply.at(output, along(places, axis), as_array(value))
-    return wrap(output.reshape(input.shape), input)
+    array = as_array(input)
+    output = on_host(array).reshape(array.shape or 1).copy()  # on the host, because CuPy has no `multiply.at`
+    np.multiply.at(output, along(on_host(places), axis), on_host(as_array(value)))
+    return wrap(on_device(output.reshape(array.shape), device_of(array)), input)
 
 
 def _places(input: Value, dim: int, index: Indices, name: str, src: Value = None) -> tuple[Any, tuple[int, ...]]:

@@ -14,7 +14,7 @@ import numpy as np
 from mini_autograd.graph.function import FREED, Function, Value, as_array
 from mini_autograd.graph.saved_values import kept
 from mini_autograd.graph.versions import note_needed
-from mini_autograd.numerics.arrays import array_module, beside
+from mini_autograd.numerics.arrays import array_module, beside, is_floating
 
 LIST_FOR_TUPLE = (
     "Using a non-tuple sequence for multidimensional indexing is deprecated and will be changed in pytorch 2.9; use "
@@ -82,6 +82,8 @@ class Put(Indexed):
         output = np.zeros_like(x, shape=shape)
         if is_basic(index):
             output[index] = x
+        elif type(output) is not np.ndarray:
+            add_on_device(output, index, x)
         elif type(index) is np.ndarray and index.dtype.kind in "iu" and x.size > index.size > 0:
             add_rows(output, index, x)
         else:
@@ -124,6 +126,20 @@ class Assign(Indexed):
 MANY = 16
 """With more rows than this for one place, `np.add.reduceat` is faster than adding the first rows of all places at once,
 then all second rows, and so on."""
+
+
+def add_on_device(output: Any, index: Any, x: Any) -> None:
+    """`np.add.at` for an array of CuPy, which has it only as a function of its own, and not for every dtype.
+
+    Integers and bools are added as unsigned integers of 64 bits, which wrap around to the same bits.
+    """
+    add = array_module(output).add
+    if is_floating(output.dtype):
+        add.at(output, index, x)
+        return
+    sums = output.astype("uint64")
+    add.at(sums, index, x.astype("uint64"))
+    output[...] = sums.astype(output.dtype)
 
 
 def add_rows(output: Any, index: Any, rows: Any) -> None:

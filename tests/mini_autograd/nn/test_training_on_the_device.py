@@ -1,4 +1,5 @@
-"""The training loops of lessons 11 to 16, and the models of the widgets, on arrays that are not NumPy's.
+"""The training loops of lessons 11 to 16, and the models of the widgets, on arrays that are not NumPy's: on a GPU if
+there is one, and on a stand-in.
 
 The stand-in for a GPU (`strict_array`) raises an error if CuPy lacks something or if numbers would be copied to the
 host implicitly. Each loop gives the same numbers as on the CPU, and waits for the device only in the cases of READS.
@@ -322,7 +323,7 @@ embedding checks whether its indices are, and `regression` picks a row by a numb
 
 
 @pytest.mark.parametrize("name", LOOPS)
-def test_a_loop_waits_only_where_indices_are_checked(name: str, gpu: None, syncs: list[str]) -> None:
+def test_a_loop_waits_only_where_indices_are_checked(name: str, stand_in: None, syncs: list[str]) -> None:
     LOOPS[name]("cuda")
     assert syncs == ["item"] * READS.get(name, 0)
 
