@@ -114,6 +114,8 @@ def is_grad_enabled():
 
 def record(ctx, inputs, output):
     """Make ctx a node of the graph, with an edge for each input. Its result is output."""
+    if isinstance(ctx, type):  # what is written into the class would stay there
+        raise TypeError(f"record needs the new node ctx, not its class {ctx.__name__}")
     ctx.next_functions = tuple(edge_to(x) for x in inputs)
     ctx.input_shapes = tuple(x.shape for x in inputs)
     output.requires_grad, output.grad_fn = True, ctx
@@ -208,24 +210,32 @@ Function.apply = classmethod(apply)
 
 # %% nbgrader={"grade": true, "grade_id": "test_apply", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 x = MiniTensor([1.0, -2.0], requires_grad=True)
-switches.recording = False
-try:
-    y = x * 3
-    assert y is not None, "apply returns the output, recorded or not"
-    z = (y + x).tanh()
-    constant = MiniTensor([4.0, 5.0]) * 2
-finally:
-    switches.recording = True
+
+
+def unrecorded(compute):
+    """What compute returns while recording is off."""
+    switches.recording = False
+    try:
+        return compute()
+    finally:
+        switches.recording = True
+
+
+y = unrecorded(lambda: x * 3)
+assert isinstance(y, MiniTensor), f"apply returns a MiniTensor, recorded or not; here it returns {y!r}"
+z, constant = unrecorded(lambda: ((y + x).tanh(), MiniTensor([4.0, 5.0]) * 2))
 assert np.allclose(y.data, [3.0, -6.0]), "the value must be computed as before"
 assert x.requires_grad, "the switch must leave the input as it is"
-for result in (y, z):
+for result in (y, z, constant):
     assert not result.requires_grad, (
-        "recording was off, so the result must not require grad "
+        "recording was off, is_grad_enabled() was False, so the result must not require grad "
         "(run your cell of exercise 1 first, and again after start_lesson)"
     )
     assert result.grad_fn is None, "recording was off, so the result must not have a grad_fn"
 again = x.tanh()
-assert again is not None, "recording is on again: apply must still return the output, not None"
+assert isinstance(again, MiniTensor), (
+    f"recording is on again: apply must still return a MiniTensor, not {again!r}"
+)
 assert again.grad_fn is not None, "recording is on again, and x requires grad: record this"
 assert (MiniTensor([4.0]) * 2).grad_fn is None, "no input requires grad: nothing to record"
 assert (MiniTensor([4.0]) * x).requires_grad, "one input that requires grad is enough"
@@ -408,6 +418,13 @@ class enable_grad(no_grad):
 
 # %% nbgrader={"grade": true, "grade_id": "test_no_grad", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 switches.recording, switches.inference = True, False
+with no_grad():
+    inside = is_grad_enabled()
+assert not inside, (
+    "inside no_grad, is_grad_enabled() must be False: `__enter__` sets `recording` of the object "
+    "`switches`"
+)
+assert is_grad_enabled(), "leaving no_grad puts back what held before it: recording was on"
 x = MiniTensor(2.0, requires_grad=True)
 with no_grad():
     outer = x * 3
@@ -421,7 +438,10 @@ assert inner.requires_grad, "enable_grad inside no_grad records"
 assert not after.requires_grad, (
     "leaving enable_grad puts back what held before it: recording was off"
 )
-assert is_grad_enabled(), "leaving no_grad puts back what held before it: recording was on"
+assert is_grad_enabled(), (
+    "leaving no_grad after an inner enable_grad block: it must put back what it found itself, "
+    "recording on"
+)
 with no_grad():
     with no_grad():
         pass
@@ -442,6 +462,15 @@ with no_grad():
 assert not between, (
     "a block puts back what was there when it was entered, not when its object was made"
 )
+twice = no_grad()
+with twice:
+    pass
+try:
+    with twice:
+        inside = is_grad_enabled()
+except Exception:  # what contextlib makes can be entered only once, which is fine
+    inside = False
+assert not inside, "in a second block with the same no_grad object nothing is recorded either"
 
 escaped = False
 try:
@@ -637,6 +666,11 @@ def scaled(x=1.0, factor=3):
     return x * factor
 
 
+@no_grad()
+def recording_inside():
+    return is_grad_enabled()
+
+
 assert callable(scaled), (
     f"decorated must return the new function (`call`, not `call()`); you return {scaled!r}"
 )
@@ -651,6 +685,9 @@ x = MiniTensor([1.0, 2.0], requires_grad=True)
 assert scaled(x) is not None, "the new function must return what the function returns"
 assert np.allclose(scaled(x).data, [3.0, 6.0]), "the result of the function must be returned"
 assert np.allclose(scaled(x, factor=5).data, [5.0, 10.0]), "named arguments must reach the function"
+assert not recording_inside(), (
+    "recording is on while the function runs: the mode must hold then, not while you decorate it"
+)
 assert not scaled(x).requires_grad, (
     "inside the function nothing is recorded (after start_lesson, run your cell of exercise 1 again)"
 )
@@ -845,12 +882,12 @@ for tensor in (MiniTensor, torch.tensor):
         print("detached:" if stop else "attached:", "encoder, decoder", set_or_none(encoder, decoder))
 
 # %% [markdown]
-# Here is the graph of a loss with one factor detached. The detached tensor is a leaf, so an edge is missing.
+# Here is the graph of a result with one factor detached. The detached tensor `cut` is a leaf: no edge leads from it to `x`, so `x` and `tanh` are not in the picture.
 
 # %% tags=["demo"]
 x, w = MiniTensor(0.5, requires_grad=True), MiniTensor(0.8, requires_grad=True)
-h = (x * w).tanh()
-out = h.detach() * w + w
+cut = (x * w).tanh().detach()
+out = cut * w + w
 explore(out)
 
 # %% [markdown] items="82"
@@ -875,11 +912,13 @@ ways = (
     *("float(x)**3", "math.pow(x, 3)", "x.detach()**3", "x.data**3", "x.long()**3"),
     *("(x > 1) * 8.0", "torch.as_tensor(np.power(x, 3))", "torch.as_tensor(x.numpy()**3)"),
 )
+torch.set_warn_always(True)  # otherwise this warning comes only once in a session
 for text in ways:
     print(f"{text:32s}", verdict(lambda x: eval(text)))
+torch.set_warn_always(False)
 
 # %% [markdown] items="F16 73"
-# The pattern: **autograd sees operations on tensors, and nothing else.** `item()` gives you a plain number, and that is allowed, because logging a loss needs it. (PyTorch warns at the first `torch.tensor([x])` or `float(x)` of a session, and continues.) `.numpy()` is loud because you could compute with an array for a long time before you notice. `detach()` does what it says, so its silence is right.
+# The pattern: **autograd sees operations on tensors, and nothing else.** `item()` gives you a plain number, and that is allowed, because logging a loss needs it. (PyTorch warns when it turns a tensor into a number without `item()`, and continues. Without `set_warn_always`, it warns only once in a session.) `.numpy()` is loud because you could compute with an array for a long time before you notice. `detach()` does what it says, so its silence is right.
 
 # %% [markdown] items="76"
 # ## 5. inference_mode
@@ -941,7 +980,7 @@ attempt("t after the error", lambda: t_torch.tolist())
 #
 # This exercise has two parts. First write a class `inference_mode(mode=True)`. Inside, `switches.recording` is off and `switches.inference` is on. At the end **both** are restored, in nested blocks and after errors too. It is a context manager and a decorator, so it needs four methods: `__init__`, `__enter__`, `__exit__` and `__call__`. `inference_mode(False)` inside another does the opposite: recording on, marking off.
 #
-# Second, complete the new `record`. It checks what the operation has saved. If one of the arrays in `ctx.saved_tensors` *is* the `data` of a marked input, raise `RuntimeError(SAVED_INFERENCE)`. (The first two lines are given: in inference mode nothing is recorded, not even inside `enable_grad`.)
+# Second, complete the new `record`. It checks what the operation has saved. If one of the arrays in `ctx.saved_tensors` is the `data` of a marked input (not only equal to it), raise `RuntimeError(SAVED_INFERENCE)`. (The first two lines are given: in inference mode nothing is recorded, not even inside `enable_grad`.)
 
 # %% [markdown] tags=["hint"] exercise="inference_mode"
 # Keep both switches as a pair, `self.before = switches.recording, switches.inference`, and restore both from it. The class needs an `__init__` that keeps its argument.
@@ -1104,6 +1143,12 @@ def record(ctx, inputs, output):
 
 # %% nbgrader={"grade": true, "grade_id": "test_inference_mode", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
 switches.recording, switches.inference = True, False
+assert hasattr(MiniTensor, "is_inference"), (
+    "run the cell at the beginning of section 5 that defines is_inference, then your cell of exercise 5"
+)
+assert "inference_mode" in globals(), (
+    "there is no class inference_mode yet: write both parts of exercise 5, and run that cell first"
+)
 w = MiniTensor([3.0, 4.0], requires_grad=True)
 with inference_mode():
     t = MiniTensor([1.0, 2.0]) * 2
@@ -1360,7 +1405,7 @@ question(
     right("`t * w`, when it is computed", "The gradient of `w` is `t` times what arrives, so `t` must be saved, and that is refused."),
     wrong("`t + w`, when it is computed", "The rule of a sum needs no saved value, so this one passes.", misconception="inference_tensors_cannot_be_used"),
     wrong("`t * w`, but only when `backward` is called", "The refusal comes at the moment of saving, in the forward pass.", misconception="errors_come_in_backward"),
-    wrong("Both", "Only what must be saved is refused.", misconception="inference_tensors_cannot_be_used"),
+    wrong("Both `t + w` and `t * w`, when they are computed", "Only what must be saved is refused.", misconception="inference_tensors_cannot_be_used"),
 )
 question(
     "restore",
@@ -1584,26 +1629,33 @@ def try_gan(seed, rows, features):
     g, d = MiniTensor(G, requires_grad=True), MiniTensor(D, requires_grad=True)
     nets = (lambda z: z @ g), (lambda x: x @ d)
 
-    def check(name, loss, right):
+    def check(name, loss, *means):
+        right = sum(means)
         assert isinstance(loss, MiniTensor), f"{name} must return a MiniTensor, not {loss!r}"
         assert loss.shape == (), f"{name} consists of means: its shape is (), not {loss.shape}"
-        assert abs(loss.item() - right) < 1e-9, f"{name} should be {right:.6f}, not {loss.item():.6f}"
+        assert abs(loss.item() - right) < 1e-9, (
+            f"{name} should be {' + '.join(f'{mean:.6f}' for mean in means)}, not {loss.item():.6f}; "
+            f"the scores are {scores}"
+        )
 
     loss = discriminator_loss(*nets, MiniTensor(real), MiniTensor(noise))
     made = noise @ G
-    right = ((real @ D - 1) ** 2).mean() + ((made @ D) ** 2).mean()
-    check("discriminator_loss", loss, right)
+    of_real, of_made = (np.round(samples @ D, 3).ravel().tolist() for samples in (real, made))
+    scores = f"{of_real} for real and {of_made} for generated samples"
+    check("discriminator_loss", loss, ((real @ D - 1) ** 2).mean(), ((made @ D) ** 2).mean())
     assert loss.requires_grad, "the discriminator learns: cut off only the generated samples"
     loss.backward()
     assert g.grad is None, "the turn of the discriminator must not reach the generator"
-    right = 2 * real.T @ (real @ D - 1) / rows + 2 * made.T @ (made @ D) / (rows + 2)
-    assert d.grad is not None and np.allclose(d.grad.data, right), (
+    of_real, of_made = 2 * real.T @ (real @ D - 1) / rows, 2 * made.T @ (made @ D) / (rows + 2)
+    assert d.grad is None or not np.allclose(d.grad.data, of_real), (
+        "the discriminator learns from the generated samples too: detach the sample, not its score"
+    )
+    assert d.grad is not None and np.allclose(d.grad.data, of_real + of_made), (
         "the discriminator has a wrong gradient"
     )
 
     loss = generator_loss(*nets, MiniTensor(noise))
-    right = ((made @ D - 1) ** 2).mean()
-    check("generator_loss", loss, right)
+    check("generator_loss", loss, ((made @ D - 1) ** 2).mean())
     cut = "the generator learns through the discriminator: nothing may be cut here"
     assert loss.requires_grad, cut
     loss.backward()

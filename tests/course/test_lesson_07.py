@@ -53,11 +53,49 @@ PLANTED = [
         ("test_apply", "test_no_grad", "test_decorated", "test_detach", "test_inference_mode", "test_gan_losses"),
     ),
     Planted(
+        "record gets the class of the operation",
+        "",
+        "        record(ctx, inputs, output)\n    return output",
+        "        record(cls, inputs, output)\n    return output",
+        ("test_apply", "test_no_grad", "test_decorated", "test_detach", "test_inference_mode", "test_gan_losses"),
+    ),
+    Planted(
+        "apply returns an array where nothing is recorded",
+        "",
+        "        record(ctx, inputs, output)\n    return output",
+        "        record(ctx, inputs, output)\n    else:\n        output = output.data\n    return output",
+        ("test_apply", "test_no_grad", "test_decorated", "test_inference_mode"),
+    ),
+    Planted(
+        "the switch is not called",
+        "",
+        "if is_grad_enabled() and any(",
+        "if is_grad_enabled and any(",
+        ("test_apply", "test_no_grad", "test_decorated", "test_inference_mode"),
+    ),
+    Planted(
         "all blocks of a mode share what they found",
         "",
         "        self.before = switches.recording\n",
         "        type(self).before = switches.recording\n",
         ("test_no_grad", "test_decorated"),
+    ),
+    Planted(
+        "the value of the class is set",
+        "",
+        "        self.before = switches.recording\n        switches.recording = self.recording\n",
+        "        self.before = Switches.recording\n        Switches.recording = self.recording\n",
+        ("test_no_grad", "test_decorated", "test_inference_mode"),
+    ),
+    Planted(
+        "a second block with the same object records",
+        "",
+        "        self.before = switches.recording\n        switches.recording = self.recording\n"
+        "        ### END SOLUTION\n\n    def __exit__(self, kind, error, traceback):\n"
+        "        ### BEGIN SOLUTION\n        switches.recording = self.before\n",
+        "        self.recording, switches.recording = switches.recording, self.recording\n\n"
+        "    def __exit__(self, kind, error, traceback):\n        switches.recording = self.recording\n",
+        ("test_no_grad",),
     ),
     Planted(
         "leaving a block switches recording on",
@@ -129,6 +167,15 @@ PLANTED = [
         "",
         "        with type(self)():\n            return function(*arguments, **named)",
         "        return function(*arguments, **named)",
+        ("test_decorated",),
+    ),
+    Planted(
+        "the mode holds while the new function is defined",
+        "",
+        "    @functools.wraps(function)\n    def call(*arguments, **named):\n        with type(self)():\n"
+        "            return function(*arguments, **named)\n\n    return call",
+        "    with self:\n\n        @functools.wraps(function)\n        def call(*arguments, **named):\n"
+        "            return function(*arguments, **named)\n\n    return call",
         ("test_decorated",),
     ),
     Planted(
@@ -348,6 +395,20 @@ PLANTED = [
         "",
         "made = generator(noise).detach()",
         "made = generator(noise)",
+        ("test_gan_losses",),
+    ),
+    Planted(
+        "the score of the sample is detached",
+        "",
+        "(discriminator(made) ** 2).mean()",
+        "(discriminator(made).detach() ** 2).mean()",
+        ("test_gan_losses",),
+    ),
+    Planted(
+        "the labels are swapped",
+        "",
+        "((discriminator(real) - 1) ** 2).mean() + (discriminator(made) ** 2).mean()",
+        "(discriminator(real) ** 2).mean() + ((discriminator(made) - 1) ** 2).mean()",
         ("test_gan_losses",),
     ),
     Planted(

@@ -122,6 +122,18 @@ PLANTED = [
         "if options or",
         ("test_note",),
     ),
+    Planted(
+        "a tuple is asked for its module",
+        "",
+        """    ask = getattr(value, "__array_namespace__", None)
+    return np if ask is None else ask()
+""",
+        """    if isinstance(value, (np.ndarray, np.generic, float, int, list, MiniTensor)):
+        return np
+    return value.__array_namespace__()
+""",
+        ("test_array_module",),
+    ),
     Planted("options are dropped", "", '"__call__" or options or', '"__call__" or', ("test_note",)),
     Planted(
         "the second of two results is forgotten",
@@ -242,6 +254,13 @@ PLANTED = [
         "    for start in range(0, size, block):",
         "    for start in range(0, size - block + 1, block):",
         ("test_run_in_blocks", "test_record_chain"),
+    ),
+    Planted(
+        "an empty block at the end",
+        "",
+        "    for start in range(0, size, block):",
+        "    for start in range(0, size + 1, block):",
+        ("test_run_in_blocks",),
     ),
     Planted(
         "new buffers for every block",
