@@ -429,6 +429,108 @@ PLANTED = [
         "        return table[ids].reshape(*ids.shape[:-1], -1, table.shape[1])\n",
         ("test_embedding",),
     ),
+    Planted(
+        "the gradient of no ids is an error",
+        "",
+        "        np.add.at(gradient, ctx.ids, grad)\n",
+        "        np.add.at(gradient, ctx.ids.ravel(), grad.reshape(ctx.ids.size, -1))\n",
+        ("test_embedding",),
+    ),
+    Planted(
+        "the gradient has the shape of the rows",
+        "",
+        "        gradient = np.zeros(ctx.shape)\n",
+        "        gradient = np.zeros_like(grad)\n",
+        ("test_embedding", "test_model"),
+    ),
+    Planted("no eps", "", "(variance + self.eps).sqrt()", "variance.sqrt()", ("test_layer_norm",)),
+    Planted(
+        "the bias is scaled as well",
+        "",
+        "(variance + self.eps).sqrt() * self.weight + self.bias\n",
+        "(variance + self.eps).sqrt() * self.weight + self.bias * self.weight\n",
+        ("test_layer_norm",),
+    ),
+    Planted(
+        "normalized over axis 1",
+        "",
+        "        centered = x - x.mean(-1, True)\n        variance = (centered * centered).mean(-1, True)\n",
+        "        axis = min(1, len(x.shape) - 1)\n"
+        "        centered = x - x.mean(axis, True)\n        variance = (centered * centered).mean(axis, True)\n",
+        ("test_layer_norm", "test_model"),
+    ),
+    Planted(
+        "no gradient through both",
+        "",
+        "        centered = x - x.mean(-1, True)\n        variance = (centered * centered).mean(-1, True)\n",
+        "        values = x.detach()\n        centered = x - values.mean(-1, True)\n"
+        "        variance = ((values - values.mean(-1, True)) ** 2).mean(-1, True)\n",
+        ("test_layer_norm", "test_model"),
+    ),
+    Planted(
+        "the maximum is not subtracted",
+        "",
+        f"    weights = {MASKED}\n",
+        "    raised = where(allowed, scores, -np.inf).exp()\n    weights = raised / raised.sum(-1, True)\n",
+        ("test_attention",),
+    ),
+    Planted(
+        "the first two axes of the pattern change places",
+        "",
+        "        self.pattern = weights.data\n",
+        "        self.pattern = np.stack([weights.data[:, head] for head in range(self.heads)])\n",
+        ("test_heads",),
+    ),
+    Planted(
+        "the norm comes before the blocks",
+        "",
+        "self.head(self.norm(self.blocks(x)))",
+        "self.head(self.blocks(self.norm(x)))",
+        ("test_model",),
+    ),
+    Planted(
+        "places are counted from 1",
+        "",
+        "self.place(np.arange(length))",
+        "self.place(np.arange(1, length + 1) % self.context)",
+        ("test_model",),
+    ),
+    Planted(
+        "a letter's number is its place",
+        "",
+        "self.place(np.arange(length))",
+        "self.place(ids % self.context)",
+        ("test_model",),
+    ),
+    Planted(
+        "chances in place of scores",
+        "",
+        "self.head(self.norm(self.blocks(x)))",
+        "self.head(self.norm(self.blocks(x))).softmax(-1)",
+        ("test_model",),
+    ),
+    Planted(
+        "writing with other random numbers",
+        "",
+        "choose(scores, generator, temperature))",
+        "choose(scores, np.random.default_rng(), temperature))",
+        ("test_generate",),
+    ),
+    Planted(
+        "writing with the same random numbers each time",
+        "",
+        "    ids, before = [int(number) for number in ids], model.training\n",
+        "    ids, before = [int(number) for number in ids], model.training\n"
+        "    generator = np.random.default_rng(1)\n",
+        ("test_generate",),
+    ),
+    Planted(
+        "the entries of an array stay NumPy numbers",
+        "",
+        "    ids, before = [int(number) for number in ids], model.training\n",
+        "    ids, before = list(ids), model.training\n",
+        ("test_generate",),
+    ),
 ]
 
 
