@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import threading
 import warnings
 
@@ -32,6 +33,11 @@ def set_or_none(*tensors):
     return ["None" if tensor.grad is None else "set" for tensor in tensors]
 
 
+def said_by(error):
+    """The first two sentences of an error message, up to a colon: what happened, and what to do."""
+    return " ".join(re.split(r"(?<=[.])\s", str(error).partition(": ")[0])[:2])
+
+
 def attempt(text, action):
     """Print what an action returns, or the RuntimeError that it raises. An exercise that is empty still raises."""
     try:
@@ -39,7 +45,7 @@ def attempt(text, action):
     except NotImplementedError:
         raise
     except RuntimeError as error:
-        print(f"{text:32s} RuntimeError: {str(error)[:60]} ...")
+        print(f"{text:32s} RuntimeError: {said_by(error)}")
 
 
 def gradient_of(output, tensor):
@@ -66,6 +72,6 @@ def verdict(way):
         try:
             (way(x) + x).backward()
         except RuntimeError as error:
-            return f"loud: {str(error)[:51]} ..."
+            return f"loud: {said_by(error)}"
     quiet = "lost, with a warning" if caught else "quiet"
     return f"dy/dx = {x.grad.item():4.0f}   {'right' if x.grad.item() == 13 else quiet}"

@@ -95,7 +95,8 @@ def _memory(node: Node) -> list[str]:
 
 def _start(graph: Graph) -> Step:
     leaves = [node for node in graph.nodes if node.kind not in COMPUTED]
-    named = [f"{node.name} = {describe(node.value)}" for node in leaves if node.name == title(node) and not node.shape]
+    known = [node for node in leaves if node.name == title(node) and not node.shape and node.value is not None]
+    named = [f"{node.name} = {describe(node.value)}" for node in known]
     first = "The graph starts with its leaves" + (f": {', '.join(named)}." if named else ".")
     lines = (first, "Step forward to evaluate one operation after another.")
     return Step("start", None, lines, appear=tuple(node.index for node in leaves))

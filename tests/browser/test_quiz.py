@@ -146,7 +146,7 @@ def it_is_all_there_after_a_reload_and_counts_in_the_table_of_progress(quiz):
     quiz.lab.cell(PROGRESS)
     quiz.lab.page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-cell')")
     table = quiz.lab.page.locator(".jp-OutputArea details")
-    expect(table).to_contain_text("quiz 1 of 4")
+    expect(table).to_contain_text("quiz 1 of 4 points")
     expect(table.get_by_text("not yet")).to_be_visible()
     table.locator("summary").press("Enter")
     expect(table.get_by_text("not yet")).to_be_hidden()

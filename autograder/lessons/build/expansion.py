@@ -16,6 +16,7 @@ from autograder.quizzes.sealing import seal_hints
 
 HINT_COMMENT = "# Run this cell when you are stuck. Each hint opens with a click and goes one step further."
 CHECK_COMMENT = "# Run this cell to check your answer ({})."
+HIDDEN = "; some of them are for hidden tests, which run when you hand in"
 IMPORT_COMMENT = "# Run this cell: it imports {}."
 SETTINGS = ("plt.rcParams.update", "torch.set_num_threads", "warnings.simplefilter")
 
@@ -40,14 +41,18 @@ def _notebook_cells(cells: Sequence[TextCell]) -> list[TextCell]:
         elif "quiz" in cell.tags:
             result += expand_quiz(cell)
         elif cell.is_test and cell.kind == "code":
-            points = float(cell.nbgrader["points"])
-            comment = CHECK_COMMENT.format(f"{points:g} point" + "s" * (points != 1))
-            result.append(replace(cell, source=f"{comment}\n{cell.source}"))
+            result.append(replace(cell, source=f"{CHECK_COMMENT.format(_points_of(cell))}\n{cell.source}"))
         elif cell.kind == "code" and only_imports(cell.source):
             result.append(replace(cell, source=f"{IMPORT_COMMENT.format(_imported(cell))}\n{cell.source}"))
         elif not cell.style:
             result.append(cell)
     return result
+
+
+def _points_of(check: TextCell) -> str:
+    """The points of a check, for its first line. Its card shows only those of the tests that a student has."""
+    points = float(check.nbgrader["points"])
+    return f"{points:g} point" + "s" * (points != 1) + HIDDEN * ("### BEGIN HIDDEN TESTS" in check.source)
 
 
 def only_imports(source: str) -> bool:

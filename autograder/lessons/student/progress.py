@@ -41,6 +41,11 @@ class ExerciseProgress:
     optional: bool = False
 
     @property
+    def short_title(self) -> str:
+        """The title within a sentence: "quiz", or "looking back" of "Looking back: twelve questions"."""
+        return self.title.partition(":")[0].lower()
+
+    @property
     def shown_points(self) -> str:
         return f"{self.points[0]:g} of {self.points[1]:g}" if self.points else ""
 
@@ -60,7 +65,9 @@ class LessonProgress:
         if not self.exercises:
             return "nothing to hand in"
         parts = [f"{sum(e.state == DONE for e in graded)} of {len(graded)} exercises done"] if graded else []
-        parts += [f"quiz {quiz.shown_points or quiz.state}" for quiz in self.exercises if quiz.is_quiz]
+        for quiz in self.exercises:
+            if quiz.is_quiz:
+                parts.append(f"{quiz.short_title} {f'{quiz.shown_points} points' if quiz.points else quiz.state}")
         return ", ".join(parts)
 
     @property
@@ -198,7 +205,7 @@ def _exercise(title: str, optional: bool, solution: _Cell, tests: Sequence[_Cell
         state, points = NOT_STARTED, None
     else:
         state = NOT_YET
-    return ExerciseProgress("Quiz" if is_quiz else title or solution.name, state, points, is_quiz, optional)
+    return ExerciseProgress(title or ("Quiz" if is_quiz else solution.name), state, points, is_quiz, optional)
 
 
 def _earned_by_letters(answers: _Cell, check: _Cell) -> tuple[bool, tuple[float, float] | None] | None:

@@ -79,7 +79,7 @@ def test_several_tests_of_one_exercise_count_together(tmp_path: Path) -> None:
     ],
 )
 def test_a_quiz_is_read_too(answers: str, outputs: list[Any], state: str, tmp_path: Path) -> None:
-    cells = [code("quiz_02_answers", answers, []), code("quiz_02", "quiz(...)", outputs, 4)]
+    cells = [markdown("## Quiz"), code("quiz_02_answers", answers, []), code("quiz_02", "quiz(...)", outputs, 4)]
     read = read_progress(write(tmp_path, "02_engine", *cells))
     assert read is not None
     assert [(quiz.title, quiz.state, quiz.is_quiz) for quiz in read.exercises] == [("Quiz", state, True)]
@@ -99,7 +99,7 @@ def test_a_quiz_counts_by_its_letters_even_when_it_was_not_run_again(
     right, wrong = Answer(True, "yes"), Answer(False, "no")
     sealed = seal_quiz({"a": {"a": wrong, "b": right}, "b.c": {"a": right, "b": wrong}})
     check = code("quiz_02", f'quiz(quiz_02_answers, points=4, sealed="{sealed}")', PARTLY, 4)
-    read = read_progress(write(tmp_path, "02_engine", code("quiz_02_answers", answers, []), check))
+    read = read_progress(write(tmp_path, "02_engine", markdown("## Quiz"), code("quiz_02_answers", answers, []), check))
     assert read is not None
     assert read.exercises == (ExerciseProgress("Quiz", state, points, is_quiz=True),)
 
@@ -114,10 +114,21 @@ def test_a_quiz_whose_answers_are_held_back_is_done_when_it_is_answered(
     sealed = held_back(seal_quiz({"one": options, "two": options}, {"one": "?", "two": "?"}))
     answers = 'quiz_02_answers = {{\n    "one": "{}",\n    "two": "{}",\n}}'.format(*letters)
     check = code("quiz_02", f'quiz(quiz_02_answers, points=4, sealed="{sealed}")', PARTLY, 4)
-    read = read_progress(write(tmp_path, "02_engine", code("quiz_02_answers", answers, []), check))
+    read = read_progress(write(tmp_path, "02_engine", markdown("## Quiz"), code("quiz_02_answers", answers, []), check))
     assert read is not None
     assert read.exercises == (ExerciseProgress("Quiz", state, None, is_quiz=True),)
     assert read.summary == f"quiz {state}"
+
+
+def test_two_quizzes_of_a_lesson_have_names(tmp_path: Path) -> None:
+    cells = [
+        *(markdown("## Quiz"), code("quiz_10_answers", "{}", []), code("quiz_10", "quiz(...)", PASSED, 2)),
+        markdown("## Looking back: twelve questions"),
+        *(code("quiz_back_answers", "{}", []), code("quiz_back", "quiz(...)", None, 4)),
+    ]
+    read = read_progress(write(tmp_path, "10_second", *cells))
+    assert read is not None
+    assert read.summary == "quiz 2 of 2 points, looking back not started"
 
 
 def test_all_lessons_of_the_folder_are_shown_and_nothing_else(
