@@ -271,6 +271,9 @@ except Exception:  # the card says where it fails
     shares = nothing = (None, None, None)
 assert shares is not None, "the rule of linear returns None: is its `return` missing?"
 assert isinstance(shares, tuple) and len(shares) == 3, "return a tuple of three, for x, w and b"
+assert shares[0] is None or shares[1] is not None, (
+    "x needs no gradient and w needs one, but the rule does the opposite: is a condition turned around?"
+)
 assert not np.array_equal(shares[0], [[4.0, 40.0]] * 3), (
     "the first of the three is the gradient of w: the order is x, w, b"
 )
@@ -289,6 +292,9 @@ if credit.is_whole:  # otherwise the card says what is wrong
     shares = node.backward(node, arriving)
     assert shares[1] is None and shares[2] is None, "w and b are not needed here: None for both"
     assert shares[0] is not None and np.allclose(shares[0], 11.0), "x is needed here: grad @ w.T"
+    node = x.linear(frozen, MiniTensor([0.0, 1.0], requires_grad=True)).grad_fn
+    shares = node.backward(node, arriving)
+    assert shares[1] is None and shares[2] is not None, "only b is needed here: w has its own flag"
     leaves = [MiniTensor([[number]], requires_grad=True) for number in (1.0, 2.0, 7.0, 5.0)]
     earlier, later = leaves[0].linear(leaves[1], [0.0]), leaves[2].linear(leaves[3], [0.0])
     earlier.backward()
@@ -451,6 +457,9 @@ if credit.is_whole:  # otherwise the card says what is wrong
     a = MiniTensor([-2.0, 0.0, 3.0], requires_grad=True)
     a.abs().backward(np.array([1.0, 10.0, 100.0]))
     assert a.grad.data[1] == 0.0, f"at 0 the gradient should be 0, not {a.grad.data[1]}"
+    assert np.allclose(a.grad.data, [-1.0, 0.0, 100.0]), (
+        f"a 0 among the entries changes nothing for the others: [-1, 0, 100], not {a.grad.data}"
+    )
     first, second = MiniTensor([-2.0], requires_grad=True), MiniTensor([3.0], requires_grad=True)
     earlier, later = first.abs(), second.abs()
     earlier.backward(np.ones(1))
@@ -1010,12 +1019,12 @@ expect("passed", lambda x, w: (x @ w).tanh(), (x, w))
 expect(NOTHING, lambda x: x * 2, (fixed,))
 expect("passed", with_rule(lambda grad, output: grad * (1 - output**2)), (x,))
 expect(MISMATCH + "0", with_rule(lambda grad, output: grad * (1 - output)), (x,))
-expect(MISMATCH + "1", lambda f, x: with_rule(lambda grad, output: -grad)(x) * f, (fixed, x))
+skipped = "Skip inputs that do not require grad, here input 0, but count them in the position."
+expect(MISMATCH + "1", lambda f, x: with_rule(lambda grad, output: -grad)(x) * f, (fixed, x), skipped)
 expect(MISMATCH + "1", lambda x, w: x @ with_rule(lambda grad, output: grad)(w), (x, w))
 wrong = with_rule(lambda grad, output: -grad)
 other = MiniTensor([[2.0, 3.0, 4.0]], requires_grad=True)
 expect(MISMATCH + "0", lambda a, b: wrong(a) * wrong(b), (x, other))  # the first of two
-skipped = "Skip inputs that do not require grad. Here that is input 0."
 expect("passed", lambda f, x: wrong(f) * x, (fixed, x), why=skipped)
 expect(MISMATCH + "0", with_rule(lambda grad, output: grad * np.nan), (x,))
 half_right = with_rule(lambda grad, output: np.where(output > 0, grad * (1 - output**2), 0.0))
@@ -1668,9 +1677,10 @@ a = MiniTensor([0.3, -0.9, 1.2], requires_grad=True)
 y = a.quantize(0.5)
 assert np.allclose(y.data, [0.5, -1.0, 1.0]), f"the nearest multiples of 0.5, not {y.data}"
 assert np.allclose(a.data, [0.3, -0.9, 1.2]), "forward must not write into its input"
-y.backward(np.array([1.0, -10.0, 1e9]))
-assert a.grad is not None and np.allclose(a.grad.data, [1.0, -10.0, 1e9]), (
-    "the gradient passes unchanged, however large it is"
+y.backward(np.array([0.3, -10.0, 1e9]))
+assert a.grad is not None, "no gradient arrives at a: is a `return` missing in backward?"
+assert np.allclose(a.grad.data, [0.3, -10.0, 1e9]), (
+    f"the gradient passes unchanged, however large it is: [0.3, -10, 1e9], not {a.grad.data}"
 )
 y = a.quantize(0.25)
 assert np.allclose(y.data, [0.25, -1.0, 1.25]), f"the nearest multiples of 0.25, not {y.data}"

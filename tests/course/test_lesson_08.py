@@ -99,6 +99,27 @@ PLANTED = [
         ("test_abs",),
     ),
     Planted(
+        "b asks for the flag of w",
+        "",
+        "grad.sum(axis=0) if needs_b",
+        "grad.sum(axis=0) if needs_w",
+        ("test_linear",),
+    ),
+    Planted(
+        "one 0 makes every gradient 0",
+        "",
+        "        return grad * sign",
+        "        return grad * sign * np.all(sign != 0)",
+        ("test_abs",),
+    ),
+    Planted(
+        "the gradient is quantized, too",
+        "",
+        "        return grad\n        ### END SOLUTION",
+        "        return np.round(grad * 2) / 2\n        ### END SOLUTION",
+        ("test_quantize",),
+    ),
+    Planted(
         "abs ignores the incoming gradient",
         "upstream_ignored",
         "        return grad * sign\n",
