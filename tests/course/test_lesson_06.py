@@ -53,6 +53,21 @@ PLANTED = [
         ("test_held",),
     ),
     Planted(
+        "release frees the nodes before it, too",
+        "",
+        "    if self.saved:\n        self.saved = None",
+        "    if self.saved:\n        self.saved = None\n"
+        "    for before, _ in self.next_functions:\n        if before is not None:\n            before.release()",
+        ("test_release", "test_backward", FREES, "test_backward_each", "test_run_sequence"),
+    ),
+    Planted(
+        "the weights are changed in place",
+        "",
+        "    return history, state\n    ### END",
+        "    w.data -= 0.1 * w.grad.data\n    return history, state\n    ### END",
+        ("test_run_sequence",),
+    ),
+    Planted(
         "release forgets quietly",
         "",
         "    if self.saved:\n        self.saved = None",
