@@ -660,7 +660,9 @@ if says([d, c, b, a], True, each) and says([d, c, b, a], True, again) and says(
 ):
     credit = says([d, c, b], False, "in d, c, b the input a is missing")
     credit = 1 + (says([d], False, "in d alone the inputs b and c are missing") and credit)
-    twice = says([d, c, c, b, a], False, "d, c, c, b, a has a node twice")
+    late = says([d, a, c, b], False, "in d, a, c, b the node b comes after its input a")
+    late = late and says([c, d, b, a], False, "in c, d, b, a the node d comes after its input c")
+    twice = late and says([d, c, c, b, a], False, "d, c, c, b, a has a node twice")
     twice = twice and says([], True, "an empty list breaks no rule")
     x, y = MiniTensor(1.0), MiniTensor(2.0)
     s = x + y
@@ -706,7 +708,7 @@ nodes = [a, b, c, d, e, f, f + a]
 try_all_orders(nodes, backward_in, is_topological)
 
 # %% [markdown]
-# With a dict of pending gradients the condition is exact: a topological order gives the right gradients; any other order loses something. (An engine that adds straight into `.grad` also forgives a leaf that is visited too early.) There may be several topological orders. They differ only in the order of additions, so their results may differ in the last digit, as sums of rounded numbers do.
+# With a dict of pending gradients the condition is exact: a topological order gives the right gradients; any other order of the same nodes loses something. (An engine that adds straight into `.grad` also forgives a leaf that is visited too early.) There may be several topological orders. They differ only in the order of additions, so their results may differ in the last digit, as sums of rounded numbers do.
 
 # %% [markdown] items="12 34"
 # So here is the whole algorithm, for any engine:
@@ -1033,7 +1035,7 @@ for limit in (0, 1, 37, 64, 99, 1000):
     assert longest <= 100, f"most is 100, and a chain of {longest} negations was tried"
     right = min(limit, 100)
     assert found == right, (
-        f"a pass fails at chains of more than {limit}; with most=100 that gives {right}, not {found}"
+        f"backward fails at chains of more than {limit}; with most=100 that gives {right}, not {found}"
     )
 print("all visible checks passed")
 ### BEGIN HIDDEN TESTS
@@ -1502,7 +1504,7 @@ question(
 question(
     "shared_weight",
     "A weight is used at ten steps of a sequence. Before `backward`, its `.grad` is set to None. What is its gradient after one call?",
-    right("The sum over the ten uses.", "Uses are summed within the call. What was in `.grad` before does not matter."),
+    right("The sum over the ten uses.", "Uses are summed within the call. `.grad` then adds that sum to what was in it before."),
     wrong("The contribution of the last use.", "Then contributions within one call would replace one another.", misconception="assigned_not_accumulated"),
     wrong("The contribution of the first use; the rest needs further calls.", "One call goes through the whole graph.", misconception="one_call_per_use"),
     wrong("The mean over the ten uses.", "Nothing divides by the number of uses: the chain rule adds.", misconception="sum_or_mean"),

@@ -31,6 +31,14 @@ PLANTED = [
     Planted(
         "missing inputs are overlooked", "", "place.get(source, -1)", "place.get(source, 10**6)", ("test_valid_order",)
     ),
+    Planted(
+        "only neighbors are compared",
+        "",
+        "    return len(place) == len(order) and all(place.get(source, -1) > place[node] for node, source in edges)",
+        "    late = any(node in following.inputs for node, following in zip(order, order[1:]))\n"
+        "    return len(place) == len(order) and not late and all(source in place for _, source in edges)",
+        ("test_valid_order",),
+    ),
     Planted("duplicates are overlooked", "", "len(place) == len(order) and all", "all", ("test_valid_order",)),
     Planted(
         "the list is reversed",
