@@ -62,7 +62,7 @@ PLANTED = [
         "the arrays are kept",
         "",
         "        return len(shapes) - 1\n",
-        "        again[len(shapes) - 1] = array\n        return len(shapes) - 1\n",
+        "        ready[len(shapes) - 1] = array\n        return len(shapes) - 1\n",
         (MEMORY, SEGMENTS),
     ),
     Planted(
@@ -77,11 +77,11 @@ PLANTED = [
     Planted(
         "every array has a run of its own",
         "",
-        "            again.update(enumerate(found))\n",
+        "            ready.update(enumerate(found))\n",
         "            return found[number]\n",
         (MEMORY, SEGMENTS),
     ),
-    Planted("what was computed again is kept", "", "return again.pop(number)", "return again[number]", (MEMORY,)),
+    Planted("what was computed again is kept", "", "return ready.pop(number)", "return ready[number]", (MEMORY,)),
     Planted(
         "another second run is not noticed",
         "",
@@ -112,6 +112,64 @@ PLANTED = [
         (MEMORY,),
     ),
     Planted(
+        "only inputs that require grad are watched",
+        "",
+        "    shapes, ready, before = [], {}, versions(inputs)\n",
+        "    def versions(inputs):\n"
+        "        return [x._version for x in inputs if getattr(x, 'requires_grad', False)]\n\n"
+        "    shapes, ready, before = [], {}, versions(inputs)\n",
+        (MEMORY,),
+    ),
+    Planted(
+        "a refused run hands out its arrays later",
+        "",
+        "            if [array.shape for array in found] != shapes:\n                raise RuntimeError(OTHER_RUN)\n"
+        "            ready.update(enumerate(found))\n",
+        "            ready.update(enumerate(found))\n"
+        "            if [array.shape for array in found] != shapes:\n                raise RuntimeError(OTHER_RUN)\n",
+        (MEMORY,),
+    ),
+    Planted(
+        "versions are compared in the first backward pass only",
+        "",
+        "            if versions(inputs) != before:\n                raise RuntimeError(CHANGED_INPUT)\n",
+        "            if not hasattr(unpack, 'compared') and versions(inputs) != before:\n"
+        "                raise RuntimeError(CHANGED_INPUT)\n"
+        "            unpack.compared = True\n",
+        (MEMORY,),
+    ),
+    Planted(
+        "shapes are compared in the first backward pass only",
+        "",
+        "            if [array.shape for array in found] != shapes:\n                raise RuntimeError(OTHER_RUN)\n",
+        "            if not hasattr(unpack, 'compared') and [array.shape for array in found] != shapes:\n"
+        "                raise RuntimeError(OTHER_RUN)\n"
+        "            unpack.compared = True\n",
+        (MEMORY,),
+    ),
+    Planted(
+        "copies of the inputs are kept",
+        "",
+        "    shapes, ready, before = [], {}, versions(inputs)\n",
+        "    shapes, ready, before = [], {}, versions(inputs)\n"
+        "    ready['copies'] = [x.data.copy() for x in inputs if isinstance(x, MiniTensor)]\n",
+        (MEMORY,),
+    ),
+    Planted(
+        "only one argument reaches the function",
+        "",
+        "    def call(*arguments):\n        now",
+        "    def call(*arguments):\n        arguments = arguments[:1]\n        now",
+        ("test_repeatable",),
+    ),
+    Planted(
+        "a first call that fails does not count",
+        "",
+        "            first.append(now)\n            return function(*arguments)\n",
+        "            result = function(*arguments)\n            first.append(now)\n            return result\n",
+        ("test_repeatable",),
+    ),
+    Planted(
         "the second run gets copies without gradient",
         "",
         "found = arrays_saved_in(function, inputs)\n",
@@ -135,8 +193,8 @@ PLANTED = [
     Planted(
         "all checkpoints store in one place",
         "",
-        "    shapes, again, before = [], {}, versions(inputs)\n",
-        "    shapes, again, before = [], vars(checkpoint), versions(inputs)\n",
+        "    shapes, ready, before = [], {}, versions(inputs)\n",
+        "    shapes, ready, before = [], vars(checkpoint), versions(inputs)\n",
         ("test_checkpoint",),
     ),
     Planted(
@@ -329,24 +387,24 @@ PLANTED = [
     Planted(
         "the dict must be empty before the function runs again",
         "",
-        "        if number not in again:\n",
-        "        if not again:\n",
+        "        if number not in ready:\n",
+        "        if not ready:\n",
         (MEMORY,),
     ),
     Planted(
         "arrays are dropped when all have been handed out",
         "",
-        "        return again.pop(number)\n",
-        "        array, unpack.count = again[number], getattr(unpack, 'count', 0) + 1\n"
-        "        if unpack.count % len(shapes) == 0:\n            again.clear()\n"
+        "        return ready.pop(number)\n",
+        "        array, unpack.count = ready[number], getattr(unpack, 'count', 0) + 1\n"
+        "        if unpack.count % len(shapes) == 0:\n            ready.clear()\n"
         "        return array\n",
         (MEMORY,),
     ),
     Planted(
         "arrays come back in reverse order",
         "",
-        "again.update(enumerate(found))",
-        "again.update(enumerate(reversed(found)))",
+        "ready.update(enumerate(found))",
+        "ready.update(enumerate(reversed(found)))",
         (*CHECKPOINT, SEGMENTS),
     ),
     Planted(
