@@ -140,11 +140,11 @@ def pattern(got: Array, expected: Array, error: Array) -> str:
     if np.any(np.isnan(got)) or np.any(np.isinf(got)):
         kinds = [word for word, test in (("NaN", np.isnan), ("infinite", np.isinf)) if np.any(test(got))]
         return f"{int(np.sum(~np.isfinite(got)))} of {got.size} elements are {' or '.join(kinds)}"
-    if not np.any(got):
-        return "every element is 0"
     largest = float(np.max(np.abs(expected)))
+    if np.all(np.abs(got) <= 1e-12 * largest):
+        return "every element is 0"
     factor = float(np.sum(got * expected) / max(np.sum(expected * expected), 1e-300))
-    if np.allclose(got, factor * expected, rtol=1e-9, atol=1e-9 * largest):
+    if np.allclose(got, factor * expected, rtol=1e-9, atol=1e-9 * largest) and f"{factor:.4g}" != "1":
         return f"every element is {factor:.4g} times what it should be"
     if np.allclose(np.sort(got, axis=None), np.sort(expected, axis=None), rtol=1e-9, atol=1e-9 * largest):
         return "the right numbers, in the wrong places"

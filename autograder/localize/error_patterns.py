@@ -74,14 +74,15 @@ def _are(got: Results, right: Results, allowed: Results, number: int, other: int
 def _factor(got: Results, right: Results, wrong: Sequence[int]) -> float | None:
     """The factor that fits best, or the known factor that is practically equal to it.
 
-    None if the right results have too few different numbers for a factor to mean anything, or if it is 1.
+    None if the right results have too few different numbers for a factor to mean anything, or if it would be shown
+    as 1.
     """
     pairs = [(mine[n].ravel(), np.ravel(theirs[n])) for mine, theirs in zip(got, right, strict=True) for n in wrong]
     mine, theirs = (np.concatenate(part) for part in zip(*pairs, strict=True))
     if len(np.unique(theirs[theirs != 0])) < FEWEST:
         return None
     factor = float(mine @ theirs / max(float(theirs @ theirs), 1e-300))
-    if abs(factor - 1.0) <= NEARLY:
+    if f"{factor:.3g}" == "1":
         return None
     return next((known for known in FACTORS if abs(factor - known) <= NEARLY * abs(known)), factor)
 
