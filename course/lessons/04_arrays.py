@@ -197,11 +197,21 @@ def added_one_by_one(grad, array_of_that_shape):
     return np.bincount(places.ravel(), np.ravel(grad), size).reshape(shape)
 
 
+def averages():
+    """Whether the rows of an array come back as their means."""
+    rows = np.array([[1.0, 2.0, 9.0], [4.0, 6.0, 5.0]])
+    try:
+        return np.array_equal(back_to(rows, np.ones((2, 1))), [[4.0], [5.0]])
+    except Exception:
+        return False  # the check below says what it was
+
+
 shapes = [[(3, 4), (4,)], [(2, 3), ()]]
 credit = check_function(back_to, added_one_by_one, shapes, points=1, name="axes added in front")
 shapes = [[(3, 4), (3, 1)], [(3, 3), (3, 1)], [(3, 4), (1, 4)], [(3, 3), (3, 3)], [(5, 3, 4), (3, 1)]]
 shapes.append([(3, 4), (1, 1)])
-credit = credit + check_function(back_to, added_one_by_one, shapes, points=1, name="axes of size 1")
+name = "axes of size 1: a mean in place of a sum" if averages() else "axes of size 1"
+credit = credit + check_function(back_to, added_one_by_one, shapes, points=1, name=name)
 ### BEGIN HIDDEN TESTS
 shapes = [[(5, 2, 3), (2, 1)], [(2, 3, 2, 2), (1, 3, 1, 2)], [(4, 4, 4), (1,)], [(1, 3), (1, 1)], [(1, 1), (1,)]]
 credit = credit + check_function(back_to, added_one_by_one, shapes, points=2, name="both")
@@ -577,7 +587,9 @@ assert message == words, f"three outputs, no cotangent: raise {words!r}, not {me
 assert a.grad is None, "when backward refuses, nothing may have been added to .grad"
 
 (a * 2.0).backward([1.0, 10.0, 100.0])
-assert np.array_equal(a.grad, [2.0, 20.0, 200.0]), "2 times the cotangent"
+assert np.array_equal(a.grad, [2.0, 20.0, 200.0]), (
+    f"a * 2 with the cotangent [1, 10, 100]: a.grad is [2, 20, 200], not {a.grad}"
+)
 (a * 3.0).backward(np.ones(3))
 assert np.array_equal(a.grad, [5.0, 23.0, 203.0]), "a second call adds to .grad"
 
@@ -631,6 +643,9 @@ def once():
 
 c, d = MiniTensor([1.0, 2.0]), MiniTensor([3.0, 4.0])
 MiniTensor(np.ones(2), (c, d), "once", once()).backward([1.0, 10.0])
+assert c.grad is not None and d.grad is not None, (
+    f"c and d, the two inputs of one operation, both get a .grad; here they are {c.grad} and {d.grad}"
+)
 assert np.array_equal(c.grad, d.grad), "a rule should be called once, for all its inputs together"
 print("all visible checks passed")
 ### BEGIN HIDDEN TESTS
@@ -988,13 +1003,27 @@ MiniTensor.sum = sum_over
 MiniTensor.mean = mean_over
 
 # %% nbgrader={"grade": true, "grade_id": "test_reductions", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+def seen_in_means(self):
+    """What is wrong with self.mean() and self.mean(0) if self is ones of shape (3, 4)."""
+    try:
+        found = {12: self.mean().data, 3: self.mean(0).data}
+        texts = [f" (the mean of {n} ones is {np.ravel(means)[0]:.3g})" for n, means in found.items()]
+        texts = ["" if np.allclose(means, 1.0) else text for text, means in zip(texts, found.values())]
+        shape = np.shape(found[12])
+        return f" (the value has the shape {shape}, not ())" if shape else texts[0], texts[1]
+    except Exception:
+        return "", ""  # the check below says what it was
+
+
+MiniTensor.seen_in_means = seen_in_means
+of_all, of_columns = MiniTensor(np.ones((3, 4))).seen_in_means()
 credit = check_gradients(
     {
         "a.sum()": lambda a: a.sum(),
         "a.sum(1)": lambda a: a.sum(1),
         "a.sum(0)": lambda a: a.sum(0),
-        "a.mean()": lambda a: a.mean(),
-        "a.mean(0)": lambda a: a.mean(0),
+        f"a.mean(){of_all}": lambda a: a.mean(),
+        f"a.mean(0){of_columns}": lambda a: a.mean(0),
         "a * a.mean(-1, keepdim=True)": lambda a: a * a.mean(-1, keepdim=True),
     },
     [[(3, 4)], [(3, 3)]],
@@ -1043,7 +1072,7 @@ print("v @ B.T:\n", v @ B.T)
 # %% [markdown]
 # ### Exercise 5: reshape, transpose, index, matmul
 #
-# The values are given. Write the four rules. `matmul` takes matrices, or stacks of matrices: in the shape `(..., rows, columns)` only the last two axes are multiplied, and the axes before them may be stretched, which `sum_to` undoes. Find the rule for `B` as we found the one for `A`, or from its shape.
+# The values are given. Write the four rules. `matmul` takes matrices, or stacks of matrices: in the shape `(..., rows, columns)` only the last two axes are multiplied, and the axes before them may be stretched, which `sum_to` undoes. NumPy's `.T` reverses all axes, which is right for a matrix, but not for a stack. Find the rule for `B` as we found the one for `A`, or from its shape.
 
 # %% [markdown] tags=["hint"] exercise="rearranging"
 # The rule of `reshape` is `grad.reshape(a.shape)`. The rule of `transpose` swaps the same two axes again.
@@ -1248,13 +1277,25 @@ MiniTensor.transpose = transpose
 MiniTensor.__getitem__ = getitem
 
 # %% nbgrader={"grade": true, "grade_id": "test_rearranging", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+def picks_again(self, cotangent):
+    """Whether the rule of self[1] picks entry 1 once more, from its cotangent."""
+    try:
+        self[1].backward(cotangent)
+    except Exception:
+        return False  # the check below says what it was
+    return np.array_equal(self.grad, cotangent[1])
+
+
+MiniTensor.picks_again = picks_again
+again = MiniTensor(np.zeros((3, 4))).picks_again(np.array([1.0, 2.0, 3.0, 4.0]))
+why = " (the rule returns grad[index], but grad has the shape of a[index] already)" if again else ""
 credit = check_gradients(
     {
         "a.reshape(2, 6)": lambda a: a.reshape(2, 6),
         "a.transpose(0, 1)": lambda a: a.transpose(0, 1),
         "a.reshape(2, 2, 3).transpose(1, 2)": lambda a: a.reshape(2, 2, 3).transpose(1, 2),
         "a.reshape(2, 3, 2).transpose(0, 2)": lambda a: a.reshape(2, 3, 2).transpose(0, 2),
-        "a[1]": lambda a: a[1],
+        f"a[1]{why}": lambda a: a[1],
         "a[:, 1:3]": lambda a: a[:, 1:3],
         "a[[0, 2, 2]]": lambda a: a[[0, 2, 2]],
         "a[[0, 1, 1], [3, 2, 2]]": lambda a: a[[0, 1, 1], [3, 2, 2]],
@@ -1560,15 +1601,58 @@ def is_cut_off(self, labels):
         return False  # the check below says what it was
 
 
-MiniTensor.is_cut_off = is_cut_off
+def tried(self, operation, argument, cotangent):
+    """The value of an operation, such as "softmax", and the gradient of self."""
+    try:
+        output = getattr(self, operation)(argument)
+        output.backward(cotangent)
+        return output.data, self.grad
+    except Exception:
+        return None, None  # the check below says what it was
+
+
+def same_as(found, mistakes):
+    """Which mistake gives the same numbers, in brackets; the empty string if none of them does."""
+    fits = [text for text, wrong in mistakes.items() if np.shape(found) == np.shape(wrong)]
+    fits = [text for text in fits if found is not None and np.allclose(found, mistakes[text])]
+    return f" ({fits[0]})" if fits else ""
+
+
+MiniTensor.is_cut_off, MiniTensor.tried = is_cut_off, tried
 labels = np.array([2, 0, 2, 1])
 cut = MiniTensor(np.ones((4, 3))).is_cut_off(labels)
 why = ", whose graph does not lead back to a: .data cuts it" if cut else ""
+
+x = np.array([[0.5, -1.0, 2.0], [1.0, 3.0, 0.0], [-2.0, 0.0, 1.5], [2.0, 1.0, -1.0]])
+v = np.array([[1.0, 5.0, -2.0], [3.0, 0.0, 2.0], [4.0, -1.0, 1.0], [2.0, 2.0, 7.0]])
+p = np.exp(x) / np.exp(x).sum(axis=1, keepdims=True)
+log_p, sums, picked = np.log(p), v.sum(axis=1, keepdims=True), np.log(p)[np.arange(4), labels]
+_, found = MiniTensor(x).tried("softmax", 1, v)
+of_softmax = same_as(found, {"a sum over all entries, not over each row": p * (v - (v * p).sum())})
+value, found = MiniTensor(x).tried("log_softmax", 1, v)
+of_log = same_as(value, {"each row is too large by its m": log_p + x.max(axis=1, keepdims=True)})
+of_log = of_log or same_as(
+    found,
+    {
+        "the rule uses the output in place of p": v - log_p * sums,
+        "the rule sums v * p in place of v": v - p * (v * p).sum(axis=1, keepdims=True),
+        "a sum over all entries, not over each row": v - p * v.sum(),
+    },
+)
+loss, _ = MiniTensor(x).tried("cross_entropy", labels, 1.0)
+why = why or same_as(
+    loss,
+    {
+        "the sum over the rows, not their mean": -picked.sum(),
+        "the minus sign is missing": picked.mean(),
+        "[:, labels] picks these columns from every row": -log_p[:, labels].mean(),
+    },
+)
 credit = check_gradients(
     {
-        "a.softmax(1)": lambda a: a.softmax(1),
+        f"a.softmax(1){of_softmax}": lambda a: a.softmax(1),
         "a.softmax(0)": lambda a: a.softmax(0),
-        "a.log_softmax(1)": lambda a: a.log_softmax(1),
+        f"a.log_softmax(1){of_log}": lambda a: a.log_softmax(1),
         "a.log_softmax(0)": lambda a: a.log_softmax(0),
         f"a.cross_entropy(labels){why}": lambda a: a.cross_entropy(labels),
     },
@@ -1876,7 +1960,12 @@ def values_of(found):
 
 
 credit = check_gradients(
-    {"a.max()": lambda a: a.max(), "a.max(1)": lambda a: values_of(a.max(1))},
+    {
+        "a.max()": lambda a: a.max(),
+        "a.max(1)": lambda a: values_of(a.max(1)),
+        "a.max(0)": lambda a: values_of(a.max(0)),
+        "a.max(-1, keepdim=True)": lambda a: values_of(a.max(-1, keepdim=True)),
+    },
     [[(3, 4)], [(3, 3)]],
     points=1,
 )
@@ -1943,12 +2032,12 @@ tables = {
 show_zeros(tables)
 
 # %% [markdown]
-# Gray is zero, blue is positive, red is negative. The nonzero entries form a pattern: a diagonal, rows of ones, and in the matrix product the three rows of `small`, repeated once per column of weights.
+# Gray is zero, blue is positive, red is negative. The closer a number is to zero, the paler its color, down to almost white. The nonzero entries form a pattern: a diagonal, rows of ones, and in the matrix product the three rows of `small`, repeated once per column of weights.
 
 # %% [markdown]
 # ## Find the wrong rule
 #
-# In section 8 you looked for a check that sees a mistake. Now the check is fixed: the cotangent is always an array of ones. You choose the expression. In the engine below one rule has a mistake, and all others are right. The first two lines do not show it. **Change** the third until it does, with as few operations as you can.
+# In section 8 you looked for a check that sees a mistake. Now the check is fixed: the cotangent is always an array of ones. You choose the expression. In the engine below one rule has a mistake, and all others are right. The first two lines are examples that do not show it; their two cards stay red. **Change** the third line until it shows the mistake, with as few operations as you can.
 
 # %% tags=["demo"]
 from autograder.student import CheckFailed, broken_engine, expose

@@ -112,7 +112,7 @@ print(Mul.backward(ctx, np.array(10.0)))
 # %% [markdown]
 # ### Exercise 1: two rules as classes
 #
-# Translate the difference and tanh from lesson 04. For the difference only the rule is missing. Save only what a rule needs. For `tanh` the output is the best choice: the next operation often keeps that array anyway, so it costs nothing extra (lesson 06 counts).
+# Translate the difference and tanh from lesson 04. For the difference only the rule is missing. Save only what a rule needs. A rule makes new arrays: it changes neither `grad` nor what was saved. For `tanh` the output is the best choice: the next operation often keeps that array anyway, so it costs nothing extra (lesson 06 counts).
 
 # %% [markdown] tags=["hint"] exercise="rules_as_classes"
 # The rule of a difference needs neither of its inputs. It returns two gradients, in a tuple.
@@ -257,9 +257,13 @@ assert np.allclose(found, np.tanh(a)), "Tanh.forward must return the hyperbolic 
 assert len(ctx.saved_tensors) == 1 and np.shape(ctx.saved_tensors[0]) == (2, 2), (
     "Tanh.forward must hand the one array that its rule needs to ctx.save_for_backward, not a tuple"
 )
-found, slope = one_array(returned(Tanh.backward(ctx, grad), "Tanh.backward")), 1 - np.tanh(a) ** 2
+slope, saved = 1 - np.tanh(a) ** 2, np.copy(ctx.saved_tensors[0])
+found = one_array(returned(Tanh.backward(ctx, grad), "Tanh.backward"))
 assert np.array_equal(grad, upstream), (
     "Tanh.backward has changed the array of the incoming gradient; a rule makes new arrays"
+)
+assert np.array_equal(ctx.saved_tensors[0], saved), (
+    "Tanh.backward has changed the array that forward saved; a rule makes new arrays"
 )
 assert not np.allclose(found, slope), (
     "Tanh.backward returns the slope alone: it must be multiplied by the incoming gradient"
@@ -829,6 +833,7 @@ def apply(cls, *inputs, **options):
 Function.apply = classmethod(apply)
 
 # %% nbgrader={"grade": true, "grade_id": "test_record", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+assert hasattr(MiniTensor, "is_leaf"), "first run the cells above, from `class Function` on"
 w = MiniTensor([[1.0, 2.0, 3.0]], requires_grad=True)
 data = MiniTensor([[4.0], [5.0]])
 plain = Mul.apply(data, 2.0)
@@ -876,8 +881,8 @@ assert (end.name(), number) == ("AccumulateGrad", 0) and end.variable is w, (
     "the first edge must lead to the AccumulateGrad of w"
 )
 assert nothing[0] is None and nothing[1] == 0, "an input that needs no gradient has the edge (None, 0)"
-assert [tuple(shape) for shape in shapes] == [(1, 3), (2, 1)], (
-    "input_shapes are the shapes of the inputs"
+assert [np.ravel(shape).tolist() for shape in shapes] == [[1, 3], [2, 1]], (
+    f"input_shapes should be the shapes of the inputs, ((1, 3), (2, 1)), not {shapes}"
 )
 longer = Mul.apply(product, product)
 assert longer.grad_fn.next_functions[0] == (product.grad_fn, 0), (
@@ -952,7 +957,7 @@ for tensor in (w, hidden, shifted, (shifted**2).mean()):
 #
 # When a gradient arrives at a leaf, it is **added**. If `.grad` is None, the gradient becomes `.grad`; otherwise `.grad` becomes the sum. As in PyTorch, `.grad` is a tensor itself, one that requires no gradient.
 #
-# Be careful with the first gradient. The rule of `+` returns the same array twice, so this array may also go to another leaf. If both kept it, changing one `.grad` would change the other. Keep a copy.
+# Be careful with the first gradient. If `c` is a leaf, `c.backward(g)` hands your array `g` straight to its `accumulate`. If that kept `g` itself, changing `g` later would change `c.grad`. Keep a copy.
 
 # %% [markdown] tags=["hint"] exercise="accumulate"
 # The leaf is `self.variable`. There are two cases: `leaf.grad` is None, or there is something to add to, whose array is `leaf.grad.data`.
@@ -1009,6 +1014,7 @@ def accumulate(self, grad):
 AccumulateGrad.accumulate = accumulate
 
 # %% nbgrader={"grade": true, "grade_id": "test_accumulate", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+assert hasattr(MiniTensor, "is_leaf"), "first run the cells above, from `class Function` on"
 w = MiniTensor([1.0, 2.0], requires_grad=True)
 node, _ = edge_to(w)
 arriving = np.array([3.0, 4.0])
@@ -1021,9 +1027,12 @@ arriving[0] = 100.0
 assert w.grad.data[0] == 3.0, ".grad shares its memory with the array that arrived; keep a copy"
 arriving = np.array([10.0, 20.0])
 node.accumulate(arriving)
+assert isinstance(w.grad, MiniTensor) and not w.grad.requires_grad, (
+    "after the second gradient, too, .grad must be a MiniTensor that requires no gradient"
+)
 assert np.allclose(w.grad.data, [13.0, 24.0]), "the second gradient is added to the first"
 assert np.array_equal(arriving, [10.0, 20.0]), (
-    "accumulate has changed the array that arrived, which may also go to another leaf: make a new one"
+    "accumulate has changed the array that arrived, which others may still use: make a new one"
 )
 ### BEGIN HIDDEN TESTS
 node.accumulate(np.array([-13.0, -24.0]))
@@ -1262,6 +1271,7 @@ credit
 # The numbers are one half of the job. The other half is what is kept where.
 
 # %% nbgrader={"grade": true, "grade_id": "test_backward_keeps", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+assert hasattr(MiniTensor, "is_leaf"), "first run the cells above, from `class Function` on"
 x = MiniTensor([2.0, 3.0], requires_grad=True)
 data = MiniTensor([5.0, 7.0])
 y = x * data
@@ -1276,6 +1286,10 @@ assert np.allclose(x.grad.data, [100.0, 294.0]), (
 assert data.grad is None, "data requires no gradient, so its .grad stays None"
 assert y.grad is None and total.grad is None, "results keep no .grad unless retain_grad was called"
 assert z.grad is not None, "z asked with retain_grad, so z.grad must be kept"
+assert z.grad.shape == (2,), (
+    f"z.grad has the shape {z.grad.shape}, and z has (2,). The rule of a sum returns one array, not a "
+    "tuple, and all of it is for z"
+)
 assert np.allclose(z.grad.data, [1.0, 1.0]), (
     f"z.grad should be 1, 1, not {z.grad.data}: keep the gradient of a result once in a call"
 )
@@ -1325,6 +1339,11 @@ except ValueError as problem:
 assert error is None, (
     f"two constants of different shapes, and backward raises a ValueError: {error}. Do not add up what "
     "constants would get: where an edge leads to None, send nothing"
+)
+pair = [MiniTensor([1.0, 2.0], requires_grad=True) for _ in range(2)]
+(pair[0] * pair[1]).sum().backward()
+assert pair[0].grad is not None and pair[1].grad is not None, (
+    "a product of two leaves: both must get a gradient, so the loop goes on after the first end"
 )
 flat = MiniTensor([1.0, 2.0], requires_grad=True)
 (flat * 0.0).sum().backward()
@@ -1544,6 +1563,7 @@ class SGD:
                 parameter.grad = MiniTensor(np.zeros_like(parameter.grad.data))
 
 # %% nbgrader={"grade": true, "grade_id": "test_sgd", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+assert hasattr(MiniTensor, "is_leaf"), "first run the cells above, from `class Function` on"
 w = MiniTensor(np.array([1.0, -2.0]), requires_grad=True)
 frozen, last = MiniTensor(np.array([5.0])), MiniTensor(np.array(3.0), requires_grad=True)
 optimizer = SGD((parameter for parameter in (w, frozen, last)), lr=0.1)  # any iterable may be given
@@ -1551,6 +1571,9 @@ optimizer = SGD((parameter for parameter in (w, frozen, last)), lr=0.1)  # any i
 optimizer.step()
 assert isinstance(w.data, np.ndarray), (
     "w.data must stay a plain array, so subtract from it .grad.data"
+)
+assert not np.array_equal(w.data, [1.0, -2.0]), (
+    "step has left w.data at [1, -2]. It must change the data of w itself: a new tensor is not w"
 )
 assert np.allclose(w.data, [0.8, -1.6]), (
     "a step subtracts lr times the gradient: [1, -2] - 0.1 * [2, -4]"
@@ -1735,7 +1758,7 @@ for name, run in {
     print(f"   last 100 of {len(run)}: {max(run[-100:]):8.2g}")
 
 # %% [markdown]
-# The correct statement is: **never clearing adds up all gradients, which is momentum without friction. It oscillates at best, and it grows exponentially as soon as anything pumps energy in: mini-batch noise, the optimizer's own momentum, or learning rate times curvature above 4.** (*Further* looks at the ball, and at a run that ends badly.)
+# The correct statement is: **never clearing adds up all gradients, which is momentum without friction. It oscillates at best. It grows exponentially if something pumps in more energy the wider it swings: the noise of these mini-batches, the optimizer's own momentum, or learning rate times curvature above 4.** Noise that stays the same size makes the swings grow, too, but only like the square root of the number of steps. (*Further* looks at the ball, and at a run that ends badly.)
 
 # %% [markdown]
 # ## Quiz
@@ -1787,7 +1810,7 @@ question(
     "forbidden_place",
     "Which position of `optimizer.zero_grad()` in the loop is a mistake?",
     right("between `backward` and `step`", "The gradient is cleared before anything has read it, and the parameters never move."),
-    wrong("after the forward pass", "The forward pass does not look at `.grad`.", misconception="zero_before_forward"),
+    wrong("between the forward pass and `backward`", "The forward pass does not look at `.grad`.", misconception="zero_before_forward"),
     wrong("right after `step`", "Then `.grad` is empty when the next backward begins, which is all that is needed.", misconception="zero_before_forward"),
     wrong("none: only the number of calls counts", "Three of the four positions are equivalent; the fourth stops training.", misconception="zero_anywhere"),
 )
@@ -1926,10 +1949,18 @@ def graph_lines(node):
     return list(lines(node, ""))
 
 # %% nbgrader={"grade": true, "grade_id": "test_graph_lines", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+assert hasattr(MiniTensor, "is_leaf"), "first run the cells above, from `class Function` on"
 x, y = MiniTensor(2.0, requires_grad=True), MiniTensor(3.0, requires_grad=True)
 expected = ["PowBackward0", "    MulBackward0", "        AccumulateGrad", "        AccumulateGrad"]
-found = graph_lines(((x * y) ** 2).grad_fn)
+root, again = ((x * y) ** 2).grad_fn, ((x * y) ** 2).grad_fn
+found = graph_lines(root)
+assert found is not None, "graph_lines returned None: is a return missing?"
 assert found == expected, f"for (x * y)**2 the lines should be\n{expected}\nnot\n{found}"
+found = graph_lines(again)
+assert found == expected, (
+    f"the same function once more, of the same x and y, must give the same lines, not\n{found}\n"
+    "Each call must forget the nodes that an earlier call has met"
+)
 expected = [
     "AddBackward0",
     "    MulBackward0",
@@ -1997,7 +2028,7 @@ predict("How many lines does your graph have?")
 side_by_side(lambda x, y: (x * y + x) ** 2, 2.0, 3.0)
 
 # %% [markdown]
-# Here is the same graph as a picture, drawn from your own nodes. The two uses of `x` are two edges to one box.
+# Here is the same graph as a picture, drawn from your own nodes. Its arrows point where the values go, opposite to your edges. `x` is used twice, so two arrows leave it.
 
 # %% tags=["demo"]
 x, y = MiniTensor(2.0, requires_grad=True), MiniTensor(3.0, requires_grad=True)
@@ -2267,7 +2298,7 @@ plt.show()
 # %% [markdown] items="63"
 # | | |
 # | --- | --- |
-# | symptom | better than the correct run for more than a thousand steps, then worse and worse |
+# | symptom | better than the correct run for more than a thousand steps, then worse, up and down |
 # | assumption | "the learning rate is too high for the end of the training" |
 # | cause | `zero_grad` was lost when the loop was rewritten; the sum of all gradients acts as momentum without friction, and the batches feed it |
 # | fix | one line |

@@ -172,6 +172,12 @@ PLANTED = [
         *ALL_THAT_WALK,
     ),
     planted(
+        "the first leaf ends the loop",
+        "        if node.rule is not None:\n",
+        "        if node.rule is None:\n            return\n        if True:\n",
+        *("backward", "cotangent", "elementwise", "matmul", "softmax"),
+    ),
+    planted(
         "the loop ends after its first node",
         "                pending[source] = pending[source] + share if source in pending else share\n",
         "                pending[source] = pending[source] + share if source in pending else share\n        return\n",
@@ -229,6 +235,19 @@ PLANTED = [
         "total / (a.data.size / total.data.size)",
         "total / a.data.size",
         "reductions",
+    ),
+    planted(
+        "largest along axis 1 for any axis",
+        LARGEST,
+        LARGEST.replace("(dim), dim), 1.0, dim)", "(1), 1), 1.0, 1)"),
+        "maximum",
+        "ties",
+    ),
+    planted(
+        "axis of the largest added although it stayed",
+        KEPT_MAX,
+        KEPT_MAX.replace(" and not keepdim", ""),
+        "maximum",
     ),
     planted("each tie gets everything", " / (a.data == a.data.max()).sum()", " * 1.0", "ties"),
     planted(

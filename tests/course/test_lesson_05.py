@@ -64,6 +64,13 @@ PLANTED = [
         ("test_rules_as_classes",),
     ),
     Planted(
+        "tanh writes into what it saved",
+        "",
+        "return grad * (1 - output**2)",
+        "output **= 2\n        return grad * (1 - output)",
+        ("test_rules_as_classes",),
+    ),
+    Planted(
         "zeros of no shape",
         "",
         "MiniTensor(np.zeros(parameter.shape))",
@@ -161,6 +168,13 @@ PLANTED = [
         ("test_record",),
     ),
     Planted(
+        "sizes in place of shapes",
+        "",
+        "tuple(x.shape for x in inputs)",
+        "tuple(x.data.size for x in inputs)",
+        ("test_record", "test_backward", KEEPS, "test_sgd"),
+    ),
+    Planted(
         "edges as a generator",
         "",
         "tuple(edge_to(x) for x in inputs)",
@@ -210,6 +224,20 @@ PLANTED = [
         ("test_accumulate",),
     ),
     Planted(
+        "a sum of gradients requires a gradient",
+        "",
+        "leaf.grad.data + grad)",
+        "leaf.grad.data + grad, requires_grad=leaf.grad is not None)",
+        ("test_accumulate",),
+    ),
+    Planted(
+        "a sum of gradients is an array",
+        "",
+        "MiniTensor(grad.copy() if leaf.grad is None else leaf.grad.data + grad)",
+        "MiniTensor(grad.copy()) if leaf.grad is None else np.add(leaf.grad.data, grad)",
+        ("test_accumulate",),
+    ),
+    Planted(
         "the second gradient that arrives is changed",
         "",
         "    leaf.grad = MiniTensor(grad.copy() if leaf.grad is None else leaf.grad.data + grad)",
@@ -226,6 +254,20 @@ PLANTED = [
         "leaf.grad = MiniTensor(grad.copy() if leaf.grad is None else leaf.grad.data + grad)",
         "leaf.grad = MiniTensor(leaf.grad.data + grad if leaf.grad is not None and leaf.grad.data.all() else grad + 7)",
         ("test_accumulate", "test_backward", KEEPS, "test_sgd"),
+    ),
+    Planted(
+        "the first leaf ends the loop",
+        "",
+        "            node.accumulate(grad)\n            continue",
+        "            node.accumulate(grad)\n            break",
+        ("test_backward", KEEPS, "test_sgd"),
+    ),
+    Planted(
+        "a single array is taken for a tuple",
+        "",
+        "        shares = shares if isinstance(shares, tuple) else (shares,)\n",
+        "",
+        ("test_backward", KEEPS, "test_sgd"),
     ),
     Planted(
         "pending is replaced",
@@ -297,6 +339,27 @@ PLANTED = [
         "        if node in met:\n",
         "        if node in met and not node.next_functions:\n",
         ("test_graph_lines",),
+    ),
+    Planted(
+        "no lines are returned",
+        "",
+        "    visit(node, 0)\n    return lines",
+        "    visit(node, 0)\n    print(*lines, sep='\\n')",
+        ("test_graph_lines",),
+    ),
+    Planted(
+        "the nodes met in an earlier call count",
+        "",
+        "lines, met = [], set()",
+        "lines, met = [], vars(graph_lines).setdefault('met', set())",
+        ("test_graph_lines",),
+    ),
+    Planted(
+        "a step makes a new tensor",
+        "",
+        "parameter.data -= self.lr * self.buffers[i]",
+        "self.parameters[i] = parameter - self.lr * self.buffers[i]",
+        ("test_sgd",),
     ),
     Planted("the step climbs", "", "parameter.data -=", "parameter.data +=", ("test_sgd",)),
     Planted(
