@@ -161,7 +161,8 @@ def _own_engine(engine: SealedEngine, folder: Path, own: bool | None, prepare: C
     except OwnTimeout:
         raise NotYetError(f"the checks of your engine did not finish within {SECONDS:g} seconds") from None
     except (Exception, SystemExit) as error:
-        raise NotYetError(f"yours does not run ({type(error).__name__}: {error})") from error
+        said = ": ".join(filter(None, (type(error).__name__, str(error))))
+        raise NotYetError(f"yours does not run ({said})") from error
     if failed and not own:
         raise NotYetError(f"yours does not pass these checks yet: {_named(failed, notebook)}")
     return source, _named(failed, notebook) if failed else ""

@@ -114,6 +114,10 @@ WRONG: dict[str, tuple[tuple[Change, ...], str]] = {
     ),
     "stops at once": ((("product", "def product", "1 / 0\ndef product"),), "yours does not run (ZeroDivisionError: "),
     "leaves": ((("product", "def product", "raise SystemExit\ndef product"),), "yours does not run (SystemExit: "),
+    "nothing said": (
+        (("product", "def product", "raise NotImplementedError\ndef product"),),
+        "yours does not run (NotImplementedError).",
+    ),
     "changed test": (
         (("test_product", "credit", "1 / 0\ncredit"),),
         "yours does not pass these checks yet: Exercise 1: product.",
