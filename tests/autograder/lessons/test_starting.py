@@ -113,7 +113,7 @@ WRONG: dict[str, tuple[tuple[Change, ...], str]] = {
         "yours is not valid Python in the cell `product`, line 2: expected ':'.",
     ),
     "stops at once": ((("product", "def product", "1 / 0\ndef product"),), "yours does not run (ZeroDivisionError: "),
-    "leaves": ((("product", "def product", "raise SystemExit\ndef product"),), "yours does not run (SystemExit: "),
+    "leaves": ((("product", "def product", "raise SystemExit\ndef product"),), "yours does not run (SystemExit)."),
     "nothing said": (
         (("product", "def product", "raise NotImplementedError\ndef product"),),
         "yours does not run (NotImplementedError).",
