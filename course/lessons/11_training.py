@@ -348,6 +348,7 @@ class Twice(Module):
 MiniTensor.put = lambda self, values: self.data.__setitem__(..., values)
 
 switches.recording, switches.inference = True, False
+assert hasattr(Module, "state_dict"), "Module has no state_dict: run the cell with your answer first"
 model = Twice(2)
 right = ["scale", "first.weight", "first.bias", "second.weight", "second.bias"]
 tied = Twice(2)
@@ -413,7 +414,7 @@ for name, keep in keepers.items():
 # %% [markdown]
 # A new dictionary with the old tensors is not a copy either. In your engine you can write `{name: MiniTensor(tensor.data.copy()) for name, tensor in model.state_dict().items()}`.
 #
-# There is another silent mistake. A parameter or a module is registered when you assign it; a list of modules is neither. In PyTorch, this model keeps its layers in a list, or in a `ModuleList`. **Predict** what an optimizer does with the model whose layers are in a list.
+# There is another silent mistake. A parameter or a module is registered when you assign it; a list of modules is neither. The next cell shows two PyTorch models: one keeps its layers in a list, the other in a `ModuleList`. **Predict** what an optimizer does with the first one.
 
 # %% tags=["demo"]
 predict("What does the optimizer do?", "it trains the layers", "it trains nothing", "it complains")
@@ -706,6 +707,10 @@ array = np.random.default_rng(9).uniform(1, 2, size=(50, 40))
 layer = Dropout(0.75)
 factors, slopes = try_dropout(layer, array)
 kept = np.abs(factors) > 0
+assert 0 < kept.mean() < 1, (
+    f"with p = 0.75, {'no' if kept.any() else 'every'} entry was dropped: "
+    "each entry should be kept or dropped independently"
+)
 for axis in (0, 1):  # the shares that are kept of each column, then of each row
     assert kept.mean(axis=axis).std() < 0.2, "entries are dropped one by one, not by rows or columns"
 assert abs(kept.mean() - 0.25) < 0.06, f"a quarter should be kept, not {kept.mean():.2f}"
@@ -749,7 +754,7 @@ assert 0.4 < (negative == 0).mean() < 0.6 and np.allclose(negative[negative > 0]
 # Complete `forward` for `x` of shape `(rows, features)`. The branch for evaluation is given: there the running statistics replace mean and variance, and nothing is updated. In training:
 #
 # * `mean` and `variance` are taken over the rows, the variance divided by `rows`;
-# * `self.track(mean, variance, rows)` updates the buffers. It is given, and takes plain arrays;
+# * `self.track(mean, variance, rows)` updates the buffers. It is given, and takes plain arrays of shape `(features,)`;
 # * the result is `(x - mean) / sqrt(variance + eps) * weight + bias`. Mean and variance are computed from `x`, so the gradient must flow through them as well: use operations of your engine.
 #
 # The numbers are PyTorch's. Look at `track`: PyTorch, too, divides the running variance by `rows - 1`, but the variance of the batch by `rows`.
@@ -922,11 +927,12 @@ def close(found, wanted, what):
     assert np.allclose(found, wanted), f"{what} should be\n{np.array(wanted)}\nnot\n{found}"
 
 
-def reason_for_result(found, rows, weight, bias, eps):
+def reason_for_result(found, rows, weight, bias, eps, running):
     """Which part of the formula is wrong, if that explains the result."""
     centered, variance = rows - rows.mean(axis=0), rows.var(axis=0)
     for reason, deviation in (
         ("the variance is divided by rows - 1", np.sqrt(rows.var(axis=0, ddof=1) + eps)),
+        ("the variance is a sum, not a mean", np.sqrt(variance * len(rows) + eps)),
         ("eps is missing", np.sqrt(variance)),
         ("eps is added after the root", np.sqrt(variance) + eps),
         ("the root is missing", variance + eps),
@@ -934,8 +940,18 @@ def reason_for_result(found, rows, weight, bias, eps):
     ):
         if np.allclose(found, centered / deviation * weight + bias):
             return f" ({reason})"
+    normal = centered / np.sqrt(variance + eps)
     overall = (rows - rows.mean()) / np.sqrt(rows.var() + eps)
-    return " (mean and variance are over all entries)" * np.allclose(found, overall * weight + bias)
+    by_running = (rows - running[0]) / np.sqrt(running[1] + eps)
+    for reason, result in (
+        ("the weight is missing", normal + bias),
+        ("the bias is missing", normal * weight),
+        ("mean and variance are over all entries", overall * weight + bias),
+        ("mean and variance are the running ones", by_running * weight + bias),
+    ):
+        if np.allclose(found, result):
+            return f" ({reason})"
+    return ""
 
 
 def reason_for_gradient(found, inner, normal, deviation):
@@ -963,7 +979,7 @@ def try_training(layer, rows, weight, bias, eps=1e-5, momentum=0.1):
     assert isinstance(y, MiniTensor), f"forward returns a MiniTensor, not {y!r}"
     deviation = np.sqrt(rows.var(axis=0) + eps)
     normal = (rows - rows.mean(axis=0)) / deviation
-    reason = reason_for_result(y.data, rows, weight, bias, eps)
+    reason = reason_for_result(y.data, rows, weight, bias, eps, (mean, variance))
     close(y, normal * weight + bias, f"the result in training{reason}")
 
     grad = np.random.default_rng(12).normal(size=rows.shape)
@@ -982,8 +998,10 @@ def try_training(layer, rows, weight, bias, eps=1e-5, momentum=0.1):
         assert getattr(layer, name) is buffer, f"{name} was replaced: self.track writes into it"
     assert layer.num_batches_tracked.data != count, "num_batches_tracked stays: call self.track"
     close(layer.num_batches_tracked, count + 1, "call self.track once: num_batches_tracked")
-    close(layer.running_mean, kept * mean + momentum * rows.mean(axis=0), "running_mean")
-    close(layer.running_var, kept * variance + momentum * new, "running_var")
+    given = f"self.track({rows.mean(axis=0).round(3)}, {rows.var(axis=0).round(3)}, {len(rows)})"
+    after = f"after {given} (mean, variance, rows)"
+    close(layer.running_mean, kept * mean + momentum * rows.mean(axis=0), f"running_mean {after}")
+    close(layer.running_var, kept * variance + momentum * new, f"running_var {after}")
     for buffer in (layer.running_mean, layer.running_var):
         assert not buffer.requires_grad, "the buffers are updated unrecorded, by plain numbers"
 
@@ -1251,6 +1269,8 @@ def weights_of_past(beta, t):
         "the {} of earlier steps is not kept in state": right * (steps == t),
         "the corrected {} is put back into the state": weights / np.cumprod(divisors[::-1])[::-1],
         "the correction of the {} uses t + 1": weights / (1 - beta ** (t + 1)),
+        "beta and (1 - beta) are swapped in the {}": beta * (1 - beta) ** (t - steps) / divisors[-1],
+        "the {} does not start at 0": (weights + beta**t * (steps == 1)) / divisors[-1],
     }
 
 
@@ -1265,13 +1285,15 @@ def formula(gradients, lr, betas, eps, mistakes=("", ""), inside=0.0):
     return lr * mean / (np.sqrt(square + inside) + eps)
 
 
-@np.errstate(all="ignore")
-def likely_reason(found, former, gradients, lr, betas, eps):
-    """Which part of the formula is wrong, if that explains the numbers."""
-    numbers, past = range(1, len(gradients) + 1), np.array(gradients)
-    means = [running(past[:t], betas[0], "the {} is not corrected") for t in numbers]
+def mistaken_changes(gradients, lr, betas, eps):
+    """What mistakes make of the last change."""
+    t, past = len(gradients), np.array(gradients)
+    means = [running(past[:n], betas[0], "the {} is not corrected") for n in range(1, t + 1)]
     of_means = np.sqrt(running(np.square(means), betas[1])) + eps
-    reasons = {
+    mean, square = map(running, (past, past**2), betas)
+    first, second = 1 - betas[0] ** t, 1 - betas[1] ** t  # the divisors of the correction
+    share = (1 - betas[0]) / (1 - betas[1])
+    changes = {
         "eps is not added": formula(gradients, lr, betas, 0.0),
         "eps is added inside the root": formula(gradients, lr, betas, 0.0, inside=eps),
         "beta1 and beta2 are swapped": formula(gradients, lr, betas[::-1], eps),
@@ -1279,15 +1301,30 @@ def likely_reason(found, former, gradients, lr, betas, eps):
         "beta2 is used for both": formula(gradients, lr, betas[1:] * 2, eps),
         "lr is missing": formula(gradients, 1.0, betas, eps),
         "the sign is wrong, step subtracts the change": formula(gradients, -lr, betas, eps),
-        "the mean is squared, not the gradient": lr * running(past, betas[0]) / of_means,
+        "the mean is squared, not the gradient": lr * mean / of_means,
+        "the root is missing": lr * mean / (square + eps),
+        "eps is added to the quotient": lr * mean / np.sqrt(square) + eps,
+        "eps is added to the quotient, before lr": lr * (mean / np.sqrt(square) + eps),
+        "the square is corrected with beta1": lr * mean / (np.sqrt(square * second / first) + eps),
+        "the square is corrected after the root": lr * mean / (np.sqrt(square / second) + eps),
+        "the new square gets (1 - beta1)": lr * mean / (np.sqrt(square * share) + eps),
+        "betas are always 0.9 and 0.999": formula(gradients, lr, (0.9, 0.999), eps),
     }
     for word in list(weights_of_past(0.5, 1))[1:]:
         for mistakes in ((word, ""), ("", word), (word, word)):
             pairs = zip(mistakes, ("mean", "square"))
             reason = " and ".join(mistake.format(kind) for mistake, kind in pairs if mistake)
-            reasons[reason] = formula(gradients, lr, betas, eps, mistakes)
-    for reason, change in reasons.items():
-        if np.allclose(found, former - change, rtol=1e-9, atol=1e-12):
+            changes[reason] = formula(gradients, lr, betas, eps, mistakes)
+    return changes
+
+
+@np.errstate(all="ignore")
+def likely_reason(places, gradients, *options):
+    """Which part of the formula is wrong, if that explains the numbers of all steps."""
+    steps = [mistaken_changes(gradients[: t + 1], *options) for t in range(len(gradients))]
+    for reason in steps[0]:
+        right = [place - changes[reason] for place, changes in zip(places, steps)]
+        if np.allclose(places[1:], right, rtol=1e-9, atol=1e-12):
             return f": {reason}"
     return ""
 
@@ -1296,25 +1333,30 @@ def try_adam(gradients, start, lr=0.001, betas=(0.9, 0.999), eps=1e-8, **options
     """Steps with given gradients; the parameter must go where the formula says."""
     w = MiniTensor(np.array(start), requires_grad=True)
     optimizer = Adam([w], lr=lr, betas=betas, eps=eps, **options)
-    place = np.array(start)
-    seen, hint = [], ": `step` has added the weight decay" * ("weight_decay" in options)
-    for number in range(len(gradients)):
-        w.grad = MiniTensor(np.array(gradients[number]))
+    places, seen = [np.array(start)], []
+    for gradient in gradients:
+        w.grad = MiniTensor(np.array(gradient))
         optimizer.step()
-        assert np.array_equal(w.grad.data, gradients[number]), "step only reads .grad"
-        seen.append(gradients[number] + options.get("weight_decay", 0.0) * place)
-        former, place = place, place - formula(seen, lr, betas, eps)
+        assert np.array_equal(w.grad.data, gradient), "step only reads .grad"
         assert np.shape(w.data) == np.shape(start), f"the shape should stay {np.shape(start)}"
-        assert np.allclose(w.data, place, rtol=1e-9, atol=1e-12), (
-            f"after step {number + 1} the parameter should be {place}, not {w.data}"
-            + (likely_reason(w.data, former, seen, lr, betas, eps) or hint)
+        seen.append(gradient + options.get("weight_decay", 0.0) * places[-1])
+        places.append(np.array(w.data))
+    place, hint = places[0], ": `step` has added the weight decay" * ("weight_decay" in options)
+    for number in range(1, len(places)):
+        place = place - formula(seen[:number], lr, betas, eps)
+        # the first step alone cannot tell some mistakes apart, so a reason must fit all steps
+        assert np.allclose(places[number], place, rtol=1e-9, atol=1e-12), (
+            f"after step {number} the parameter should be {place}, not {places[number]}"
+            + (likely_reason(places, seen, lr, betas, eps) or hint)
         )
     assert w.is_leaf and w.requires_grad, "the parameter is still a leaf that requires a gradient"
 
 
 switches.recording, switches.inference = True, False
 random = np.random.default_rng(11)
-try_adam([np.array([1000.0, -0.001])], [1.0, 1.0], lr=0.2)
+first = Adam([MiniTensor([1.0], requires_grad=True)]).change(np.array([2.0]), {})
+assert first is not None, "change returned None: it should return what step subtracts"
+try_adam(list(np.array([[1000.0, -0.001], [500.0, 0.002], [-100.0, 0.003]])), [1.0, 1.0], lr=0.2)
 try_adam(list(random.normal(size=(4, 3))), [1.0, 2.0, 3.0], lr=0.1)
 try_adam(list(random.normal(size=(5, 2))), [0.0, 0.0], lr=0.1, betas=(0.5, 0.8), eps=0.1)
 try_adam(list(random.normal(size=(3, 2))), [3.0, -2.0], lr=0.1, weight_decay=0.5)
@@ -1501,9 +1543,10 @@ def train_step(model, optimizer, loss_function, x, y, micro_batch=None):
 
 
 def evaluate(model, loader, loss_function):
-    """The mean loss over all samples of a loader, in evaluation mode, unrecorded; a float.
+    """The mean loss over all samples that a loader gives, in evaluation mode, unrecorded; a float.
 
-    loader: gives pairs (x, y) of x.shape[0] rows each; this number may differ from pair to pair
+    loader: gives pairs (x, y) of x.shape[0] rows each; this number may differ from pair to pair.
+        It may be a plain list of pairs
     The model's parameters, gradients and buffers stay as they are, and model.training is what it
     was, even if an error is raised.
     """
@@ -1623,6 +1666,7 @@ class Observed(Module):
         super().__init__()
         self.weight, self.inner = Parameter(weight), BatchNorm1d(2)
         self.calls, self.gradients, self.outputs, self.fails = [], [], [], fails
+        self.targets, self.swapped = {}, False
 
     def forward(self, x):
         self.calls.append((x.shape[0], {self.training, self.inner.training}, is_grad_enabled()))
@@ -1632,6 +1676,12 @@ class Observed(Module):
             raise RuntimeError("this model fails")
         self.outputs.append(x @ self.weight)
         return self.outputs[-1]
+
+    def loss(self, prediction, target):
+        """mse_loss gives the same if its arguments are swapped, so this is noted here."""
+        self.swapped |= any(target is output for output in self.outputs)
+        self.targets[len(self.outputs)] = np.ravel(as_tensor(target).data)
+        return mse_loss(prediction, target)
 
 
 class Counted(SGD):
@@ -1647,13 +1697,17 @@ class Counted(SGD):
         super().step()
 
 
+SWAPPED = "the loss function should get the output of the model first, then y"
+
+
 def reason_for_step(found, x, error, size):
     """The factor of the loss of each part, if that explains the gradient."""
     pieces = [slice(begin, begin + size) for begin in range(0, len(x), size)]
     gradients = [2 * x[piece].T @ error[piece] / len(x[piece]) for piece in pieces]
     factors = {"1": 1, "1 / parts": 1 / len(pieces), "size / rows": size / len(x)}
+    factors["rows of the batch / rows of the part"] = [len(x) / len(x[piece]) for piece in pieces]
     for word, factor in factors.items():
-        if np.allclose(found, factor * sum(gradients)):
+        if np.allclose(found, np.tensordot(np.broadcast_to(factor, len(pieces)), gradients, 1)):
             return f": each loss seems to be multiplied by {word}"
     return ""
 
@@ -1665,14 +1719,14 @@ def step_of(rows, micro_batch, start, lr=0.1):
     model = Observed(np.array(start))
     optimizer = Counted([model.weight], lr=lr)
     model.weight.grad = MiniTensor(np.full((2, 1), 1e6))  # left over from before
-    loss = train_step(model, optimizer, mse_loss, MiniTensor(x), MiniTensor(y), micro_batch)
+    loss = train_step(model, optimizer, model.loss, MiniTensor(x), MiniTensor(y), micro_batch)
     error = x @ np.array(start) - y
     right = 2 * x.T @ error / rows
     assert len(optimizer.seen) == 1, f"the optimizer should make one step, not {len(optimizer.seen)}"
     assert optimizer.seen[0] is not None, "no gradient: the loss of each part needs a backward pass"
     assert all(modes == {True} for _, modes, _ in model.calls), "train_step leaves the mode as it is"
     through = sum(count for count, _, _ in model.calls)
-    assert through <= rows, (
+    assert through == rows, (
         f"each of the {rows} rows goes through the model once, but {through} rows went through it"
     )
     assert len(set(model.gradients)) == len(model.calls), (
@@ -1681,6 +1735,10 @@ def step_of(rows, micro_batch, start, lr=0.1):
     )
     assert all(output.grad_fn.saved is None for output in model.outputs), (
         "the backward pass of a part must free what its graph has saved: no retain_graph=True"
+    )
+    assert not model.swapped, SWAPPED
+    assert np.array_equal(np.concatenate([[], *model.targets.values()]), y.ravel()), (
+        "the loss function should get the rows of y that belong to the rows of x"
     )
     reason = reason_for_step(optimizer.seen[0], x, error, micro_batch or rows)
     assert np.allclose(optimizer.seen[0], right), (
@@ -1707,12 +1765,19 @@ y = np.array([[1.0], [2.0], [-1.0], [0.0], [2.0]])
 loader = DataLoader(TensorDataset(x, y), batch_size=2)
 model = Observed(np.array([[1.0], [2.0]]))
 model.weight.grad = MiniTensor([[5.0], [6.0]])
-found = evaluate(model, loader, mse_loss)
+found = evaluate(model, loader, model.loss)
+assert not model.swapped, SWAPPED
 for _, modes, recording in model.calls:
     assert modes == {False}, "the model, and all modules in it, should be in evaluation mode"
     assert not recording, "nothing should be recorded"
 assert isinstance(found, float), f"the loss should be returned as a float, not {found}"
-assert np.isclose(found, 5.0), f"the mean over the five samples is 5.0, not {found}"
+reason = " (the mean of the batch means)" * bool(np.isclose(found, 17 / 3))
+assert np.isclose(found, 5.0), f"the mean over the five samples is 5.0, not {found}{reason}"
+whole = DataLoader(TensorDataset(x, y), batch_size=2, drop_last=True)
+found = evaluate(Observed(np.array([[1.0], [2.0]])), whole, mse_loss)
+assert np.isclose(found, 4.0), (
+    f"with drop_last=True the loader gives only four samples: their mean loss is 4.0, not {found}"
+)
 assert [rows for rows, _, _ in model.calls] == [2, 2, 1], "each batch goes through the model once"
 assert model.training and model.inner.training, "afterward the model is in training mode as before"
 assert model.weight.grad is not None, "an evaluation changes no gradient"
@@ -2055,7 +2120,7 @@ x = MiniTensor([[1.0, 5.0], [3.0, 4.0], [8.0, 0.0]], requires_grad=True)
 explore(BatchNorm1d(2)(x))
 
 # %% [markdown]
-# There are three: the direct one, one through the mean, and one through the variance, which is itself computed from `x` and the mean.
+# There are three kinds: the direct one, one through the mean, and one through the variance. The last one splits again, because the variance is itself computed from `x` and the mean.
 #
 # Now a layer with a bias stands in front of the normalization. **Predict** the gradient of that bias.
 

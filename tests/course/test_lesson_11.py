@@ -317,6 +317,51 @@ PLANTED = [
         ("test_adam",),
     ),
     Planted(
+        "one random number for all entries",
+        "",
+        "default_generator.random(x.shape) >=",
+        "default_generator.random() >=",
+        ("test_dropout",),
+    ),
+    Planted(
+        "the arguments of the loss are swapped in a step",
+        "",
+        "loss_function(model(part_x), part_y)",
+        "loss_function(part_y, model(part_x))",
+        ("test_loop",),
+    ),
+    Planted(
+        "the arguments of the loss are swapped in an evaluation",
+        "",
+        "total += loss_function(model(x), y)",
+        "total += loss_function(y, model(x))",
+        ("test_loop",),
+    ),
+    Planted(
+        "the rows of the data set are counted",
+        "",
+        "                rows += x.shape[0]\n",
+        "            rows = len(loader.dataset)\n",
+        ("test_loop",),
+    ),
+    Planted(
+        "the loop ends after the first part",
+        "",
+        "        total += loss.item()\n",
+        "        total += loss.item()\n        break\n",
+        ("test_loop",),
+    ),
+    Planted(
+        "each part gets the first rows of y", "", "model(part_x), part_y)", "model(part_x), y[:size])", ("test_loop",)
+    ),
+    Planted(
+        "the variance is corrected twice",
+        "",
+        "self.track(mean.data, variance.data, x.shape[0])",
+        "self.track(mean.data, variance.data * x.shape[0] / (x.shape[0] - 1), x.shape[0])",
+        ("test_batchnorm",),
+    ),
+    Planted(
         "the saved values of all parts are kept",
         "",
         "        loss.backward()\n        total",
@@ -354,6 +399,65 @@ def test_recording_that_a_wrong_try_left_off_costs_nothing(engine: dict[str, Any
     for cell in tests:
         engine["switches"].recording = False
         exec(cell.source, engine)
+
+
+ADAM = {
+    "the square is corrected with beta1": ('square"] / (1 - beta2 **', 'square"] / (1 - beta1 **'),
+    "(1 - beta) is missing in the square": ("(1 - beta2) * gradient**2", "gradient**2"),
+    "(1 - beta) is missing in the mean": ("(1 - beta1) * gradient", "gradient"),
+    "the square is corrected after the root": (
+        'square = state["square"] / (1 - beta2 ** state["step"])\n'
+        "        return self.lr * mean / (np.sqrt(square) + self.eps)",
+        "return self.lr * mean / (np.sqrt(state['square']) / (1 - beta2 ** state['step']) + self.eps)",
+    ),
+    "the mean does not start at 0": ('"mean", 0.0)', '"mean", gradient)'),
+    "the square is not corrected": ('state["square"] / (1 - beta2 ** state["step"])', 'state["square"]'),
+    "the mean is squared, not the gradient": ("* gradient**2", '* state["mean"] ** 2'),
+    "the root is missing": ("np.sqrt(square)", "square"),
+    "the new square gets (1 - beta1)": ("(1 - beta2) *", "(1 - beta1) *"),
+    "beta and (1 - beta) are swapped in the mean": (
+        'beta1 * state.get("mean", 0.0) + (1 - beta1) * gradient',
+        '(1 - beta1) * state.get("mean", 0.0) + beta1 * gradient',
+    ),
+    "eps is added to the quotient": ("(np.sqrt(square) + self.eps)", "np.sqrt(square) + self.eps"),
+    "betas are always 0.9 and 0.999": ("beta1, beta2 = self.betas", "beta1, beta2 = 0.9, 0.999"),
+    "change returned None: it should return what step subtracts": (
+        "        return self.lr * mean",
+        "        self.lr * mean",
+    ),
+}
+
+
+@pytest.mark.parametrize("reason", list(ADAM))
+def test_the_reason_is_the_mistake_that_fits_all_steps(reason: str) -> None:
+    """The first step alone gives the same numbers for several mistakes."""
+    names = solved(LESSON)
+    cells = {cell.grade_id: cell.source for cell in cells_that_define(LESSON, tests=True) if cell.nbgrader}
+    right, wrong = ADAM[reason]
+    assert cells["adam"].count(right) == 1
+    exec(cells["adam"].replace(right, wrong), names)
+    with pytest.raises(AssertionError) as caught:
+        exec(cells["test_adam"], names)
+    assert str(caught.value).split("]: ")[-1] == reason
+
+
+def test_a_loss_that_is_computed_twice_for_a_part_costs_nothing() -> None:
+    names = solved(LESSON)
+    cells = {cell.grade_id: cell.source for cell in cells_that_define(LESSON, tests=True) if cell.nbgrader}
+    right = (
+        "loss = loss_function(model(part_x), part_y) * (part_x.shape[0] / rows)",
+        "total += loss.item()",
+    )
+    other = (
+        "output, share = model(part_x), part_x.shape[0] / rows\n        loss = loss_function(output, part_y) * share",
+        "total += loss_function(output, part_y).item() * share",
+    )
+    source = cells["loop"]
+    for line, instead in zip(right, other, strict=True):
+        assert source.count(line) == 1
+        source = source.replace(line, instead)
+    exec(source, names)
+    exec(cells["test_loop"], names)
 
 
 def state_for_torch(model: Any) -> dict[str, torch.Tensor]:
