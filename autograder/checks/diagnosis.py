@@ -73,9 +73,16 @@ def _explained(engine: Any, outcomes: Sequence[Outcome]) -> tuple[Diagnosis, Pla
     place = _place(engine, outcomes)
     if place is not None and place.certain:
         return Diagnosis(), replace(place, bugs=(bug.name,)) if bug is not None and bug.drops_gradients else place
-    if place is not None and place.rules_right and all(bug.rules for bug in diagnosis.candidates):
+    if place is not None and place.rules_right and _blames_rules(diagnosis):
         return Diagnosis(), place  # the numbers are those of a wrong rule, but no rule is wrong
     return diagnosis, place if bug is None else None
+
+
+def _blames_rules(diagnosis: Diagnosis) -> bool:
+    """Whether each explanation, a bug or two of them at once, needs a wrong rule."""
+    if diagnosis.pairs:
+        return all(any(bug.rules for bug in pair.bugs) for pair in diagnosis.pairs)
+    return all(bug.rules for bug in diagnosis.candidates)
 
 
 def _example(engine: Any, outcomes: Sequence[Outcome], diagnosis: Diagnosis) -> Facts:

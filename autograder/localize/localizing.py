@@ -40,7 +40,7 @@ from autograder.localize.places import (
 from autograder.localize.raised import freed_too_early
 from autograder.localize.returned import misfit, rule_is_right
 from autograder.localize.rule_patterns import pattern
-from autograder.localize.subexpressions import Part, Trial, between, expanded, needed, single, try_parts
+from autograder.localize.subexpressions import Part, Trial, between, expanded, needed, separated, single, try_parts
 from autograder.localize.tracing import Step, Trace, Value, traces_of
 from autograder.runs.answers import INPUT_CHANGED, WRONG_TYPE, Problem
 from autograder.runs.engines import Draw
@@ -92,7 +92,7 @@ def localize(engine: Any, program: Program, expected: Sequence[Expected], proble
     accumulated = problem.worst is not None and problem.worst.accumulated
     smallest = _smallest(engine, traces, program.arguments, accumulated)
     if smallest is not None:
-        return between_operations(smallest, accumulated)
+        return between_operations(smallest if accumulated else _without_reuse(engine, smallest), accumulated)
     return _in_a_function(engine, traces, program, accumulated, problem.error)
 
 
@@ -306,6 +306,14 @@ def _first_wrong(
         if trial is not None and trial.wrong:
             return way, trial
     return None
+
+
+def _without_reuse(engine: Any, trial: Trial) -> Trial:
+    """A part that also goes wrong if no tensor in it is used more than once, in that form; else as it is."""
+    reuses = len(trial.part.steps) > 1 and trial.part.used_often()
+    part = separated(trial.part) if reuses else None
+    again = None if part is None else try_parts(engine, [part])[0]
+    return trial if again is None or not again.wrong else again
 
 
 def _in_a_function(engine: Any, traces: Sequence[Trace], program: Program, again: bool, error: str) -> Place | None:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from textwrap import shorten
 
 from autograder.cards.heat_map import HeatMap
 from autograder.localize.raised import ANYTHING, FREED, IN_A_FUNCTION, hints_on
@@ -21,6 +22,7 @@ KEEPING = (
     "A tensor stores the numbers that it is given with all their digits, and changes none of them.",
     "Look at `__init__` of your tensor, and at the function that makes results.",
 )
+LONGEST_LINE = 300  # characters of an error in the facts, where it is one line
 Facts = tuple[tuple[str, str], ...]
 """Lines of a card: a label, and numbers as text."""
 
@@ -235,8 +237,9 @@ def wrong_operand(trial: Trial) -> str:
 
 
 def error_of(trial: Trial) -> str:
-    """What the student's code raised in a trial; empty if nothing."""
-    return "" if trial.comparison.problem is None else trial.comparison.problem.error
+    """What the student's code raised in a trial; empty if nothing. A colon that ends the quoted line is left out."""
+    error = "" if trial.comparison.problem is None else trial.comparison.problem.error
+    return f"{error.removesuffix(':`')}`" if error.endswith(":`") else error
 
 
 def error_hints(trial: Trial) -> tuple[str, ...]:
@@ -283,7 +286,8 @@ def facts_of(trial: Trial, alone: str = "") -> Facts:
     if draw.cotangent is not None:
         facts.append(("incoming gradient", shown(draw.cotangent)))
     if problem.worst is None:
-        return (*facts, ("what happened", problem.text.splitlines()[0]))
+        happened = problem.text.rpartition("\nin the line `")[0] or problem.text
+        return (*facts, ("what happened", shorten(happened, LONGEST_LINE, placeholder=" ...")))
     expected, got = two_numbers(problem.worst.expected, problem.worst.got)
     return (*facts, (f"{problem.worst.where()}, expected", expected), (f"{problem.worst.where()}, yours", got))
 

@@ -9,6 +9,7 @@ sandbox, like the functions of `engine_protocol`. It knows engines whose results
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -46,6 +47,12 @@ WRITES = (
     "A rule only calculates: it returns one gradient per input, and changes nothing. `backward` adds what has arrived.",
     "Look in the rule for a line that changes `.grad`.",
 )
+TENSORS = (
+    "Which of the things that the rule uses are tensors, and which are numbers?",
+    "A rule gets numbers and returns numbers. The numbers of an input are in its `data`.",
+    "Look at the rule: does it use `a` where it needs `a.data`?",
+)
+NO_TENSORS_HERE = re.compile("operand type|must be real number|object has no attribute '(\\w+)'")
 FEW = ("no", "one", "two", "three", "four", "five")
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
 
@@ -65,14 +72,17 @@ def ask_rule(engine: Any, steps: list[Any], draw: dict[str, Any]) -> dict[str, A
 
     `inputs`: how many the operation has; `kind`: the name of the returned type; `count`: how many gradients, if it is a
     tuple or list; `none`: the inputs that need a gradient but got None; `more`: whether there are gradients beyond
-    those of the inputs; `shares`: the gradients themselves, for inputs that all need one; `writes`: whether the rule
-    has changed the `.grad` of an input itself; `fixed`: whether `backward` gives gradients of the right shapes once the
-    same gradients come in a tuple.
+    those of the inputs; `tensors`: whether it uses tensors where it needs their numbers, and then nothing else is said;
+    `shares`: the gradients themselves, for inputs that all need one; `writes`: whether the rule has changed the `.grad`
+    of an input itself; `fixed`: whether `backward` gives gradients of the right shapes once the same gradients come in
+    a tuple.
     """
     try:
         tracked = takes(engine, "requires_grad")
         leaves, output = _calculated(engine, tracked, steps, draw)
         rule, needed, _ = _rule_of(output)
+        if getattr(output, "grad_fn", None) is None and _uses_tensors(engine, tracked, steps, draw):
+            return {"inputs": len(needed), "kind": "", "tensors": True}
         before = [np.array(plain(leaf.grad, tracked)) for leaf in leaves]
         cotangent = np.ones(np.shape(output.data)) if draw["cotangent"] is None else np.array(draw["cotangent"])
         given = rule(cotangent if tracked or cotangent.ndim else float(cotangent))
@@ -116,6 +126,32 @@ def _rule_of(output: Any) -> tuple[Callable[[Any], Any], list[bool], Callable[[A
     )
 
 
+def _uses_tensors(engine: Any, tracked: bool, steps: list[Any], draw: dict[str, Any]) -> bool:
+    """Whether a rule that gets numbers from `backward` returns tensors, or raises an error because it uses one."""
+    leaves, output = _calculated(engine, tracked, steps, draw)
+    rule, _, set_rule = _rule_of(output)
+    kind, found = type(leaves[0]), []
+
+    def watched(grad: Any) -> Any:
+        if isinstance(grad, kind):  # in this engine rules calculate with tensors
+            return rule(grad)
+        try:
+            given = rule(grad)
+        except (TypeError, AttributeError) as error:
+            told = NO_TENSORS_HERE.search(str(error)) if kind.__name__ in str(error) else None
+            found.append(told is not None and (told[1] is None or hasattr(np.ndarray, told[1])))
+            raise
+        found.extend(isinstance(share, kind) for share in (given if isinstance(given, tuple | list) else [given]))
+        return given
+
+    set_rule(watched)
+    try:
+        call_backward(engine, tracked, output, draw["cotangent"], draw["dtype"])
+    except Exception:
+        return any(found)
+    return any(found)
+
+
 def _fits_in_a_tuple(engine: Any, tracked: bool, steps: list[Any], draw: dict[str, Any], several: bool) -> bool:
     """Whether `backward` gives gradients of the right shapes when the rule's answer is put into a tuple."""
     leaves, output = _calculated(engine, tracked, steps, draw)
@@ -136,6 +172,8 @@ def misfit(engine: Any, trial: Trial) -> Misfit | None:
         return None
     misshapen = trial.raised or problem.worst is None
     step = trial.part.steps[0]
+    if answer.get("tensors") is True:
+        return _with_tensors(step.symbol, trial.nodes > 1) if misshapen else None
     return _forgotten(step, answer) or _described(step.symbol, answer, misshapen) or _writing(step.symbol, answer)
 
 
@@ -177,6 +215,13 @@ def _agree(share: Any, gradient: Any, allowed: Array) -> bool:
     stretched = tuple(axis for axis, length in enumerate(np.shape(gradient)) if length == 1)
     added = np.sum(added, axis=stretched, keepdims=True)
     return added.shape == np.shape(gradient) and within(added, gradient, allowed)
+
+
+def _with_tensors(symbol: str, made_of_others: bool) -> Misfit:
+    """What to say if a rule uses tensors where it needs their numbers."""
+    rule = f"he rule of {'the last operation in ' if made_of_others else ''}`{symbol}`"
+    rest = "uses a tensor where it needs its numbers: calculate with `.data` inside the rules."
+    return Misfit(f"t{rule} {rest}", f"T{rule} {rest}", (), TENSORS)
 
 
 def _forgotten(step: Step, answer: dict[str, Any]) -> Misfit | None:

@@ -26,6 +26,7 @@ from autograder.runs.programs import Program, program_of_steps
 MOST_SECONDS = 1.0
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
 LONGEST_TEXT = 100
+MOST_COPIES = 10
 
 
 @dataclass(frozen=True)
@@ -153,6 +154,40 @@ def between(traces: Sequence[Trace], numbers: Sequence[int], names: Sequence[str
     named = _named(outside, inputs, names)
     inner = [(name, _calculation(traces[0], value, names)) for name, value in zip(named, outside, strict=True)]
     return Part(steps, tuple(draws), named, inner=tuple(entry for entry in inner if entry[1]))
+
+
+def separated(part: Part) -> Part | None:
+    """The same calculation without reuse: every use of an input gets a tensor of its own, and every use of a result
+    steps of its own. None if that takes too many of them.
+    """
+    count = len(part.names)
+    uses: list[int] = []
+    steps: list[Step] = []
+
+    def copied(value: int) -> int:
+        """The place of a copy: a result's number, or for an input a negative one, counted from -1 down."""
+        if max(len(uses), len(steps)) > MOST_COPIES:
+            return 0
+        if value < count:
+            uses.append(value)
+            return -len(uses)
+        steps.append(part.steps[value - count].renumbered(copied))
+        return len(steps) - 1
+
+    copied(count + len(part.steps) - 1)
+    if max(len(uses), len(steps)) > MOST_COPIES:
+        return None
+    free = (letter for letter in "uvwxyzpqrstmnk" if letter not in part.names)
+    names = tuple(part.names[use] if use not in uses[:place] else next(free) for place, use in enumerate(uses))
+    inner = dict(part.inner)
+    return Part(
+        tuple(step.renumbered(lambda place: place + len(uses) if place >= 0 else -place - 1) for step in steps),
+        tuple(replace(draw, inputs=tuple(draw.inputs[use] for use in uses)) for draw in part.draws),
+        names,
+        inner=tuple(
+            (name, inner[part.names[use]]) for name, use in zip(names, uses, strict=True) if part.names[use] in inner
+        ),
+    )
 
 
 def _calculation(trace: Trace, value: int, names: Sequence[str]) -> str:

@@ -200,11 +200,20 @@ def _cause(kind: str, message: str) -> str:
     if kind == "TypeError" and "'int' object is not callable" in message:
         return "was the name of a class or of a function given to a number?"
     if kind == "KeyError" and TENSOR.match(message):
-        return "nothing had arrived at this node: was it visited too early, or is this the first gradient that arrives?"
+        return (
+            "nothing had arrived at this node: was it visited too early, was a share added to the wrong key or not at "
+            "all, or is this the first gradient that arrives?"
+        )
     if kind == "TypeError" and UNKNOWN_OPERATOR.search(message):
-        return "did you run the cell that defines this operator after the cell that defines the class?"
+        return (
+            "does a rule need `.data` here, or did you not run the cell that defines this operator after the cell that "
+            "defines the class?"
+        )
     if kind == "AttributeError" and UNKNOWN_ATTRIBUTE.search(message):
-        return "is it misspelled, or did you not run the cell that defines it after the cell that defines the class?"
+        return (
+            "is it misspelled, does a rule need `.data` here, or did you not run the cell that defines it after the "
+            "cell that defines the class?"
+        )
     return ""
 
 

@@ -175,6 +175,8 @@ PLANTED = [
     ),
     Planted("one input without a comma", "", '(a,), f"**{exponent}"', '(a), f"**{exponent}"', POWER),
     Planted("power returns a share for the exponent too", "", "** (exponent - 1),)", "** (exponent - 1), 0.0)", POWER),
+    Planted("the exponent is made whole when it is lowered", "", "(exponent - 1)", "(int(exponent) - 1)", POWER),
+    Planted("one is subtracted from the power", "", "a.data ** (exponent - 1),", "a.data**exponent - 1,", POWER),
     Planted("the exponent is made whole", "", "(grad * exponent * a.data", "(grad * int(exponent) * a.data", POWER),
     Planted(
         "tanh keeps its output in a global name",
@@ -191,6 +193,20 @@ PLANTED = [
         "        seen.add(node)\n        [node.inputs for _ in range(100)]\n",
         ("test_topological_order",),
     ),
+    Planted(
+        "the nodes are sorted by value",
+        "",
+        "return order[::-1]",
+        "return sorted(order, key=lambda node: -node.data)",
+        ("test_topological_order", "test_backward"),
+    ),
+    Planted(
+        "the list and the set outlive a call",
+        "",
+        "    order, seen = [], set()\n",
+        "    order, seen = topological_order.__dict__.setdefault('kept', ([], set()))\n",
+        ("test_topological_order", "test_backward", "test_backward_once"),
+    ),
     Planted("a tuple of nodes", "", "return order[::-1]", "return tuple(order[::-1])", ("test_topological_order",)),
     Planted(
         "values in place of nodes",
@@ -198,6 +214,27 @@ PLANTED = [
         "return order[::-1]",
         "return [node.data for node in order[::-1]]",
         ("test_topological_order", "test_backward", "test_backward_once"),
+    ),
+    Planted(
+        "the inputs of the output for all",
+        "",
+        "zip(node.inputs",
+        "zip(self.inputs",
+        ("test_backward", "test_backward_once"),
+    ),
+    Planted(
+        "each node gets the first gradient",
+        "",
+        "node.grad += grad\n",
+        "node.grad += gradient\n",
+        ("test_backward", "test_backward_once"),
+    ),
+    Planted(
+        "all gradients land in the output",
+        "",
+        "node.grad += grad\n",
+        "self.grad += grad\n",
+        ("test_backward", "test_backward_once"),
     ),
     Planted("the rule of the output for all", "", "node.rule(grad)", "self.rule(grad)", ("test_backward",)),
     Planted(

@@ -39,6 +39,9 @@ operands_swapped = Bug(
         "Divide": exchange,
         "Power": exchange_base_and_exponent,
     },
+    # not the rule's fault if the result keeps its inputs in another order than the rule assumes
+    said_in="in the rule{s} of {rules}, or in the order of the inputs,",
+    look_at="{where}, and at the order in which the result keeps its inputs",
 )
 
 

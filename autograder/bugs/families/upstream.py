@@ -114,7 +114,7 @@ rule_not_connected = Bug(
     explanation=(
         "no gradient is passed on at all: the rule is empty or was never attached to its output, a `return` is missing "
         "in it or in a function that it calls, the rule or `backward` uses a `.grad` that is still 0, or `backward` "
-        "ends too early or visits the nodes from the leaves to the output"
+        "ends too early, visits the nodes from the leaves to the output, or adds to the `.grad` of another node"
     ),
     hint="Print what the rule returns. Is the rule ever called, and does its result arrive at the inputs?",
     misconception="The engine finds the rule of an operation by itself.",

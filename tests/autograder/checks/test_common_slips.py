@@ -226,7 +226,7 @@ RAISED = {
     ),
     "the cell of the class ran again": (
         "del MiniTensor.__mul__\n",
-        "did you run the cell that defines this operator after",
+        "did you not run the cell that defines this operator after",
     ),
     "a rule that was called": (
         "MiniTensor.__mul__ = lambda a, b: MiniTensor(a.data * b.data, (a, b), '*', (b.data, a.data))\n",

@@ -41,6 +41,39 @@ MiniTensor.tanh = tanh
 """
 
 
+DIVIDE = """
+def divide(a, b):
+    b = as_tensor(b)
+    def rule(grad):
+        return {returned}
+    return MiniTensor(a.data / b.data, (a, b), "/", rule)
+MiniTensor.__truediv__ = divide
+"""
+
+
+@pytest.mark.parametrize(
+    ("lesson", "returned", "inputs"),
+    [
+        ("02", "grad * b, grad * a", NUMBERS),
+        ("02", "grad / b.data, -grad * a.data / b.tanh() ** a", NUMBERS),
+        ("02", "math.exp(a), grad", NUMBERS),
+        ("04", "grad / b, -grad * a / b**2", PAIRS),
+        ("04", "grad / b.data, -grad * a.data / b.swapaxes(0, 1)", PAIRS),
+    ],
+)
+def test_a_rule_that_calculates_with_tensors_is_named(lesson, returned, inputs):
+    report = report_on(lesson, DIVIDE.format(returned=returned), {"a / b": lambda a, b: a / b * b}, inputs)
+    assert report.place.startswith("the rule of `/` uses a tensor where it needs its numbers"), report.text()
+    assert report.operations == ("/",)
+    assert not report.diagnosis
+
+
+@pytest.mark.parametrize("returned", ["grad / b.data, -grad * a.dta", "grad / b.data, print(a)", "grad, {}[a]"])
+def test_another_error_in_a_rule_is_not_said_to_come_from_tensors(returned):
+    report = report_on("02", DIVIDE.format(returned=returned), {"a / b": lambda a, b: a / b}, NUMBERS)
+    assert "uses a tensor" not in report.place
+
+
 def rule_of(operation, returned):
     return f"{operation}.backward = staticmethod(lambda ctx, grad: {returned})\n"
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import linecache
+
 import pytest
 
 from autograder.student import between, check_gradients
@@ -22,6 +24,7 @@ ADDS = "pending[source] = pending.get(source, 0.0) + share"
 ORDER = "topological_order(self)"
 SLIPS = {
     "nothing is pending at first": BACKWARD.format(order=ORDER, adds="pending[source] += share"),
+    "shares go to the node itself": BACKWARD.format(order=ORDER, adds=ADDS.replace("[source]", "[node]")),
     "from the leaves on": BACKWARD.format(order=f"{ORDER}[::-1]", adds=ADDS),
     "what is added is thrown away": BACKWARD.format(order=ORDER, adds="pending.get(source, 0.0) + share"),
 }
@@ -40,6 +43,43 @@ def test_an_error_of_every_operation_is_one_of_backward(slip):
     assert report.operations == ("backward",)
     assert not report.diagnosis
     assert not any("rule" in hint for hint in (report.hints[0], report.hints[-1]))
+
+
+def test_a_line_that_is_quoted_ends_without_its_colon():
+    change = BACKWARD.format(order=ORDER, adds=ADDS).replace("zip(node.inputs, node.rule(grad))", "node.rule(grad)")
+    names = solved("02_scalar_engine")
+    linecache.cache["<cell>"] = len(change), None, change.splitlines(keepends=True), "<cell>"
+    exec(compile(change, "<cell>", "exec"), names)
+    report = check_gradients(lambda a, b: a + b, [(), ()], points=1, engine=names["MiniTensor"]).reports[0]
+    assert "in the line `for source, share in node.rule(grad)`. Start with that error" in report.place
+
+
+def test_an_error_over_several_lines_is_one_line_of_the_facts():
+    names = solved("04_arrays")
+    exec("MiniTensor.exp = lambda a: {}[a]", names)
+    (report,) = check_gradients(lambda a: a.exp(), [(3, 4)], points=1, engine=names["MiniTensor"]).reports
+    happened = dict(report.place_facts)["what happened"]
+    assert "\n" in report.lines[0].explanation.partition("in the line")[0].strip()
+    assert "\n" not in happened
+    assert "]" in happened
+
+
+INPUTS_OF_THE_OUTPUT = BACKWARD.format(order=ORDER, adds=ADDS).replace("zip(node.inputs", "zip(self.inputs")
+
+
+@pytest.mark.parametrize(
+    ("change", "said"),
+    [
+        (INPUTS_OF_THE_OUTPUT, "on its way from one operation to the next"),
+        (BACKWARD.format(order=ORDER, adds="pending[source] = share"), "(`=`) instead of added"),
+        (BACKWARD.format(order=ORDER, adds="pending[source] = 3 * pending.get(source, 0.0) + share"), "`a + a`"),
+    ],
+    ids=["inputs of the output", "assigned", "added three times"],
+)
+def test_reuse_is_to_blame_only_where_nothing_goes_wrong_without_it(change, said):
+    report = report_after(change, {"a + a + b": lambda a, b: a + a + b})
+    assert said in f"{report.place} {report.diagnosis}", report.text()
+    assert ("used more than once" in report.place) == (said == "`a + a`")
 
 
 BY_VALUE = """
