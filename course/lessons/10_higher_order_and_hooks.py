@@ -307,7 +307,9 @@ assert isinstance(tensors, tuple) and len(tensors) == 2, "one MiniTensor per sav
 assert np.allclose(tensors[0].data, [1.0, -2.0]) and np.allclose(tensors[1].data, [3.0, 4.0]), (
     "the numbers are those that were saved, in order"
 )
-assert tensors[0].requires_grad, "the first factor was w, which requires grad: so does its new tensor"
+assert tensors[0].requires_grad, (
+    "the first factor was w, input 0 of the product. It requires grad, and so does its new tensor"
+)
 assert tensors[0].grad_fn is node.next_functions[0][0], (
     "the first factor is input 0, so its grad_fn is the node at the end of the edge of input 0. Yours "
     f"is {tensors[0].grad_fn!r}"
@@ -1026,6 +1028,15 @@ credit = check_gradients(
 )
 
 
+def error_of(output, **options):
+    """The error that backward raises, without the advice in parentheses; empty if it runs."""
+    try:
+        output.backward(**options)
+    except (RuntimeError, TypeError) as error:
+        return f"{type(error).__name__}: {str(error).partition(' (')[0]}"
+    return ""
+
+
 def try_create_graph():
     x = MiniTensor([2.0, 3.0], requires_grad=True)
     y = (x**3).sum()
@@ -1065,16 +1076,20 @@ def try_backward():
     assert hidden.grad is not None and np.allclose(hidden.grad.data, [6.0, 16.0]), (
         "retained(node, grad) keeps the gradient of a tensor that asked for it"
     )
-    loss.backward()
-    text = ""
-    try:
-        loss.backward()
-    except RuntimeError as error:
-        text = str(error)
-    assert text.startswith("Trying to backward"), (
-        "without retain_graph each node is released when its rule has run, so a further backward "
-        f"through the graph raises an error, not {text!r}"
+    text = error_of(loss)
+    assert not text, (
+        "with retain_graph=True no node is released, so a further backward through the graph must run. "
+        f"Here it raises {text!r}"
     )
+    for create_graph in (False, True):
+        loss = (a * b).sum()
+        loss.backward(retain_graph=False, create_graph=create_graph)
+        text = error_of(loss)
+        assert "Trying to backward" in text, (
+            "with retain_graph=False each node is released when its rule has run, so a further "
+            "backward through the graph raises an error. "
+            f"After create_graph={create_graph} it is {text!r}"
+        )
 
 
 class SendsNone(Function):
@@ -1109,7 +1124,8 @@ def try_none():
     )
     for output in (SendsNone.apply(x) + x * 3, x * 3 + SendsNone.apply(x)):
         x.grad = None
-        output.sum().backward()
+        text = error_of(output.sum())
+        assert not text, f"a share of None is not sent and not added. Here backward raises {text!r}"
         assert np.allclose(x.grad.data, 3.0), "a share of None is not sent: the other one still arrives"
 
 
@@ -1166,10 +1182,12 @@ def try_wanted():
     assert hidden.grad is not None and np.allclose(hidden.grad.data, [4.0, 12.0]), (
         "retained(node, grad) comes at every visited node, even at one that does not work"
     )
-    hidden.sum().backward()
-    assert np.allclose(x.grad.data, [1.0, 2.0]), (
-        "only nodes whose rule has run are released: not the wanted one, which did not work"
+    text = error_of(hidden.sum())
+    assert not text, (
+        "only nodes whose rule has run are released: not the wanted one, which did not work. A "
+        f"backward from it raises {text!r}"
     )
+    assert np.allclose(x.grad.data, [1.0, 2.0]), "a backward from a node that was wanted before"
 
 
 class TellsTheMode(Function):
@@ -1182,12 +1200,28 @@ class TellsTheMode(Function):
         return grad * (2.0 if is_grad_enabled() else 1.0)
 
 
+class TellsTheKind(Function):
+    @staticmethod
+    def forward(ctx, a):
+        return a * 1.0
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * (2.0 if isinstance(grad, MiniTensor) else 1.0)
+
+
 def try_mode():
     for create_graph, told in ((False, 1.0), (True, 2.0)):
         x = MiniTensor([0.5, 1.0], requires_grad=True)
         TellsTheMode.apply(x).sum().backward(create_graph=create_graph)
         assert np.allclose(x.grad.data, told), (
             "with create_graph, rules run with recording on; without it, with recording off"
+        )
+        x.grad = None
+        TellsTheKind.apply(x).sum().backward(create_graph=create_graph)
+        assert np.allclose(x.grad.data, told), (
+            "with create_graph, shares_of gets MiniTensors; without it, arrays. Here create_graph is "
+            f"{create_graph}, and the rule got {'an array' if create_graph else 'a MiniTensor'}"
         )
 
 
@@ -1503,14 +1537,14 @@ def says(action):
     return ""
 
 
-def result_of(action):
-    """What an action returns; if it raises RuntimeError, the text of the error."""
+def result_of(action, errors=RuntimeError):
+    """What an action returns; if it raises one of these errors, the text of the error."""
     try:
         return action()
     except NotImplementedError:
         raise
-    except RuntimeError as error:
-        return f"RuntimeError: {error}"
+    except errors as error:
+        return f"{type(error).__name__}: {error}"
 
 
 def walks_of(self, hvp):
@@ -1581,8 +1615,21 @@ y = cube**3
 assert np.allclose([first.item(), second.item(), third.item()], [27.0, 18.0, 6.0]), (
     "three derivatives of x**3 at 3"
 )
-assert np.allclose(grad(y, cube)[0].item(), 27.0), "create_graph=True keeps the graph"
-assert grad(cube, cube)[0].item() == 1.0, "the gradient of a leaf with respect to itself is 1"
+found = result_of(lambda: grad(y, cube))
+assert isinstance(found, tuple) and np.allclose(found[0].item(), 27.0), (
+    "create_graph=True keeps the graph if retain_graph is left out: None means the same as "
+    f"create_graph. A further grad should give 27, not {str(found)[:64]!r}"
+)
+found = result_of(lambda: grad(cube, cube), (RuntimeError, AttributeError))
+assert isinstance(found, tuple) and found[0].item() == 1.0, (
+    "the gradient of a leaf with respect to itself is 1. A leaf has no grad_fn: its walk begins at the "
+    f"node that edge_to finds. Yours is {found!r}"
+)
+said = says(lambda: grad(x**3, x))
+assert said.startswith("grad can be implicitly created only for scalar"), (
+    "outputs has two numbers and grad_outputs is left out: that is PyTorch's error 'grad can be "
+    f"implicitly created only for scalar outputs', which cotangent_of raises, not {said!r}"
+)
 
 y = cube**3
 grad(y, cube, create_graph=True, retain_graph=False)
@@ -1596,6 +1643,10 @@ assert x.grad is not None and x.grad.data.tolist() == [7.0, 7.0], (
     "hvp leaves .grad alone: use grad, not backward"
 )
 assert isinstance(product, MiniTensor), f"hvp returns a MiniTensor, not {product!r}"
+assert np.any(product.data), (
+    "for sum(x**3) hvp returns zeros. The gradient leads back to x only if it was recorded: "
+    "create_graph=True records it, retain_graph=True only keeps the old graph"
+)
 assert np.allclose(product.data, [6.0, 120.0]), (
     f"the Hessian of sum(x**3) has 6 * x on its diagonal: [6, 120], not {product.data.tolist()}"
 )
@@ -1603,7 +1654,13 @@ assert np.allclose(product.data, [6.0, 120.0], rtol=0, atol=1e-11), (
     f"right to a few digits only, as differences are: {product.data.tolist()}. Use two calls of grad"
 )
 product = hvp(lambda x: x[0] * x[0] * x[1], x, [1.0, 0.0])
-assert np.allclose(product.data, [4.0, 2.0]), "the first column of [[2 * x1, 2 * x0], [2 * x0, 0]]"
+assert not np.allclose(product.data, [6.0, 0.0]), (
+    "this is the gradient of sum(g), times v. H v is the gradient of sum(g * v)"
+)
+assert np.allclose(product.data, [4.0, 2.0]), (
+    "x0 * x0 * x1 at [1, 2] has the Hessian [[4, 2], [2, 0]]. Times v = [1, 0] that is [4, 2], not "
+    f"{product.data.tolist()}"
+)
 count = MiniTensor(np.ones(9), requires_grad=True).walks_of(hvp)
 assert count < 9, (
     f"for 9 entries, hvp walks {count} times. Do not build the Hessian: two walks are enough"
@@ -1634,8 +1691,6 @@ said = says(lambda: grad((x * w).sum(), [x, MiniTensor([1.0])], allow_unused=Tru
 assert said == CONSTANT, f"with allow_unused too: {CONSTANT!r}, not {said!r}"
 found = grad((x * w).sum(), (x, x, w))
 assert len(found) == 3 and np.allclose(found[0].data, found[1].data), "one gradient per input, also for x twice"
-said = says(lambda: grad(x**3, x))
-assert said.startswith("grad can be implicitly created only for scalar"), "two numbers need grad_outputs"
 hidden = x * w
 square = (hidden * hidden).sum()
 grad(square, hidden)
@@ -2277,7 +2332,10 @@ assert np.allclose(b.grad.data, [-0.8]), "a short gradient is not made longer"
 assert held._version == 2, "a short gradient is multiplied by 1, in one counted write too"
 clip_grad_norm_((p for p in parameters), 10.0)
 assert held._version == 3, "parameters may be a generator, which can be iterated over only once"
-assert clip_grad_norm_([none], 1.0).item() == 0.0, "no gradients: the norm is 0"
+for order in (2.0, math.inf):
+    text = says(lambda: clip_grad_norm_([none], 1.0, order))
+    assert not text, f"no gradients: the norm of order {order} is 0. Yours raises {text!r}"
+    assert clip_grad_norm_([none], 1.0, order).item() == 0.0, "no gradients: the norm is 0"
 single = with_gradients([[3.0, -4.0], [-12.0, 1.0]])[0]
 found = clip_grad_norm_(single, 100.0, norm_type=math.inf).item()
 assert found == 12.0, f"the norm of order inf is the largest absolute value, 12, not {found}"
@@ -2581,8 +2639,22 @@ def try_curvature(array, dim, seed):
     s = raised / raised.sum(axis=dim, keepdims=True)
     right = s * (v - (s * v).sum(axis=dim, keepdims=True)) * np.expand_dims(cotangent, dim)
     value, wanted = a.logsumexp(dim=dim).data, array.max(axis=dim) + np.log(raised.sum(axis=dim))
-    assert np.allclose(value, wanted), f"the value should be {wanted}, not {value}"
+    assert np.allclose(value, wanted), (
+        f"a = {array.tolist()}: the value should be {wanted}, not {value}"
+    )
     found = hvp(lambda a: (a.logsumexp(dim=dim) * cotangent).sum(), a, v).data
+    assert found.any(), (
+        "all second derivatives are 0, as if the softmax were a constant. Compute it in the rule, from "
+        "saved inputs or outputs, with operators"
+    )
+    assert np.isfinite(found).all(), (
+        f"a = {array.tolist()}: the second derivatives are {found}. The exp of a large number is "
+        "infinite, that of a - output is not"
+    )
+    assert not np.allclose(found, s * v * np.expand_dims(cotangent, dim)), (
+        "this is the result if only a leads back, and the output is a constant. Is the saved output "
+        "the same array that forward returns?"
+    )
     assert np.allclose(found, right), f"the second derivatives should give\n{right}\nnot\n{found}"
 
 
@@ -2674,7 +2746,7 @@ for name in ("retain_graph", "create_graph"):
     print(f"{name}: loss {losses[-1]:.5f}, largest error of u {error:.3f}")
 axes[1].plot(times.data, np.sin(times.data), "k--", label="sin(t)")
 axes[0].set(xlabel="step", ylabel="loss", yscale="log")
-axes[1].set(xlabel="t", ylabel="u")
+axes[1].set(xlabel="t", ylabel="u", ylim=(-1.2, 1.9))  # space for the legend
 axes[0].legend()
 axes[1].legend(loc="upper right")
 plt.show()

@@ -954,7 +954,7 @@ peaks = {name: [peak(lambda: way(depth)) for depth in depths] for name, way in w
 plot_peaks(peaks, depths)
 
 # %% [markdown] items="4"
-# Forward mode needs a tangent beside each value that is alive, and room for a slope while an operation runs: the same at any depth. Recording keeps everything that the rules will need, and that grows with the depth.
+# Forward mode needs a tangent beside each value that is alive, and room for a slope while an operation runs: the same from two layers on. Recording keeps everything that the rules will need, and that grows with the depth.
 
 # %% [markdown] items="4 5"
 # ## 3. Jacobians, from both sides
@@ -1166,21 +1166,26 @@ try_jacobians(lambda x: ((x @ W) * (x @ W)).sum(), X, 2 * W @ mixed)
 try_jacobians(lambda x: x.sum(dim=0), np.ones((2, 3)), np.stack([np.eye(3)] * 2, axis=1))
 try_jacobians(lambda x: np.array([1.0, 2.0]), X, np.zeros((2, 3)))
 pair = np.array([1.0, -2.0])
-try_jacobians(told_apart, pair, 3 * np.eye(2), "jacobian_forward")
-try_jacobians(told_apart, pair, 5 * np.eye(2), "jacobian_reverse")
-try_jacobians(told_apart, pair, 5 * np.eye(2), "jacobian")
-wide = lambda x: told_apart(x) * np.ones((2, 1))
-try_jacobians(wide, pair, 3 * np.stack([np.eye(2)] * 2), "jacobian")
-columns = np.stack([np.eye(3)] * 2, axis=1)
-try_jacobians(lambda x: told_apart(x).sum(dim=0), np.ones((2, 3)), 5 * columns, "jacobian")
-try_jacobians(lambda x: x * x * x, np.array(5.0), np.array(75.0))
-for name, function, used in (
-    ("2 inputs and 5 outputs: forward", lambda x: told_apart(x) @ np.ones((2, 5)), 3.0),
-    ("2 inputs and 1 output: reverse", lambda x: told_apart(x).sum() * np.ones((1, 1)), 5.0),
+wide, twice = lambda x: x * np.ones((2, 1)), np.stack([np.eye(2)] * 2)
+try_jacobians(wide, pair, twice)  # an output with two axes
+for name, way, used in (("forward", jacobian_forward, 3.0), ("reverse", jacobian_reverse, 5.0)):
+    assert np.max(way(told_apart, pair)) != 8.0 - used, f"jacobian_{name} runs the other mode"
+    try_jacobians(told_apart, pair, used * np.eye(2), f"jacobian_{name}")
+block, columns = np.ones((2, 3)), np.stack([np.eye(3)] * 2, axis=1)
+for what, function, x, slopes, used in (
+    ("2 inputs, 2 outputs: reverse", lambda x: x, pair, np.eye(2), 5.0),
+    ("2 inputs, 4 outputs: forward", wide, pair, twice, 3.0),
+    ("6 inputs, 3 outputs: reverse", lambda x: x.sum(dim=0), block, columns, 5.0),
+    ("2 inputs, 5 outputs: forward", lambda x: x @ np.ones((2, 5)), pair, np.ones((5, 2)), 3.0),
+    ("2 inputs, 1 output: reverse", lambda x: x.sum() * np.ones((1, 1)), pair, np.ones((1, 1, 2)), 5.0),
 ):
-    assert np.max(jacobian(function, pair)) == used, (
-        f"{name} mode needs fewer passes. Do you compare the numbers of entries?"
+    found = jacobian(lambda x: function(told_apart(x)), x)
+    assert np.max(found) != 8.0 - used, (
+        f"jacobian, {what} mode should run here, but the other one runs. "
+        "Do you compare the numbers of entries?"
     )
+    try_jacobians(lambda x: function(told_apart(x)), x, used * slopes, "jacobian")
+try_jacobians(lambda x: x * x * x, np.array(5.0), np.array(75.0))
 
 found = jacobian_reverse(times_calls(), pair)
 assert np.array_equal(found, np.eye(2)), (
@@ -1218,8 +1223,8 @@ for inputs, outputs in ((1, 256), (4, 64), (16, 16), (64, 4), (256, 1)):
     reverse = 1000 * seconds(lambda: jacobian_reverse(function, point), rounds=3)
     far = np.abs(jacobian_forward(function, point) - jacobian_reverse(function, point)).max()
     print(f"{inputs:3d} in, {outputs:3d} out, differ by {far:.0e}", end="   ")
-    print(f"forward {forward:6.2f} ms ({inputs:3d} passes)", end="   ")
-    print(f"reverse {reverse:6.2f} ms ({outputs:3d} passes)")
+    print(f"forward {forward:6.2f} ms (passes: {inputs:3d})", end="   ")
+    print(f"reverse {reverse:6.2f} ms (passes: {outputs:3d})")
 
 # %% [markdown] items="4 5"
 # Away from the middle the number of passes decides. In the middle the numbers of passes are equal, and the price of a single pass decides. That price depends on the implementation, not on the mode. Try other shapes, measured on the reference engine while you move the sliders:
@@ -1415,7 +1420,7 @@ for count in (1, 3):
     try:
         print(Dual([1.0, 2.0, 3.0], np.ones((3, count))) * np.array([1.0, 10.0, 100.0]))
     except ValueError as error:
-        print(f"{count} tangents: ValueError: {str(error)[:60]} ...")
+        print(f"tangents: {count}, ValueError: {str(error)[:60]} ...")
 
 # %% [markdown] items="gap:jvp_vmap"
 # Depending on how your `push_forward` ends, that is an error or nonsense. The reason is the same: slopes of shape `(3,)` and a stack of three tangents, of shape `(3, 3)`, fit together, but each slope is multiplied by the wrong entries. So:
@@ -1653,12 +1658,13 @@ def try_stack(name, function, arrays, count, seed=4):
     """A stack of tangents must give what the single tangents give one by one."""
     draw = np.random.default_rng(seed)
     stacks = [draw.normal(size=(*np.shape(array), count)) for array in arrays]
+    cause = "Does each rule of exercise 2 hand its slopes to push_forward?"
+    cause = "Does push_forward stretch the whole stack?" if "rows" in name else cause
+    cause = "Does dual_sum add over the axes of the value only?" if "sum" in name else cause
+    cause = "Is the stack where dual_matmul needs it?" if "@" in name else cause
     try:
         together = function(*[Dual(array, stack) for array, stack in zip(arrays, stacks)])
     except ValueError as error:
-        cause = "Does each rule of exercise 2 hand its slopes to push_forward?"
-        cause = "Does dual_sum add over the axes of the value only?" if "sum" in name else cause
-        cause = "Is the stack where dual_matmul needs it?" if "@" in name else cause
         raise AssertionError(f"{name}: {error}. {cause}") from None
     assert together is not None and together.tangent is not None, (
         f"{name}: the tangents are missing"
@@ -1669,11 +1675,11 @@ def try_stack(name, function, arrays, count, seed=4):
         assert np.allclose(together.value, single.value), f"{name}: the value has changed"
         shape = (*np.shape(single.value), count)
         assert np.shape(together.tangent) == shape, (
-            f"{name}: the tangents need the shape {shape}, not {np.shape(together.tangent)}"
+            f"{name}: the tangents need the shape {shape}, not {np.shape(together.tangent)}. {cause}"
         )
         assert np.allclose(together.tangent[..., number], single.tangent), (
             f"{name}: tangent {number} of the stack should be\n{single.tangent}\n"
-            f"not\n{together.tangent[..., number]}"
+            f"not\n{together.tangent[..., number]}\n{cause}"
         )
 
 
@@ -1688,14 +1694,14 @@ except ValueError as error:
 assert np.shape(found) == (2, 3) and np.allclose(found, right), (
     f"push_forward, slopes 2 and 3, three tangents: they should become\n{right}\nnot\n{found}"
 )
-try_stack("a * b", lambda a, b: a * b, [P, R], 3)
-try_stack("a * array", lambda a: a * R, [Q], 3)
+try_stack("a * b", lambda a, b: a * b, [P, R], 4)
+try_stack("a * array", lambda a: a * R, [Q], 4)
 try_stack("a + array, which has more rows", lambda a: a + np.zeros((2, 1)), [R], 3)
 try_stack("a.tanh() / b", lambda a, b: a.tanh() / b, [R, Q], 2)
 try_stack("exp, log and relu", lambda a: (a.exp().log() - 1).relu(), [R], 2)
-try_stack("a ** 2", lambda a: a**2, [P], 3)
+try_stack("a ** 2", lambda a: a**2, [P], 4)
 try_stack("a.sum()", lambda a: a.sum(), [P], 3)
-try_stack("a.sum(dim=-1)", lambda a: a.sum(dim=-1), [P], 3)
+try_stack("a.sum(dim=-1)", lambda a: a.sum(dim=-1), [P], 4)
 rows, moving_rows = P.sum(1, keepdims=True), (Q + R).sum(1, keepdims=True)
 try_rule("a.sum(1, True)", lambda a: a.sum(1, True), [Dual(P, Q + R)], rows, moving_rows)
 try_stack("a @ b", lambda a, b: a @ b, [P, P[:, :2]], 3)
@@ -1989,6 +1995,9 @@ def try_slope(what, function, x, right):
 
 one, other = parts_of(Tagged(3.0, 5.0, 7), 7), parts_of(4.0, 7)
 assert tuple(one) == (3.0, 5.0) and tuple(other) == (4.0, 0.0), "parts_of is wrong"
+for tag in (5, 9):
+    whole, none = parts_of(Tagged(3.0, 4.0, 7), tag)
+    assert tag_of(whole) == 7 and none == 0.0, f"seen from tag {tag}, a Tagged with tag 7 is a constant"
 try_slope("x*x*x at 5", lambda x: x * x * x, 5.0, 75.0)
 try_slope("2*x + 5 at 3", lambda x: 2.0 * x + 5.0, 3.0, 2.0)
 try_slope("a constant", lambda x: 4.0, 3.0, 0.0)
@@ -1999,9 +2008,6 @@ try_slope("no y inside", lambda x: x * derivative(lambda y: x * x, 1.0), 3.0, 0.
 try_slope("confusion", lambda x: x * derivative(lambda y: x + y, 1.0), 1.0, 1.0)
 try_slope("x * (slope of x*y)", lambda x: x * derivative(lambda y: x * y, 2.0), 5.0, 10.0)
 try_slope("the slope of y*y at y = x*x", lambda x: derivative(lambda y: y * y, x * x), 3.0, 12.0)
-for tag in (5, 9):
-    whole, none = parts_of(Tagged(3.0, 4.0, 7), tag)
-    assert tag_of(whole) == 7 and none == 0.0, f"seen from tag {tag}, a Tagged with tag 7 is a constant"
 ### BEGIN HIDDEN TESTS
 try_slope("inner is constant", lambda x: x * x + derivative(lambda y: x * x, x), 3.0, 6.0)
 try_slope(

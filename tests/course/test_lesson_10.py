@@ -142,6 +142,27 @@ PLANTED = [
         ("test_walk", "test_grad"),
     ),
     Planted(
+        "create_graph keeps the graph in the walk too",
+        "",
+        "            if not retain_graph:\n                node.release()\n",
+        "            if not retain_graph and not create_graph:\n                node.release()\n",
+        ("test_walk", "test_grad"),
+    ),
+    Planted(
+        "what should be kept is freed, and the other way round",
+        "",
+        "            if not retain_graph:\n                node.release()\n",
+        "            if retain_graph:\n                node.release()\n",
+        ("test_walk", "test_grad", "test_logsumexp"),
+    ),
+    Planted(
+        "rules get MiniTensors without create_graph too",
+        "",
+        "            shares = shares_of(node, grad)\n",
+        "            shares = shares_of(node, as_tensor(grad))\n",
+        ("test_walk",),
+    ),
+    Planted(
         "everything is freed",
         "",
         "            if not retain_graph:\n                node.release()\n",
@@ -258,6 +279,20 @@ PLANTED = [
         ("test_walk",),
     ),
     Planted(
+        "the walk of grad begins at grad_fn",
+        "",
+        "walk(edge_to(outputs)[0], cotangent,",
+        "walk(outputs.grad_fn, cotangent,",
+        ("test_grad",),
+    ),
+    Planted(
+        "a cotangent is made up for many numbers",
+        "",
+        "cotangent_of(outputs, grad_outputs), [edge",
+        "as_tensor(np.ones(outputs.shape) if grad_outputs is None else grad_outputs), [edge",
+        ("test_grad",),
+    ),
+    Planted(
         "create_graph does not keep the graph",
         "",
         "    retain_graph = create_graph if retain_graph is None else retain_graph\n",
@@ -315,6 +350,22 @@ PLANTED = [
         ("test_grad", "test_logsumexp"),
     ),
     Planted(
+        "hvp multiplies by the direction too late",
+        "",
+        "        (product,) = grad((slope * v).sum(), x, allow_unused=True)\n"
+        "    return MiniTensor(np.zeros(x.shape)) if product is None else product\n",
+        "        (product,) = grad(slope.sum(), x, allow_unused=True)\n"
+        "    return MiniTensor(np.zeros(x.shape)) if product is None else product * v\n",
+        ("test_grad", "test_logsumexp"),
+    ),
+    Planted(
+        "hvp keeps the graph in place of recording",
+        "",
+        "    (slope,) = grad(function(x), x, create_graph=True)\n    product = None\n",
+        "    (slope,) = grad(function(x), x, retain_graph=True)\n    product = None\n",
+        ("test_grad", "test_logsumexp"),
+    ),
+    Planted(
         "hvp fails where the gradient depends on something else",
         "",
         "grad((slope * v).sum(), x, allow_unused=True)",
@@ -361,10 +412,29 @@ PLANTED = [
         ("test_logsumexp",),
     ),
     Planted(
+        "the softmax is saved, and used",
+        "",
+        "        ctx.save_for_backward(a, output)\n        return output\n        ### END SOLUTION\n\n"
+        "    @staticmethod\n    def backward(ctx, grad):\n        ### BEGIN SOLUTION\n"
+        "        a, output = ctx.saved_tensors\n"
+        "        softmax = applied(Exp, a - output.reshape(ctx.kept))\n",
+        "        ctx.save_for_backward(np.exp(a - output.reshape(ctx.kept)))\n        return output\n\n"
+        "    @staticmethod\n    def backward(ctx, grad):\n"
+        "        (softmax,) = ctx.saved_tensors\n",
+        ("test_logsumexp",),
+    ),
+    Planted(
         "the softmax is saved",
         "",
         "        ctx.save_for_backward(a, output)\n        return output\n",
         "        ctx.save_for_backward(a, np.exp(a - output.reshape(ctx.kept)))\n        return output\n",
+        ("test_logsumexp",),
+    ),
+    Planted(
+        "the rule takes exp of large numbers",
+        "",
+        "        softmax = applied(Exp, a - output.reshape(ctx.kept))\n",
+        "        softmax = applied(Exp, a) / applied(Exp, output.reshape(ctx.kept))\n",
         ("test_logsumexp",),
     ),
     Planted(
@@ -395,6 +465,13 @@ PLANTED = [
         "    norm = sizes.max() if norm_type == math.inf else (sizes**norm_type).sum() ** (1 / norm_type)\n",
         "    norms = [np.linalg.norm(g.data, norm_type) for g in grads]\n"
         "    norm = np.linalg.norm(norms, norm_type) if norms else 0.0\n",
+        ("test_clip",),
+    ),
+    Planted(
+        "the norm of order inf needs a gradient",
+        "",
+        "    norm = sizes.max() if norm_type",
+        "    norm = np.max([np.abs(g.data).max() for g in grads]) if norm_type",
         ("test_clip",),
     ),
     Planted(

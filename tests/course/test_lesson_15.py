@@ -226,6 +226,22 @@ PLANTED = [
         ("test_jacobians",),
     ),
     Planted(
+        "a product does without push_forward, unless an input is a constant",
+        "",
+        "    return push_forward(a.value * b.value, (b.value, a), (a.value, b))\n    ### END",
+        "    if a.tangent is None or b.tangent is None:\n"
+        "        return push_forward(a.value * b.value, (b.value, a), (a.value, b))\n"
+        "    return Dual(a.value * b.value, a.tangent * b.value + a.value * b.tangent)\n    ### END",
+        ("test_stack",),
+    ),
+    Planted(
+        "columns are turned, which fails for an output with two axes",
+        "",
+        "np.stack(columns, axis=-1).reshape(",
+        "np.array(columns).T.reshape(",
+        ("test_jacobians",),
+    ),
+    Planted(
         "gradients add up from row to row",
         "",
         "        leaf.grad = None\n        if output.requires_grad:",
