@@ -328,17 +328,24 @@ with detect_anomaly():
     with detect_anomaly(False):
         assert not switches.anomaly, "detect_anomaly(False) must switch the mode off inside"
     assert switches.anomaly, "an inner block must put back what it found, here True"
+    with detect_anomaly():
+        pass
+    assert switches.anomaly, "an inner block of the same mode, too, must put back what it found: True"
+with detect_anomaly():
+    text = alarm_of((a * 2.0).sum())
+assert text == "", f"the rule of a * 2 returns numbers and None: no alarm is expected, not {text!r}"
 with detect_anomaly():
     text = alarm_of(where([True, False], (rows * rows).sum(1).sqrt(), 0.0).sum())
-assert text.startswith(f"Function 'PowBackward0' {alarm}"), (
-    f"an alarm about the rule of the root is expected, not the text {text!r}"
-)
+assert text, "the rule of the root returns [0.1, nan], but no RuntimeError was raised"
+first_line = f"Function 'PowBackward0' {alarm}"
+assert text.startswith(first_line), f"the first line should be {first_line!r}; the text is {text!r}"
 layer = LinearLayer(2, 1)
 overwrite(layer.weight, np.full((1, 2), np.inf))
 with detect_anomaly():
     blamed = alarm_of((layer(rows) * 0.0).sum())
-assert blamed.startswith(f"Function 'LinearBackward0' {alarm}"), (
-    f"an alarm about the rule of the layer is expected, not the text {blamed!r}"
+first_line = f"Function 'LinearBackward0' {alarm}"
+assert blamed.startswith(first_line), (
+    f"the first line should be {first_line!r}; the text is {blamed!r}"
 )
 assert "in forward" in blamed.splitlines()[-1], "the last line must be the one in the layer's forward"
 assert not switches.anomaly, "after the block the mode must be off again"
@@ -748,7 +755,7 @@ def column_loss(prediction, target):
 def lengths(x):
     """Patient 4, repaired: the Euclidean length of each row. At a row of zeros, the gradient is 0.
 
-    x: MiniTensor of shape (rows, columns); the result has shape (rows,)
+    x: MiniTensor of shape (rows, columns); the result has shape (rows,). No NaN is made on the way.
 
     >>> x = MiniTensor([[3.0, 4.0], [0.0, 0.0]], requires_grad=True)
     >>> lengths(x).sum().backward()
@@ -882,6 +889,9 @@ prediction = MiniTensor([[1.0], [2.0], [4.0]], requires_grad=True)
 loss = column_loss(prediction, np.array([0.0, 2.0, 1.0]))
 assert loss is not None, "column_loss returns None: is a return missing?"
 loss.backward()
+assert not np.allclose(loss.data, 4.0), (
+    "4.0 is the mean of the nine squares of prediction - target, which has shape (3, 3)"
+)
 assert loss.shape == () and np.isclose(loss.item(), 10 / 3), f"the mean of 1, 0 and 9, not {loss.data}"
 right = [[2 / 3], [0.0], [2.0]]
 assert np.allclose(prediction.grad.data, right), f"the gradient is {right}, not {prediction.grad.data}"
@@ -905,6 +915,13 @@ result.backward([3.0, 13.0])
 assert np.allclose(result.data, [0.0, 13.0]), f"the lengths are 0 and 13, not {result.data}"
 right = np.array([[0.0, 0.0], [5.0, -12.0]])
 assert np.allclose(x.grad.data, right), f"the gradient is\n{right}\nnot\n{x.grad.data}"
+made = ""
+try:
+    with np.errstate(invalid="raise"):  # NumPy raises an error where a NaN is made
+        lengths(MiniTensor([[0.0, 0.0]], requires_grad=True)).sum().backward()
+except FloatingPointError as error:
+    made = str(error)
+assert made == "", f"the gradient is right, but a NaN was made and replaced on the way: {made}"
 assert abs(result.data[0]) < 1e-100, f"the length of [0, 0] is 0, not {result.data[0]}"
 short = lengths(MiniTensor([[3e-9, 4e-9]])).item()
 assert abs(short - 5e-9) < 1e-15, f"the length of [3e-9, 4e-9] is 5e-9, not {short}"
@@ -1013,8 +1030,8 @@ def dead_units(model, x):
 def first_bad(model, x):
     """The name of the first layer that returns a NaN or an infinity, in one run of model(x).
 
-    Returns: "input" if x itself has one; else the name of the layer, as in layer_outputs; None if
-        the outputs of all layers are finite
+    x: list, array or MiniTensor
+    Returns: "input" if x has one; else the layer's name as in layer_outputs; None if all is finite
 
     >>> model = Sequential(TanhLayer(), ReLU())
     >>> first_bad(model, [1.0, 2.0]) is None, first_bad(model, [np.inf])
@@ -1079,6 +1096,17 @@ for entry, right, why in (
 ):
     found = first_bad(model, [3.0, entry])
     assert found == right, f"first_bad(model, [3.0, {entry}]): {why}; {right!r}, not {found!r}"
+for mode in (True, False):
+    model.train(mode)
+    first_bad(model, [3.0, 2.5])
+    assert model.training is mode, "the mode of the model must stay as it is"
+found = first_bad(model, MiniTensor([3.0, np.nan]))
+assert found == "input", f"a MiniTensor with a NaN as x: 'input', not {found!r}"
+swapped = Module()  # its layers run in another order than that of named_modules
+swapped.last, swapped.first = Step(lambda x: x.log()), Step(lambda x: x - 4)
+swapped.forward = lambda x: swapped.last(swapped.first(x))
+found = first_bad(swapped, [3.0])
+assert found == "last", f"forward runs 'first', 3 - 4, then 'last', log(-1): 'last', not {found!r}"
 normal = BatchNorm1d(2)
 found = first_bad(Sequential(normal), np.ones((3, 2)))
 assert found is None, f"BatchNorm1d returns finite numbers: None, not {found!r}"
@@ -1094,10 +1122,6 @@ assert runs_seen == 2, (
 overflow = Step(lambda x: x / 0)
 found = first_bad(overflow, [1.0])
 assert found == "", f"a model that is a layer has the name '', as in named_modules, not {found!r}"
-for mode in (True, False):
-    model.train(mode)
-    first_bad(model, [3.0, 2.5])
-    assert model.training is mode, "the mode of the model must stay as it is"
 ### BEGIN HIDDEN TESTS
 assert first_bad(Sequential(Step(lambda x: x / 0), Step(lambda x: x * 0)), [1.0]) == "0", "the first"
 assert first_bad(Sequential(Step(lambda x: x + 1)), MiniTensor([[1.0, -np.inf]])) == "input"
@@ -1115,7 +1139,7 @@ for name, (model, _) in runs.items():
     print(f"{name:29s}", dead_units(model, x))
 
 # %% [markdown]
-# A dead unit stays dead while its inputs stay the same, because it blocks the gradient that could change it. In the second run all units of layer 3, the second ReLU, are dead. So the first layer gets nothing either, and only the last bias can still change.
+# A dead unit stays dead while its inputs stay the same, because it blocks the gradient that could change it. After the huge step all units of layer 3, the second ReLU, are dead. So the first layer gets nothing either, and only the last bias can still change.
 
 # %% [markdown] items="109 139"
 # ## 4. Before it starts
@@ -1161,10 +1185,10 @@ def preflight(model, optimizer, loss_function, x, y):
         "not in the optimizer: NAME"      for a parameter that is not in optimizer.parameters
         "not in the model: shape SHAPE"   for each leaf in the graph of the loss that is not a parameter
             of the model, in any order; SHAPE is, say, (3, 4)
-        and one for each parameter, if it is true:
+        and then, parameter by parameter, one of these two if it is true:
         "no gradient: NAME"               no path leads from the loss to it
         "zero gradient: NAME"             all entries of its gradient are 0
-    No .grad is changed, and the optimizer makes no step. (In training mode, running statistics move.)
+    No .grad and no mode changes, and there is no step. (In training mode, running statistics move.)
 
     >>> model = LinearLayer(2, 1)
     >>> x, y = np.ones((3, 2)), np.zeros((3, 1))
@@ -1303,6 +1327,10 @@ spare = "no gradient: spare"
 same(examined(mse_loss, patient), [spare], "a spare parameter")
 zeros = [spare, "zero gradient: weight", "zero gradient: bias"]
 same(examined(lambda a, b: (a - 1e9).relu().sum(), patient), zeros, "a loss whose slope is 0")
+longer = Patient()
+longer.unused = Parameter([1.0])  # the last in named_parameters
+wanted = [*zeros, "no gradient: unused"]
+same(examined(lambda a, b: a.sum() * 0.0, longer), wanted, "slope 0, and the last parameter unused")
 opposite = lambda a, b: (a * np.array([[1.0], [-1.0], [0.0]])).sum()
 same(examined(opposite, model), ["zero gradient: 2.bias"], "the rows cancel in the last bias only")
 same(examined(lambda a, b: a.sum() * 1e-12, patient), [spare], "a small gradient is not zero")
@@ -1326,6 +1354,8 @@ assert in_list.hidden[0].weight.grad is None, "leaves outside of the model must 
 patient.bias.grad = kept = MiniTensor([7.0])
 found = preflight(patient, SGD([patient.bias, patient.spare]), mse_loss, x, y)
 same(found, ["not in the optimizer: weight", spare], "a parameter that the optimizer does not have")
+found = preflight(patient, SGD([patient.weight, patient.bias]), mse_loss, x, y)
+same(found, ["not in the optimizer: spare", spare], "a parameter that neither optimizer nor loss has")
 assert patient.bias.grad is kept, ".grad must be the object that it was"
 assert np.allclose(kept.data, 7.0), ".grad must have the numbers that it had"
 assert patient.weight.grad is None, "a .grad that was None must still be None"
@@ -1337,6 +1367,12 @@ weights = model[0].weight.data.copy()
 preflight(model, adam, mse_loss, x, y)
 assert np.array_equal(model[0].weight.data, weights), "the optimizer must make no step"
 assert not any(adam.states), "the optimizer must make no step"
+for mode in (True, False):
+    model.train(mode)
+    examined(mse_loss, model)
+    assert all(module.training is mode for _, module in model.named_modules()), (
+        f"the modes must stay as they are: training was {mode} in each module"
+    )
 ### BEGIN HIDDEN TESTS
 fresh, listed = Patient(), Listed()
 same(examined(lambda a, b: a.sum().reshape(1, 1), fresh), [spare], "one entry of shape (1, 1)")
@@ -1750,20 +1786,18 @@ def classification(scores, labels):
     return loss, float(np.mean([found == label for found, label in zip(best, labels)]))
 
 # %% nbgrader={"grade": true, "grade_id": "test_repair_two", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
-for sizes, right in (
-    ([4, 8, 6, 1], [(8, 4), (8,), (6, 8), (6,), (1, 6), (1,)]),
-    ([3, 3, 3], [(3, 3), (3,), (3, 3), (3,)]),
-    ([2, 3, 2], [(3, 2), (3,), (2, 3), (2,)]),
-):
+for sizes in ([4, 8, 6, 1], [3, 3, 3], [2, 3, 2], [4, 8, 8, 8, 1], [4, 1]):
     deep = Deep(sizes)
     shapes = [parameter.shape for parameter in deep.parameters()]
+    right = [shape for a, b in zip(sizes, sizes[1:]) for shape in ((b, a), (b,))]
     assert shapes == right, f"Deep({sizes}): parameters of shapes {right}, not {shapes}"
-x = np.random.default_rng(1).normal(size=(5, 2))
-first, offset, second, last = (parameter.data for parameter in deep.parameters())
-hidden = np.tanh(x @ first.T + offset)
-assert np.allclose(deep(MiniTensor(x)).data, hidden @ second.T + last), (
-    "each layer should compute x @ weight.T + bias, with tanh after each but the last"
-)
+    x = np.random.default_rng(1).normal(size=(5, sizes[0]))
+    arrays, wanted = [parameter.data for parameter in deep.parameters()], x
+    for weight, bias in zip(arrays[::2], arrays[1::2]):
+        wanted = (wanted if weight is arrays[0] else np.tanh(wanted)) @ weight.T + bias
+    assert np.allclose(deep(MiniTensor(x)).data, wanted), (
+        f"Deep({sizes}): each layer computes x @ weight.T + bias; tanh comes after each but the last"
+    )
 
 
 class Counting(Module):
@@ -1806,7 +1840,8 @@ optimizer = SGD(model.parameters(), lr=0.05)
 losses, validated = train_epochs(model, optimizer, loader, other_loader, 2, mse_loss)
 right = ["train", "train", "eval"] * 2
 assert model.modes == right, (
-    f"the modes should be {right} (one 'train' per batch, one 'eval' per validation), not {model.modes}"
+    f"the modes should be {right}, not {model.modes} "
+    "(a 'train' per batch; calls in evaluation mode that follow each other are one 'eval')"
 )
 assert all(training or not recorded for training, recorded in model.recorded), (
     "validation must not be recorded: is no_grad missing?"
@@ -1843,7 +1878,7 @@ assert np.isclose(checked[0], 112 / 3), (
     f"validation, too, must use the loss function that is given: {112 / 3}, not {checked[0]}"
 )
 
-scores = MiniTensor([[2.0, 0.0, 1.0], [0.0, 0.0, 3.0]], requires_grad=True)
+scores = MiniTensor([[2.0, 0.0, 1.0], [3.0, 0.0, 4.0]], requires_grad=True)
 loss, accuracy = classification(scores, np.array([0, 1]))
 loss.backward()
 share = np.exp(scores.data) / np.exp(scores.data).sum(axis=1, keepdims=True)

@@ -446,6 +446,93 @@ PLANTED = [
         "        validated.append(sum(loss * rows for loss, rows in pairs) / sum(rows for _, rows in pairs))\n",
         ("test_repair_two",),
     ),
+    Planted(
+        "the opposite mode is put back",
+        "",
+        "        switches.anomaly = self.before\n",
+        "        switches.anomaly = not self.mode\n",
+        ("test_anomaly",),
+    ),
+    Planted("None counts as NaN", "", "share is not None and np.isnan", "np.isnan", ("test_anomaly",)),
+    Planted(
+        "outputs are counted from 1", "", "in enumerate(shares):\n", "in enumerate(shares, 1):\n", ("test_anomaly",)
+    ),
+    Planted(
+        "a NaN is looked for with ==",
+        "",
+        "np.isnan(as_tensor(share).data)",
+        "(as_tensor(share).data == np.nan)",
+        ("test_anomaly",),
+    ),
+    Planted(
+        "the root still sees a zero, and its NaN is replaced",
+        "",
+        "where(some, squares, 1.0)",
+        "where(some, squares, 0.0)",
+        ("test_repair_one",),
+    ),
+    Planted(
+        "x is no MiniTensor", "", "np.isfinite(as_tensor(x).data).all()", "np.isfinite(x).all()", ("test_outputs",)
+    ),
+    Planted(
+        "evaluation mode stays on",
+        "",
+        "    for name, output in layer_outputs(model, x):\n        if",
+        "    model.eval()\n    for name, output in layer_outputs(model, x):\n        if",
+        ("test_outputs",),
+    ),
+    Planted(
+        "the layers run as a chain",
+        "",
+        "    for name, output in layer_outputs(model, x):\n        if",
+        "    output, chain = as_tensor(x), [pair for pair in model.named_modules() if not pair[1]._modules]\n"
+        "    for name, layer in chain:\n        output = layer(output)\n        if",
+        ("test_outputs",),
+    ),
+    Planted(
+        "only the parameters of the optimizer are examined",
+        "",
+        "    for name, slope in zip(named, slopes):\n        if slope is None:\n",
+        "    for name, slope in zip(named, slopes):\n        if named[name] not in held:\n            continue\n"
+        "        if slope is None:\n",
+        ("test_preflight",),
+    ),
+    Planted(
+        "the check leaves the model in evaluation mode",
+        "",
+        "    loss = loss_function(model(x), y)\n    ### BEGIN SOLUTION\n    nodes",
+        "    model.eval()\n    loss = loss_function(model(x), y)\n    ### BEGIN SOLUTION\n    nodes",
+        ("test_preflight",),
+    ),
+    Planted(
+        "what is missing comes before zeros",
+        "",
+        "    for name, slope in zip(named, slopes):\n",
+        "    for name, slope in sorted(zip(named, slopes), key=lambda pair: pair[1] is not None):\n",
+        ("test_preflight",),
+    ),
+    Planted(
+        "three layers at most",
+        "",
+        "Sequential(*(LinearLayer(a, b) for a, b in zip(sizes, sizes[1:])))",
+        "Sequential(*(LinearLayer(a, b) for a, b in zip(sizes[:4], sizes[1:4])))",
+        ("test_repair_two",),
+    ),
+    Planted(
+        "a hidden layer is always there",
+        "",
+        "Sequential(*(LinearLayer(a, b) for a, b in zip(sizes, sizes[1:])))",
+        "Sequential(LinearLayer(sizes[0], sizes[1]), *(LinearLayer(a, b) for a, b in zip(sizes[1:-1], sizes[2:-1])), "
+        "LinearLayer(sizes[-2], sizes[-1]))",
+        ("test_repair_two",),
+    ),
+    Planted(
+        "the largest score of a column",
+        "",
+        "(scores.data.argmax(axis=1) == labels)",
+        "(scores.data.argmax(axis=0)[: len(labels)] == labels)",
+        ("test_repair_two",),
+    ),
 ]
 
 

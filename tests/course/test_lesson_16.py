@@ -520,8 +520,7 @@ PLANTED = [
         "writing with the same random numbers each time",
         "",
         "    ids, before = [int(number) for number in ids], model.training\n",
-        "    ids, before = [int(number) for number in ids], model.training\n"
-        "    generator = np.random.default_rng(1)\n",
+        "    ids, before = [int(number) for number in ids], model.training\n    generator = np.random.default_rng(1)\n",
         ("test_generate",),
     ),
     Planted(
