@@ -43,11 +43,12 @@ def print_alarms(cases, tensor, mode):
 
 
 def result_or_error(action):
-    """What an action returns, or the first line of the error that it raises."""
+    """What an action returns, or the first line of the error that it raises, with "..." if there are more."""
     try:
         return action()
     except RuntimeError as error:
-        return f"{type(error).__name__} - {str(error).splitlines()[0]}"
+        first, *more = str(error).splitlines()
+        return f"{type(error).__name__} - {first.rstrip(',')}{' ...' * bool(more)}"
 
 
 def print_losses(name, losses, against):
