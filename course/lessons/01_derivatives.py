@@ -337,10 +337,10 @@ for entries in (1, 10, 100, 1000):
 # %% [markdown]
 # ### Which step is best?
 #
-# Back to the step `h`. **Predict:** if both axes are logarithmic, what are the slopes of the two falling lines? And where does the turn move when numbers carry only 7 digits (float32)?
+# Back to the step `h`. **Predict:** if both axes are logarithmic, what are the slopes of the two straight lines, right of the turn? And where does the turn move when numbers carry only 7 digits (float32)?
 
 # %% tags=["demo"]
-predict("What are the slopes of the two falling lines, one-sided and central?")
+predict("What are the slopes of the two straight lines, one-sided and central?")
 
 
 def errors(dtype, central):
@@ -397,7 +397,7 @@ print("y =", y, "  loss =", loss_value)
 # Now go back from the loss to the inputs. At each step ask one question: **if the input of this step moves a little, how many times as much does its output move?** Multiply these
 # answers on the way back. The product so far is the *incoming gradient* of the next step (also called the *cotangent*): the slope of the loss with respect to that step's output.
 #
-# **Predict** the signs of the two gradients before you run. The prediction is too small.
+# The output of the neuron is too small. **Predict** the signs of the two gradients before you run.
 
 # %% items="36"
 predict("What are the signs of the gradients of w and b?", "+ +", "+ -", "- +", "- -")
@@ -438,7 +438,7 @@ explore(loss_torch, names=names, predict=True)
 # | `a - b` | `grad` for `a`, `-grad` for `b` |
 # | `a * b` | `grad * b` for `a`, `grad * a` for `b` |
 # | `a**2` | `grad * 2 * a` |
-# | `tanh(a)` | `grad * (1 - tanh(a)**2)` |
+# | `tanh(z)` | `grad * (1 - tanh(z)**2)` |
 #
 # One thing is missing: what if a number is used twice? **Predict** the gradient of `(x + y)**2` at 2 and 3, and then of `x * x + x` at 2. Your own function from exercise 1 knows the answers.
 
@@ -864,7 +864,7 @@ print("difference", abs(forward_slope.item() - backward_slope.item()))
 # ## 6. When can you trust a check?
 #
 # Back to the second question: how would you find out that a gradient is wrong, if you had only one? Get a second one by **an independent route**. Rules and moved inputs have nothing in common; when they agree at a point, a mistake there can stay hidden only if it was made twice, in the
-# same way. Every check cell of this course works like this.
+# same way. Every check of gradients in this course works like this.
 #
 # To compare two gradients, one number is handy.
 
@@ -1125,10 +1125,10 @@ question(
 )
 question(
     "all_zero",
-    "A ReLU neuron gets the gradient 0 for its weight and its bias, on this example. What do you know?",
+    "A ReLU neuron is far from its target on this example, and its weight and bias get the gradient 0. What do you know?",
     right(
         "The value before the ReLU was not positive for this example.",
-        "Left of the corner the slope is a true 0. Other examples may well be on the other side. (A prediction that hits the target exactly is the only other way.)",
+        "Left of the corner the slope is a true 0. Other examples may well be on the other side.",
     ),
     wrong("The rule for ReLU has a bug.", "Move the inputs: the loss does not react. The rule is right.", misconception="zero_gradient_is_a_bug"),
     wrong("The loss is as small as it can be.", "You saw this neuron stay far from its target with a gradient of zero.", misconception="zero_gradient_is_a_minimum"),
