@@ -341,17 +341,16 @@ def _show_after_the_cell(make: Callable[[], Any]) -> None:
 
 
 def _is_first_try(title: str) -> bool:
-    """Whether this cell of a student's notebook shows a card with this title for the first time in its kernel."""
+    """Whether this is the first run of this cell, in this kernel, that shows a failed check with this title."""
     if current().graded or not _in_notebook():
         return False
-    check = sys.modules["IPython"].get_ipython().user_ns["In"][-1], title
-    first = check not in _TRIED
-    _TRIED.add(check)
-    return first
+    cells = sys.modules["IPython"].get_ipython().user_ns["In"]
+    return _FAILED_FIRST.setdefault((cells[-1], title), len(cells)) == len(cells)
 
 
-_TRIED: set[tuple[str, str]] = set()
-"""The checks that have failed in this kernel: the source of the cell, and the title of the card."""
+_FAILED_FIRST: dict[tuple[str, str], int] = {}
+"""The number of the run in which a check failed first, by the source of its cell and the title of its card: all cards
+of one run ask first, or none."""
 
 
 def _clickable(answers: Any, sealed: str, points: float | None) -> dict[str, Any]:

@@ -153,7 +153,7 @@ def _uses_tensors(engine: Any, tracked: bool, steps: list[Any], draw: dict[str, 
 
 
 def _fits_in_a_tuple(engine: Any, tracked: bool, steps: list[Any], draw: dict[str, Any], several: bool) -> bool:
-    """Whether `backward` gives gradients of the right shapes when the rule's answer is put into a tuple."""
+    """Whether `backward` gives real gradients of the right shapes when the rule's answer is put into a tuple."""
     leaves, output = _calculated(engine, tracked, steps, draw)
     rule, _, set_rule = _rule_of(output)
     set_rule(lambda grad: tuple(rule(grad)) if several else (rule(grad),))
@@ -162,7 +162,8 @@ def _fits_in_a_tuple(engine: Any, tracked: bool, steps: list[Any], draw: dict[st
     except Exception:
         return False
     grads = [getattr(leaf.grad, "data", leaf.grad) if tracked else leaf.grad for leaf in leaves]
-    return all(np.shape(grad) == np.shape(leaf.data) for grad, leaf in zip(grads, leaves, strict=True))
+    pairs = zip(grads, leaves, strict=True)
+    return all(np.shape(grad) == np.shape(leaf.data) and np.isrealobj(grad) for grad, leaf in pairs)
 
 
 def misfit(engine: Any, trial: Trial) -> Misfit | None:

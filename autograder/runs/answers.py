@@ -128,12 +128,10 @@ def compare(answer: Any, expected: Sequence[Expected], arguments: Sequence[str])
     draws = answer.get("draws") if isinstance(answer, dict) else None
     if not isinstance(draws, list) or len(draws) != len(expected):
         return Comparison(Problem("no usable answer came back", "no usable answer came back"))
-    try:
-        runs = tuple(_run(draw, right, arguments) for draw, right in zip(draws, expected, strict=True))
-    except Unusable as odd:
-        return Comparison(Problem(str(odd), odd.public), usable_runs(draws, expected))
-    for number, (draw, run, right) in enumerate(zip(draws, runs, expected, strict=True)):
+    runs: list[Run] = []
+    for number, (draw, right) in enumerate(zip(draws, expected, strict=True)):
         try:
+            runs.append(run := _run(draw, right, arguments))
             _check_shapes(run, right, arguments)
             _check_inputs(draw.get("made"), draw.get("inputs"), right, arguments)
             if draw.get("overwrites") is True:
@@ -141,7 +139,7 @@ def compare(answer: Any, expected: Sequence[Expected], arguments: Sequence[str])
         except Unusable as odd:
             problem = Problem(str(odd), odd.public, number, forward=odd.forward)
             return Comparison(problem, usable_runs(draws, expected))
-    return _compared(runs, expected, arguments)
+    return _compared(tuple(runs), expected, arguments)
 
 
 def _is_about_shapes(error: dict[str, Any]) -> bool:
@@ -316,12 +314,19 @@ def _gradient(tree: Any, name: str, expected: Array | None, dtype: str) -> Array
         gradient = number_or_array(tree)
     except Unusable as odd:
         kind = "an array" if expected is not None and expected.shape else "a number"
-        hint = ": calculate with `.data` inside the rules" if isinstance(tree, dict) else ""
+        hint = f": {_reason(tree.get('odd'))}" if isinstance(tree, dict) else ""
         raise Unusable(f"{what} is {odd}, not {kind}{hint}", WRONG_TYPE) from None
     if type(tree) is np.ndarray and tree.dtype.kind == "f" and tree.dtype.itemsize < np.dtype(dtype).itemsize:
         text = f"{what} is {tree.dtype.name}, but `{name}` is {dtype}: precision is lost"
         raise Unusable(text, "a gradient has the wrong dtype")
     return gradient
+
+
+def _reason(kind: Any) -> str:
+    """Why a rule may have made something of this type in place of a number."""
+    if kind == "complex":
+        return "a negative number to a power that is not whole is complex"
+    return "calculate with `.data` inside the rules"
 
 
 def _check_shapes(run: Run, right: Expected, arguments: Sequence[str]) -> None:

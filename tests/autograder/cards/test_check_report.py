@@ -3,7 +3,9 @@
 import pickle
 import re
 from dataclasses import replace
+from types import SimpleNamespace
 
+import IPython
 import pytest
 
 from autograder.cards.check_report import LONGEST, Line, Report, escaped
@@ -11,7 +13,7 @@ from autograder.cards.credit import Credit
 from autograder.quizzes.sealing import Answer, seal_hints, seal_quiz
 from autograder.quizzes.typed_quiz import Hints
 from autograder.runs.context import check_context, current
-from autograder.student import LessonError, hints, quiz
+from autograder.student import LessonError, check_gradients, hints, quiz
 
 HOSTILE = '<img src=x onerror="alert(1)"> `</code><script>` *<b>* \x1b[31m ' + "x" * 5000
 
@@ -142,3 +144,17 @@ def test_on_a_first_try_the_question_comes_before_the_diagnosis():
     assert "Likely bug:</span> swapped" in report.html()
     without = replace(asking, hints=())
     assert "Likely bug:</span> swapped" in without.html()  # there is nothing to ask
+
+
+def test_all_cards_of_a_cell_ask_on_its_first_run_and_none_on_the_second(monkeypatch):
+    cells = [""]
+    shell = SimpleNamespace(kernel=None, user_ns={"In": cells})
+    monkeypatch.setattr(IPython, "get_ipython", lambda: shell)
+    asked = []
+    for _ in range(2):
+        cells.append("the source of a cell with two checks")
+        with check_context(0, graded=False) as context:
+            for _ in range(2):
+                check_gradients(lambda a: a * 2, [()], points=1, engine=None)
+        asked.append([report.asks_first for report in context.reports])
+    assert asked == [[True, True], [False, False]]

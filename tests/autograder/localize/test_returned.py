@@ -10,7 +10,7 @@ from autograder.judge import judge_notebook  # noqa: F401  (registers the module
 from autograder.lessons.build.lesson_engines import engine_after
 from autograder.runs.context import check_context
 from autograder.sandbox.sandbox import Sandbox
-from autograder.student import check_gradients
+from autograder.student import between, check_gradients
 
 LESSONS = Path(__file__).parents[3] / "course" / "lessons"
 NUMBERS, PAIRS = [(), ()], [(3, 4), (3, 4)]
@@ -233,6 +233,21 @@ MiniTensor.exp = lambda a: MiniTensor(math.exp(a.data), (a,), "exp", lambda grad
     report = report_on("02", change, lambda a: a.exp(), [()])
     assert not report.passed
     assert "not to blame" not in report.place
+
+
+@pytest.mark.parametrize("kind", ["({},)", "[{}]"])
+def test_a_rule_that_gives_a_complex_number_for_some_gradients_is_neither_acquitted_nor_told_to_return_a_tuple(kind):
+    shares = kind.format("exponent * (grad * a.data) ** (exponent - 1)")
+    change = f"""
+def power(a, exponent):
+    return MiniTensor(a.data**exponent, (a,), "**", lambda grad: {shares})
+
+MiniTensor.__pow__ = power
+"""
+    report = report_on("02", change, lambda a: a**0.5, [between(0.5, 3.0)])
+    assert "not to blame" not in report.place
+    assert "returned" not in report.place
+    assert "a negative number to a power that is not whole is complex" in report.text()
 
 
 @pytest.mark.parametrize("hidden", [False, True])
