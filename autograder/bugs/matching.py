@@ -57,7 +57,7 @@ class Diagnosis:
             return f"two mistakes at once: {self.pairs[0].sentence()}."
         texts = [pair.sentence() for pair in self.pairs] or [bug.explanation for bug in self.candidates]
         if len(texts) == 1:  # it fits, but an exception alone proves nothing
-            return f"{texts[0]}; or some other mistake."
+            return f"{texts[0]}. This fits, but it is not certain."
         return f"one of these: {'; or '.join(texts)}." if texts else ""
 
     def hint(self) -> str:

@@ -248,11 +248,16 @@ def _facts(facts: Sequence[tuple[str, str]]) -> str:
     """Label and value in two columns. No table: notebooks give tables stripes and right-aligned cells."""
     value_style = f"font-family:{MONO};font-size:12px;word-break:break-word;white-space:pre-wrap;min-width:0"
     cells = (
-        f'<div style="{QUIET}">{escaped(label)}</div><div style="{value_style}">{html.escape(cut(value))}</div>'
+        f'<div style="{QUIET}">{escaped(label)}</div><div style="{value_style}">{_value(value)}</div>'
         for label, value in facts
     )
     grid = "display:grid;grid-template-columns:max-content 1fr;gap:0 16px;align-items:baseline;margin-top:4px"
     return f'<div style="{grid}">{"".join(cells)}</div>'
+
+
+def _value(value: str) -> str:
+    """A number, an array or a piece of code, whose stars are products; or a sentence with code in backquotes."""
+    return escaped(value) if "`" in value else html.escape(cut(value))
 
 
 def _box(label: str, sentence: str, seen: str, hints: Sequence[str]) -> str:

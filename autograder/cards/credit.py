@@ -68,7 +68,7 @@ class Credit(float):
         if self.live:
             bundle["text/html"] = self._repr_html_()
         elif self.reports:
-            bundle["text/html"] = f"<small>{self:g} of {self.whole:g} points</small>"
+            bundle["text/html"] = f"<small>{self:.4g} of {self.whole:.4g} points</small>"
         return bundle
 
     def _ipython_display_(self) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import anywidget
 import traitlets
 
-from autograder.quizzes.sealing import OpenQuestion
+from autograder.quizzes.sealing import OpenQuestion, letter_in
 from mini_autograd.widgets.scripts import SET_BY_READERS, script
 
 HERE = Path(__file__).parent
@@ -57,5 +57,5 @@ class QuizWidget(anywidget.AnyWidget):
 
 def letter_of(question: OpenQuestion, answer: Any) -> str:
     """An answer as the letter of one of the question's options, or nothing."""
-    letter = answer.strip().lower() if type(answer) is str and len(answer) < 100 else ""
+    letter = letter_in(answer)
     return letter if letter in question.options else ""

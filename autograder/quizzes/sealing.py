@@ -150,13 +150,18 @@ def option_letters(sealed: str, key: str) -> list[str]:
     return sorted(_question(sealed, key))
 
 
+def letter_in(answer: object) -> str:
+    """The letter that a student has given as an answer, empty if there is none: "B" or " b) " is b."""
+    return answer.strip().lower().removesuffix(")") if isinstance(answer, str) and len(answer) < 100 else ""
+
+
 def open_answer(sealed: str, key: str, letter: object) -> Answer:
-    """What choosing `letter` for a question reveals. Case and surrounding blanks do not matter.
+    """What choosing `letter` for a question reveals; it may be written as `letter_in` allows.
 
     Raises UnknownQuestionError, UnknownLetterError (also if it is not a string, or is empty), SealError.
     """
     options = _question(sealed, key)
-    chosen = letter.strip().lower() if isinstance(letter, str) and len(letter) < 100 else ""
+    chosen = letter_in(letter)
     if chosen not in options:
         raise UnknownLetterError(f"answer {key!r} with one of the letters {', '.join(sorted(options))}")
     try:

@@ -13,6 +13,7 @@ from autograder.quizzes.sealing import (
     SealError,
     UnknownLetterError,
     is_held_back,
+    letter_in,
     open_answer,
     open_hints,
     open_questions,
@@ -48,7 +49,7 @@ def _question(sealed: str, key: str, answers: Any) -> Line:
         answer = open_answer(sealed, key, letter)
     except UnknownLetterError as error:
         return Line(name, "wrong", str(error))
-    chosen = f"{str(letter).strip().lower()}: {answer.text or ''}".strip().replace("`", "")
+    chosen = f"{letter_in(letter)}: {answer.text or ''}".strip().replace("`", "")
     return Line(name, "right" if answer.right else "wrong", answer.explanation, (("your answer", chosen),))
 
 
@@ -63,7 +64,7 @@ def _recorded(answers: Any, sealed: str) -> Report:
     lines = []
     for question in open_questions(sealed):
         letter, name = _letter(answers, question.key), question.key.replace("_", " ")
-        chosen = letter.strip().lower() if type(letter) is str and len(letter) < 100 else ""
+        chosen = letter_in(letter)
         if letter is None:
             lines.append(Line(name, "unanswered", "no answer yet"))
         elif chosen not in question.options:

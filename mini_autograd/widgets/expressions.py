@@ -60,6 +60,8 @@ def computed(tree: ast.expr, tensors: Mapping[str, Any], no_grad: Callable[[], A
                 return BINARY[type(op)](value(left), value(right))
             case ast.UnaryOp(op=op, operand=operand) if type(op) in UNARY:
                 return UNARY[type(op)](value(operand))
+            case ast.BinOp(op=ast.BitXor()):
+                raise ExpressionError(f"^ is not a power here: write {ast.unparse(node).replace('^', '**')}.")
             case ast.List(elts=items):
                 return [value(item) for item in items]
             case ast.Tuple(elts=items):
@@ -77,7 +79,7 @@ def computed(tree: ast.expr, tensors: Mapping[str, Any], no_grad: Callable[[], A
                 return method(value(owner), name)(*map(value, args), **options(keywords))
         raise ExpressionError(
             f"{ast.unparse(node)} cannot be used in an expression here: use names, numbers, operators and calls "
-            "such as tanh(a) or a.sum()."
+            "such as tanh(a)."
         )
 
     def options(keywords: list[ast.keyword]) -> dict[str, Any]:

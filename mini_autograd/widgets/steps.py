@@ -223,7 +223,7 @@ def _product(incoming: Any, edge: Edge) -> str:
 def _end(graph: Graph) -> Step:
     leaves = [node for node in graph.nodes if node.kind == "leaf"]
     named = [node for node in leaves if replayed(node) is not None and title(node) == node.name]
-    shown = ", ".join(f"{node.name}: {describe(replayed(node))}" for node in named[:12])
+    shown = ", ".join(f"{node.name}: {describe(replayed(node))}" for node in named[:12]) + ", ..." * (len(named) > 12)
     lines = [f"Finished. Gradients of the leaves: {shown}." if shown else "Finished."]
     if leaves and all(_is_zero(node.stored) for node in leaves) and any(not _is_zero(node.incoming) for node in leaves):
         lines.append("The tensors' own .grad is still 0: backward() has not been called.")

@@ -23,16 +23,18 @@ from autograder.quizzes.sealing import SEALED_TEXT, SealError, is_held_back, ope
 
 DONE, NOT_YET, NOT_STARTED = "done", "not yet", "not started"
 COLORS = {DONE: RIGHT, NOT_YET: UNDECIDED, NOT_STARTED: FAINT}
-SHOWN_POINTS = re.compile(r"(\d+(?:\.\d+)?) of (\d+(?:\.\d+)?) points")
-CARD_POINTS = re.compile(r">([\d.]+) of ([\d.]+) points<")
+SHOWN_POINTS = re.compile(r"[\d.]+ of [\d.]+ points")
+CARD_POINTS = re.compile(r">([\d.]+) of [\d.]+ points<")
 NUMBER = re.compile(r"\d+(\.\d+)?")
+NUMBERED = re.compile(r"^\d+\. ")
 NOTE = "From the notebooks as last saved, visible checks only. Hidden checks add their points when you hand in."
 
 
 @dataclass(frozen=True)
 class ExerciseProgress:
-    """One exercise or quiz. `points` are the points of its checks when last run; None if the checks give none. It is
-    `optional` if it is below the heading *Further*."""
+    """One exercise or quiz. `points` are those that its visible checks gave when last run, and those of all its checks;
+    None if nothing is begun, for an exercise that is done, as only its hidden checks are left, and for a quiz whose
+    answers are held back. It is `optional` if it is below the heading *Further*."""
 
     title: str
     state: str
@@ -42,12 +44,12 @@ class ExerciseProgress:
 
     @property
     def short_title(self) -> str:
-        """The title within a sentence: "quiz", or "looking back" of "Looking back: twelve questions"."""
-        return self.title.partition(":")[0].lower()
+        """The title within a sentence: "quiz" of "8. Quiz", or "looking back" of "Looking back: twelve questions"."""
+        return NUMBERED.sub("", self.title).partition(":")[0].lower()
 
     @property
     def shown_points(self) -> str:
-        return f"{self.points[0]:g} of {self.points[1]:g}" if self.points else ""
+        return f"{self.points[0]:.4g} of {self.points[1]:.4g}" if self.points else ""
 
 
 @dataclass(frozen=True)
@@ -163,20 +165,20 @@ class _Cell:
         self.outputs: list[dict[str, Any]] = list(cell.get("outputs", []))
         self.was_run = cell.get("execution_count") is not None or bool(self.outputs)
 
-    def earned(self) -> tuple[bool, tuple[float, float] | None]:
-        """Whether the test passed when it was last run, and the points that it showed."""
+    def earned(self) -> tuple[bool, float]:
+        """Whether the test passed when it was last run, and its points as far as its visible part shows."""
         for output in self.outputs:
             if output.get("output_type") == "error":
-                return False, (0.0, self.points)
+                return False, 0.0
             text = "".join(output.get("data", {}).get("text/plain", ""))
-            if shown := SHOWN_POINTS.fullmatch(text.strip()):
-                return True, (float(shown[1]), float(shown[2]))
+            if SHOWN_POINTS.fullmatch(text.strip()):
+                return True, self.points
             cards = CARD_POINTS.findall("".join(output.get("data", {}).get("text/html", "")))
             if cards:
-                return False, (sum(float(some) for some, _ in cards), sum(float(most) for _, most in cards))
+                return False, sum(map(float, cards))
             if output.get("output_type") == "execute_result" and NUMBER.fullmatch(text.strip()):
-                return float(text) >= self.points, (float(text), self.points)
-        return self.was_run, None
+                return float(text) >= self.points, float(text)
+        return self.was_run, self.points * self.was_run
 
 
 def _exercises(cells: Sequence[_Cell]) -> list[ExerciseProgress]:
@@ -197,20 +199,22 @@ def _exercises(cells: Sequence[_Cell]) -> list[ExerciseProgress]:
 def _exercise(title: str, optional: bool, solution: _Cell, tests: Sequence[_Cell]) -> ExerciseProgress:
     is_quiz = solution.name.endswith("_answers")
     results = [(_earned_by_letters(solution, test) if is_quiz else None) or test.earned() for test in tests]
-    with_points = [points for _, points in results if points is not None]
-    points = (sum(p for p, _ in with_points), sum(most for _, most in with_points)) if with_points else None
+    points = None
     if all(passed for passed, _ in results):
         state = DONE
     elif _untouched(solution, is_quiz):
-        state, points = NOT_STARTED, None
+        state = NOT_STARTED
     else:
         state = NOT_YET
+    if state == NOT_YET or (state == DONE and is_quiz):
+        known = [some for _, some in results if some is not None]
+        points = (sum(known), sum(test.points for test in tests)) if known else None
     return ExerciseProgress(title or ("Quiz" if is_quiz else solution.name), state, points, is_quiz, optional)
 
 
-def _earned_by_letters(answers: _Cell, check: _Cell) -> tuple[bool, tuple[float, float] | None] | None:
+def _earned_by_letters(answers: _Cell, check: _Cell) -> tuple[bool, float | None] | None:
     """Whether all letters of a quiz are right, and the points for them; None if the check holds no sealed quiz. If
-    its answers are held back: whether all questions have a letter."""
+    its answers are held back: whether all questions have a letter, and no points."""
     found = SEALED_TEXT.search(check.source)
     try:
         keys = question_keys(found[1]) if found else []
@@ -219,7 +223,7 @@ def _earned_by_letters(answers: _Cell, check: _Cell) -> tuple[bool, tuple[float,
         right = sum(_is_right(found[1], key, answers.source) for key in keys) if found else 0
     except SealError:
         return None
-    return (right == len(keys), (check.points * right / len(keys), check.points)) if keys else None
+    return (right == len(keys), check.points * right / len(keys)) if keys else None
 
 
 def _is_right(sealed: str, key: str, source: str) -> bool:

@@ -1,5 +1,5 @@
-"""Messages that a student's notebook shows by itself: all assertions of a cell hold, an exercise is not written yet, a
-cell needs PyTorch, there is no engine to continue with, or a function calls itself too often.
+"""Messages that a student's notebook shows by itself: all assertions of a cell hold or one fails, an exercise is not
+written yet, a cell needs PyTorch, there is no engine to continue with, or a function calls itself too often.
 
 IPython needs half a minute to print the thousands of lines of a RecursionError, and says nothing about assertions that
 hold.
@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import ast
 import html
-import re
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
@@ -21,6 +20,7 @@ from autograder.sandbox.inside.engine_file import EngineError
 
 FIRST_CALLS = 4
 LONGEST_LINE = 500  # including color codes; a sealed text in a cell is one line of many thousand letters
+NOT_DEFINED = "{}. Run the cell that defines it, then this one again."
 HOLDS = "right: every assertion in this cell holds"
 ENDLESS = (
     "A function calls itself too often, each call inside the one before; most calls are not shown. Either it never "
@@ -42,7 +42,7 @@ def prepare(shell: Any) -> None:
         return
     shell._autograder_prepared = True
     shell.events.register("post_run_cell", say_that_assertions_hold)
-    kinds = (RecursionError, NotImplementedError, ModuleNotFoundError, NameError, EngineError)
+    kinds = (RecursionError, NotImplementedError, ModuleNotFoundError, NameError, EngineError, AssertionError)
     shell.set_custom_exc(kinds, shown_shortly)
 
 
@@ -110,16 +110,23 @@ def shown_shortly(
         shell._showtraceback(kind, error, [str(error)])
     elif isinstance(error, NameError):
         lines = shell.InteractiveTB.structured_traceback(kind, error, trace, tb_offset=tb_offset)
-        shell._showtraceback(kind, error, ["\n".join(map(_shortened, line.split("\n"))) for line in lines])
+        if any(len(line) > LONGEST_LINE for part in lines for line in part.split("\n")):
+            lines = [f"{kind.__name__}: {NOT_DEFINED.format(error)}"]
+        shell._showtraceback(kind, error, lines)
+    elif isinstance(error, AssertionError) and str(error) and error.__context__ is None and _of_cell(trace, last):
+        shell._showtraceback(kind, error, [f"{kind.__name__}: {error}"])
     elif not isinstance(error, NotImplementedError) or error.args or last.tb_frame.f_code.co_name == "<module>":
         shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
     else:
         shell._showtraceback(kind, error, [NOT_YET.format(name=f"`{last.tb_frame.f_code.co_name}`")])
 
 
-def _shortened(line: str) -> str:
-    """A line of a traceback, cut to a readable length but never inside a color code."""
-    return line if len(line) <= LONGEST_LINE else re.sub(r"\x1b[^m]*$", "", line[:LONGEST_LINE]) + "\x1b[0m ..."
+def _of_cell(trace: TracebackType, last: TracebackType) -> bool:
+    """Whether an error was raised by the code of the cell that runs, and not by what it calls."""
+    entry: TracebackType | None = trace
+    while entry is not None and entry.tb_frame.f_code.co_name != "<module>":
+        entry = entry.tb_next
+    return entry is not None and entry.tb_frame.f_code.co_filename == last.tb_frame.f_code.co_filename
 
 
 def _cut(trace: TracebackType, calls: int) -> None:

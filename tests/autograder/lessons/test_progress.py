@@ -45,11 +45,11 @@ def write(folder: Path, name: str, *cells: dict[str, Any]) -> Path:
     [
         (STUB, None, ("not started", None)),
         (STUB, FAILED, ("not started", None)),
-        (SOLVED, None, ("not yet", None)),
+        (SOLVED, None, ("not yet", (0.0, 4.0))),
         (SOLVED, FAILED, ("not yet", (0.0, 4.0))),
-        (SOLVED, PARTLY, ("not yet", (1.0, 3.0))),
+        (SOLVED, PARTLY, ("not yet", (1.0, 4.0))),
         (SOLVED, NUMBER, ("not yet", (1.5, 4.0))),
-        (SOLVED, PASSED, ("done", (2.0, 2.0))),
+        (SOLVED, PASSED, ("done", None)),
         (SOLVED, [], ("done", None)),  # assertions that hold show nothing
     ],
 )
@@ -64,10 +64,10 @@ def test_an_exercise_is_read_from_its_outputs(
 
 
 def test_several_tests_of_one_exercise_count_together(tmp_path: Path) -> None:
-    cells = [code("power", SOLVED, []), code("one", "", PASSED, 2), code("two", "", FAILED, 3)]
+    cells = [code("power", SOLVED, []), code("one", "", PASSED, 2), code("two", "", FAILED, 3), code("3", "", [], 1)]
     read = read_progress(write(tmp_path, "02_engine", markdown("## Power"), *cells))
     assert read is not None
-    assert read.exercises == (ExerciseProgress("Power", "not yet", (2.0, 5.0)),)
+    assert read.exercises == (ExerciseProgress("Power", "not yet", (3.0, 6.0)),)
 
 
 @pytest.mark.parametrize(
@@ -122,7 +122,7 @@ def test_a_quiz_whose_answers_are_held_back_is_done_when_it_is_answered(
 
 def test_two_quizzes_of_a_lesson_have_names(tmp_path: Path) -> None:
     cells = [
-        *(markdown("## Quiz"), code("quiz_10_answers", "{}", []), code("quiz_10", "quiz(...)", PASSED, 2)),
+        *(markdown("## 8. Quiz"), code("quiz_10_answers", "{}", []), code("quiz_10", "quiz(...)", PASSED, 2)),
         markdown("## Looking back: twelve questions"),
         *(code("quiz_back_answers", "{}", []), code("quiz_back", "quiz(...)", None, 4)),
     ]
@@ -148,7 +148,7 @@ def test_all_lessons_of_the_folder_are_shown_and_nothing_else(
         "Next: lesson 02, An engine. Exercise 1: power.",
         "00  An engine: nothing to hand in",
         "01  An engine: 1 of 1 exercises done",
-        "      done         Exercise 1: <b>slopes</b>  2 of 2",
+        "      done         Exercise 1: <b>slopes</b>",
         "02  An engine: 0 of 1 exercises done",
     ]
     assert len(lines) == 6

@@ -6,6 +6,7 @@ import time
 
 import pytest
 from nbclient import NotebookClient
+from nbconvert.filters import strip_ansi
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
@@ -16,6 +17,10 @@ CELLS = {
     "asserts in a function that it calls": "def check_it(x):\n    assert x\n\n\nfor x in (1, 2):\n    check_it(x)",
     "shows a value": "assert numbers\nnumbers",
     "fails": "assert not numbers, 'there are numbers'",
+    "fails in a function": "def wants(x):\n    assert x, 'x is 0'\n\n\nwants(0)",
+    "fails without words": "assert not numbers",
+    "fails in another cell": "sure(0)",
+    "fails because of an error": "try:\n    1 / 0\nexcept ZeroDivisionError:\n    assert False, 'divided'",
     "not written": "def norm(x):\n    raise NotImplementedError\n\n\nassert norm(2) == 2",
     "an error with words": "def half(x):\n    raise NotImplementedError('odd numbers')\n\n\nhalf(1)",
     "answers missing": f"quiz(answers, sealed='{'x' * 20_000}')",
@@ -59,10 +64,21 @@ def test_an_exercise_that_is_not_written_is_named_in_one_line(outputs: dict[str,
 
 
 def test_a_sealed_text_does_not_fill_the_page(outputs: dict[str, list[NotebookNode]]) -> None:
-    shown = "\n".join(outputs["answers missing"][0].traceback)
-    assert "name 'quiz' is not defined" in shown
-    assert "quiz" in shown.split("NameError: ")[0]
-    assert len(shown) < 2000
+    (line,) = outputs["answers missing"][0].traceback
+    assert line == "NameError: name 'quiz' is not defined. Run the cell that defines it, then this one again."
+
+
+def test_a_failed_assertion_of_the_cell_is_one_line_and_others_show_where(
+    outputs: dict[str, list[NotebookNode]],
+) -> None:
+    failed = {name: cell[-1].traceback for name, cell in outputs.items() if name.startswith("fails")}
+    shown = {name: strip_ansi("\n".join(lines)) for name, lines in failed.items()}
+    assert shown.pop("fails") == "AssertionError: there are numbers"
+    assert shown.pop("fails in a function") == "AssertionError: x is 0"
+    assert "assert not numbers" in shown.pop("fails without words")
+    assert "assert x" in shown.pop("fails in another cell")
+    assert "1 / 0" in shown.pop("fails because of an error")
+    assert not shown
 
 
 def test_why_there_is_no_engine_is_said_in_one_line(outputs: dict[str, list[NotebookNode]]) -> None:

@@ -108,7 +108,8 @@ def test_the_browser_gets_no_answer_in_the_open():
 
 
 @pytest.mark.parametrize(
-    ("answer", "letter"), [("b", "b"), (" B ", "b"), ("c", ""), ("", ""), (None, ""), (1, ""), ("b" * 1000, "")]
+    ("answer", "letter"),
+    [("b", "b"), (" B ", "b"), ("b) ", "b"), ("c", ""), ("", ""), (None, ""), (1, ""), ("b" * 1000, "")],
 )
 def test_only_letters_of_the_question_are_shown_as_chosen(answer, letter):
     assert letter_of(OpenQuestion("key", "text", {"a": "one", "b": "two"}, {}), answer) == letter

@@ -25,7 +25,7 @@ def test_an_opened_answer_is_the_sealed_one() -> None:
     for key, options in QUIZ.items():
         assert sealing.option_letters(sealed, key) == sorted(options)
         for letter, answer in options.items():
-            assert sealing.open_answer(sealed, key, f" {letter.upper()} ") == answer
+            assert sealing.open_answer(sealed, key, f" {letter.upper()}) ") == answer
 
 
 @pytest.mark.parametrize("hints", [[], ["one"], ["Look at `a * b`.", "∂/∂a", "x" * 5000]])

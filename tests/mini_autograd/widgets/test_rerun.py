@@ -109,6 +109,7 @@ def test_a_graph_whose_operations_have_options_is_not_offered(build):
         ("'text' * a", "cannot be used"),
         ("a.no_such()", "no operation 'no_such'"),
         ("2 + 3", "not a tensor"),
+        ("a^2", "is not a power here: write a"),
         ("a[3]", "The engine refuses this: IndexError"),
         ("", "not an expression"),
         ("(" * 500 + "a" + ")" * 500, "not an expression"),
