@@ -116,7 +116,7 @@ print(b.inputs[0] is a)
 print(b.rule(10.0))
 
 # %% [markdown] items="10 11"
-# `b` holds the object `a` itself, not a copy. Objects that hold their inputs form a **graph**: one node per number, one edge from each result to each of its inputs. Following the edges never leads back to the start, because a result can only
+# `b` holds the object `a` itself, not a copy. Objects that hold their inputs form a **graph**: one node per number, one edge between each result and each of its inputs. Going from results to their inputs never leads back to the start, because a result can only
 # be made from numbers that already exist. Such a graph is called a directed acyclic graph, or DAG.
 
 # %% [markdown]
@@ -1165,17 +1165,9 @@ credit = credit + check_gradients(
 credit
 
 # %% [markdown]
-# The values are right. Now the speed: each rule may run only once. (If this takes more than a few seconds, stop it; rules are called more than once.)
+# The values are right. Now the speed: each rule may run only once. Then the nodes in between, and a second call.
 
 # %% nbgrader={"grade": true, "grade_id": "test_backward_once", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
-x = MiniTensor(1.0)
-y = x
-for _ in range(60):
-    y = y + y
-y.backward()
-assert x.grad == 2.0**60, f"the gradient of sixty doublings is 2**60, not {x.grad}"
-
-
 def once():
     """A rule for two inputs that is right at its first call only."""
     calls = []
@@ -1194,6 +1186,18 @@ assert 0.0 not in found, (
     f"a and b, the inputs of one node, both have the gradient 1, not {found}: does a loop end early?"
 )
 assert found == (1.0, 1.0), f"a rule should be called once, for all its inputs together; found {found}"
+a, b = MiniTensor(2.0), MiniTensor(3.0)
+c = MiniTensor(5.0, (a, b), "once", once())
+(c + c).backward()
+assert a.grad != 3.0, (
+    "(c + c).backward() runs the rule of c twice. It should run once, with all that has arrived. Is "
+    "backward still push_along_every_path? Then run the cell with your answer"
+)
+y = x = MiniTensor(1.0)
+for _ in range(60):
+    y = y + y
+y.backward()
+assert x.grad == 2.0**60, f"the gradient of sixty doublings is 2**60, not {x.grad}"
 a, b = MiniTensor(2.0), MiniTensor(2.0)  # of equal value, but two nodes
 c = a + b
 d = c + a
@@ -1465,7 +1469,7 @@ question(
     "In `e = c + d` with `c = a + b` and `d = c + a`, why can `c` not come right after `e`?",
     right("`d` will still send something to `c`.", "`c` would push on a gradient that is not complete yet, and what comes later would be lost or would need a second visit."),
     wrong("Leaves must come last.", "`c` is not a leaf here. Leaves may come as soon as all their uses are done.", misconception="leaves_last"),
-    wrong("`d` was computed later, and the latest always goes first.", "Reversing the order of computation does give a valid order. But the reason is the edge from `d` to `c`; without it, any order would do.", misconception="order_by_time"),
+    wrong("`d` was computed later, and the latest always goes first.", "Reversing the order of computation does give a valid order. But the reason is that `c` is an input of `d`; otherwise any order would do.", misconception="order_by_time"),
     wrong("It may: the sum does not depend on the order.", "The sum does not, but the moment when it is complete does.", misconception="no_topological_order"),
 )
 question(

@@ -63,6 +63,24 @@ PLANTED = [
         "share",
         ("test_backward", "test_backward_once"),
     ),
+    Planted(
+        "every path is followed",
+        "",
+        """    pending = {self: gradient}
+    for node in topological_order(self):
+        grad = pending.pop(node)
+        node.grad += grad
+        if node.rule is not None:
+            for source, share in zip(node.inputs, node.rule(grad)):
+                pending[source] = pending.get(source, 0.0) + share
+""",
+        """    self.grad += gradient
+    if self.rule is not None:
+        for source, share in zip(self.inputs, self.rule(gradient)):
+            source.backward(share)
+""",
+        ("test_backward_once",),
+    ),
     Planted("grad is replaced", "", "node.grad += grad", "node.grad = grad", ("test_backward", "test_backward_once")),
     Planted(
         "inputs follow at once",
