@@ -854,7 +854,6 @@ assert close(found, [0.0]), (
     f"b + -b, where b = -w[0]: the share is 0, not {found}. Use your engine's own backward, which the "
     "tensor has as .backward()"
 )
-print("all visible checks passed")
 ### BEGIN HIDDEN TESTS
 import math
 
@@ -1037,7 +1036,6 @@ for limit in (0, 1, 37, 64, 99, 1000):
     assert found == right, (
         f"backward fails at chains of more than {limit}; with most=100 that gives {right}, not {found}"
     )
-print("all visible checks passed")
 ### BEGIN HIDDEN TESTS
 assert MiniTensor(1.0).found_for(100) == (100, 100), "the longest chain that may be tried survives"
 ### END HIDDEN TESTS
@@ -1363,7 +1361,6 @@ MiniTensor.negated = negated
 x = MiniTensor(1.0)
 x.negated(3500).backward()
 assert x.grad == 1.0, f"3500 negations in a row have the gradient 1, not {x.grad}"
-print("all visible checks passed")
 ### BEGIN HIDDEN TESTS
 def added_to(self, total, times):
     for _ in range(times):
