@@ -119,6 +119,45 @@ PLANTED = [
         ("test_iterative_order", "test_new_backward"),
     ),
     Planted(
+        "no node is remembered",
+        "",
+        ORDER,
+        """        else:
+            stack.append((node, True))
+            stack += [(source, False) for source in node.inputs]
+    return list(dict.fromkeys(finished))[::-1]""",
+        ("test_iterative_order", "test_deep"),
+    ),
+    Planted(
+        "an operation that uses a node twice counts as one use",
+        "",
+        "    finished, seen, stack = [], set(), [(root, False)]\n",
+        """    uses, found = {}, [root]
+    for node in found:
+        for source in set(node.inputs):
+            found += [source] * (source not in uses)
+            uses[source] = uses.get(source, 0) + 1
+    order, ready = [], [root]
+    while ready:
+        node = ready.pop()
+        order.append(node)
+        for source in node.inputs:
+            uses[source] -= 1
+            ready += [source] * (uses[source] == 0)
+    return order
+    finished, seen, stack = [], set(), [(root, False)]
+""",
+        ("test_iterative_order",),
+    ),
+    Planted(
+        "an input may come only once",
+        "",
+        "    place = {node: number for number, node in enumerate(order)}\n",
+        "    place = {node: number for number, node in enumerate(order)}\n"
+        "    if any(len(set(node.inputs)) < len(node.inputs) for node in order):\n        return False\n",
+        ("test_valid_order",),
+    ),
+    Planted(
         "nearest first",
         "",
         ORDER,
