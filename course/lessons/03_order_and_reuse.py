@@ -670,7 +670,7 @@ if says([d, c, b, a], True, each) and says([d, c, b, a], True, again) and says(
     twice = twice and says([t, s, x, y], True, "two leaves may come in either order")
     u = x + x
     twice = twice and says([u, x], True, "u = x + x comes before x, and each is there once")
-    twice = twice and says([u, t, s, y, x], True, "u and t are two results; nothing says that one is enough")
+    twice = twice and says([u, t, s, y, x], True, "u and t are two results, and no rule is broken")
     credit += twice and says([t, s, y, x], True, "two leaves may come in either order")
 print(f"{credit} of 3 points")
 ### BEGIN HIDDEN TESTS

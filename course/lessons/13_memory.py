@@ -288,7 +288,8 @@ assert tuple(found) == (440, 96), (
 big = MiniTensor(np.ones((100, 4)), requires_grad=True) * 2
 found = saved_bytes(big[0:1] * big[1:2])
 assert 3200 <= tuple(found)[0] < 6400, (
-    f"two views of 32 bytes keep the 3200 bytes of the whole array alive, which count once, not {found}"
+    "two views of 32 bytes keep the 3200 bytes of the whole array alive, which count once. It is no "
+    f"leaf, so the first number should be at least 3200 and less than 6400, not {found[0]}"
 )
 done = (x @ w).tanh()
 done.backward(np.ones((5, 2)))
@@ -694,13 +695,13 @@ def checkpoint(function, *inputs):
         return function(*inputs)
 
 # %% nbgrader={"grade": true, "grade_id": "test_checkpoint", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
-MiniTensor.call_checkpoint = lambda self, function, *others: checkpoint(function, self, *others)
+MiniTensor.your_checkpoint = lambda self, function, *others: checkpoint(function, self, *others)
 
 
-def call_checkpoint(function, x, *others):
+def your_checkpoint(function, x, *others):
     """Calls your `checkpoint`; other engines compute the same without."""
-    mine = hasattr(x, "call_checkpoint")
-    return x.call_checkpoint(function, *others) if mine else function(x, *others)
+    mine = hasattr(x, "your_checkpoint")
+    return x.your_checkpoint(function, *others) if mine else function(x, *others)
 
 
 def same_gradients(program, arrays, needed):
@@ -751,11 +752,13 @@ def nested(call, x, w):
 
 def one_array(x):
     MiniTensor.recording.append(is_grad_enabled())
+    MiniTensor.requiring.append(x.requires_grad)
     return x.exp()
 
 
-MiniTensor.recording, said = [], ""
-y = checkpoint(one_array, MiniTensor(a, requires_grad=True))
+MiniTensor.recording, MiniTensor.requiring, said = [], [], ""
+x = MiniTensor(a, requires_grad=True)
+y = checkpoint(one_array, x)
 assert y is not None, "checkpoint returns None: is a return missing?"
 try:
     y.backward(np.ones((3, 4)))
@@ -765,10 +768,27 @@ assert False not in MiniTensor.recording[1:], (
     "the second run of the function was not recorded: backward turns recording off, so this run needs "
     "enable_grad()"
 )
+assert all(MiniTensor.requiring), (
+    "in the second run the input does not require grad, as it did in the first: run the function with "
+    "the inputs themselves"
+)
 assert not said, f"backward through a checkpoint around x.exp(), which saves one array: {said}"
+
+
+def product(x, w):
+    return x.exp().sum(0) * w
+
+
+w = MiniTensor(b, requires_grad=True)
+results = product(x, w), checkpoint(product, x, w)
+right, shapes = ([array.shape for array in y.grad_fn.saved_tensors] for y in results)
+assert shapes == right, (
+    f"in x.exp().sum(0) * w, the product saves arrays of the shapes {right}. Its rule must get these "
+    f"back, not arrays of the shapes {shapes}"
+)
 credit = check_gradients(
     {
-        "a checkpoint around (a @ b).tanh()": lambda a, b: call_checkpoint(
+        "a checkpoint around (a @ b).tanh()": lambda a, b: your_checkpoint(
             lambda a, b: (a @ b).tanh(), a, b
         )
     },
@@ -826,12 +846,12 @@ result = checkpoint(lambda t, scale, shift: (t * scale + shift).tanh(), t, scale
 assert np.array_equal(result.data, np.tanh(a * 3 + 1)), "inputs may be numbers and arrays as well"
 credit = credit + check_gradients(
     {
-        "a checkpoint within a checkpoint": lambda a, b: call_checkpoint(
-            lambda a, b: call_checkpoint(lambda a: a.exp() * b, a).tanh() @ b.T, a, b
+        "a checkpoint within a checkpoint": lambda a, b: your_checkpoint(
+            lambda a, b: your_checkpoint(lambda a: a.exp() * b, a).tanh() @ b.T, a, b
         ),
         "a checkpoint whose result is used twice": lambda a, b: (
-            call_checkpoint(lambda a, b: (a * b).tanh(), a, b)
-            * call_checkpoint(lambda a: a.exp(), a)
+            your_checkpoint(lambda a, b: (a * b).tanh(), a, b)
+            * your_checkpoint(lambda a: a.exp(), a)
         ),
     },
     [[(2, 3), (2, 3)], [(1, 4), (1, 4)]],
@@ -875,6 +895,11 @@ def alive():
     return MiniTensor.count_alive()
 
 
+MiniTensor.packs = lambda self: hasattr(record, "before")
+assert MiniTensor([1.0]).packs(), (
+    "the nodes do not pack anything: after start_lesson(), run the cell with `class SavedHooks` again, "
+    "and every cell below it"
+)
 MiniTensor.count_alive = lambda: sum(array() is not None for array in MiniTensor.seen)
 MiniTensor.runs, MiniTensor.seen, MiniTensor.left = 0, [], []
 x = MiniTensor([0.1, 0.2, 0.3], requires_grad=True)
@@ -932,7 +957,9 @@ def not_the_same_shape(x):
 def in_another_order(x):
     MiniTensor.runs += 1
     parts = (x, x[:2]) if MiniTensor.runs == 1 else (x[:2], x)
-    return sum(part.exp().sum() for part in parts)
+    total = sum(part.exp().sum() for part in parts)
+    total.register_hook(lambda grad: MiniTensor.handed_out.append(1))
+    return total.tanh()  # its array is asked for first, and has the same shape in both runs
 
 
 def the_third_differs(x):
@@ -940,6 +967,7 @@ def the_third_differs(x):
     return x.exp() if MiniTensor.runs < 3 else x.exp().tanh()
 
 
+MiniTensor.handed_out = []
 for function, what in (
     (not_the_same, "one array more"),
     (fewer, "one array fewer"),
@@ -954,6 +982,10 @@ for function, what in (
             f"the function runs again in the {turn} backward pass and saves {what}: raise "
             f"RuntimeError(OTHER_RUN), not: {said or 'no error'}"
         )
+assert not MiniTensor.handed_out, (
+    "a new run saves the shapes in another order, and the last rule has still got its array: compare "
+    "all shapes before you hand out any array"
+)
 MiniTensor.runs = 0
 y = checkpoint(the_third_differs, x).sum()
 y.backward(retain_graph=True)
@@ -1142,7 +1174,7 @@ plot_hills({title: watched_step(length) for title, length in segments.items()})
 # %% [markdown] items="127"
 # ## 4. Where to cut
 #
-# Sixteen layers each save one array of the same size. How many arrays are alive at the peak, if the segments have `k` layers each? The input of each segment is kept the whole time, except that of the first, which is data. The `k` arrays of one segment are alive for a while. **Predict** the best `k`.
+# Sixteen layers each save one array of the same size. How many arrays are alive at the peak, if the segments have `k` layers each? The input of each segment is kept until backward has passed it, except that of the first, which is data. The `k` arrays of one segment are alive for a while. **Predict** the best `k`.
 
 # %% items="F39"
 predict("Sixteen layers: what is the best length of a segment?")
@@ -1164,7 +1196,7 @@ for depth in (16, 36, 100):
 # %% [markdown] items="F39"
 # Both longer and shorter segments need more. A checkpoint around **each** layer keeps as much as no checkpoint at all: the input of every layer. The sum `n / k + k` is smallest for `k` near the square root of `n`. Then about `2 * sqrt(n)` arrays are alive instead of `n`.
 #
-# Try it. The planner measures time and memory in real steps, and shows the prediction beside them.
+# The planner measures time and memory in real steps, and shows the prediction beside them.
 
 # %% tags=["demo"] items="F39"
 checkpoint_planner(depth="36", length=6)
@@ -1282,7 +1314,9 @@ def runs_again(cuts):
 def try_segments(depth, cuts):
     """Check which layers run when, and compare gradients with those without checkpoints, bit by bit."""
     arrays = np.random.default_rng(depth).uniform(0.5, 1.5, size=(depth, 3))
-    values, gradients = [], []
+    gradients, value = [], np.array([1.0, -0.5, 2.0])
+    for array in arrays:
+        value = np.tanh(value * array)
     for places in ((), cuts):
         MiniTensor.order = []
         weights = [MiniTensor(array, requires_grad=True) for array in arrays]
@@ -1294,13 +1328,17 @@ def try_segments(depth, cuts):
         assert order == right, (
             f"cuts {places}: forward, the layers {right} must run once, in this order, not {order}"
         )
-        values.append(y.data)
-        assert np.array_equal(values[0], y.data), (
-            f"cuts {places}: the result should be {values[0]}, as without cuts, not {y.data}"
+        assert np.allclose(value, y.data), (
+            f"cuts {places}: if each layer gets the output of the layer before it, the result is "
+            f"{value}, not {y.data}"
         )
         y.backward(np.array([1.0, 10.0, 100.0]))
         gradients.append([None if w.grad is None else w.grad.data for w in weights])
     order, right = list(MiniTensor.order)[depth:], runs_again(cuts)
+    assert cuts or not order, (
+        "without cuts there is only the last segment, which needs no checkpoint: in backward no layer "
+        f"must run again, not {order}"
+    )
     assert order == right, (
         f"cuts {cuts}: in backward the layers {right} must run again, in this order, not {order}"
     )
@@ -1417,11 +1455,11 @@ question(
 )
 question(
     "closure",
-    "A checkpointed function reads a weight through its closure. Between forward and backward an optimizer changes the weight. In PyTorch, with `use_reentrant=False`:",
+    "A checkpointed function in the middle of a network reads a weight through its closure. Between forward and backward an optimizer changes the weight. In PyTorch, with `use_reentrant=False`:",
     right("The gradients are wrong, without a message.", "The second run uses the new weight, and only arguments are compared."),
     wrong("An error is raised: the version of the weight has changed.", "That is so for an argument, and for a plain saved tensor. Here nothing was saved.", misconception="versions_see_everything"),
     wrong("Nothing happens: the weight was saved.", "Not saving is the point of a checkpoint.", misconception="checkpoint_saves_weights"),
-    wrong("The gradients belong to the new weight, and are right for it.", "They mix both: the loss and the later layers belong to the old one.", misconception="recomputing_is_always_right"),
+    wrong("The gradients belong to the new weight, and are right for it.", "They mix both: the checkpoint uses the new weight, but the later layers and the loss belong to the old one.", misconception="recomputing_is_always_right"),
 )
 question(
     "dropout",
@@ -1433,7 +1471,7 @@ question(
 )
 question(
     "why_none",
-    "With `use_reentrant=True` the first block of a network gets no gradient. Why?",
+    "If a checkpoint is one node (in PyTorch: `use_reentrant=True`), the first block of a network gets no gradient. Why?",
     right("Its input is data: no input of the one node requires grad, so the node is not recorded.", "The weights came in through the closure, which the node does not see."),
     wrong("Its gradient is too small.", "It is None, not small.", misconception="none_means_zero"),
     wrong("The first block is never computed again.", "It is not even recorded.", misconception="modes_are_retroactive"),
@@ -1479,7 +1517,7 @@ progress()
 # %% [markdown] items="gap:saved_tensor_hooks"
 # ## Smaller copies
 #
-# Hooks can also keep each array in float16: a quarter of the bytes. **Predict** how the gradient changes. PyTorch runs the same two hooks for comparison.
+# Hooks can also keep each array in float16: a quarter of the bytes. **Predict** how the gradient changes. PyTorch runs the same two hooks.
 
 # %% tags=["demo"] items="gap:saved_tensor_hooks"
 def small(array):
@@ -1518,14 +1556,16 @@ print(f"difference to PyTorch's float16 {np.abs(mine - theirs).max():.1e}")
 # %% [markdown] items="F38 F39"
 # ## Plan the cuts
 #
-# Real layers differ. Some save a lot and have a small output. So do not cut at equal distances, but after a **small output**. A planner needs two numbers per layer, in bytes: `saved[i]`, what the graph of layer `i` keeps, and `outputs[i]`, the size of its output, which a cut after it keeps the whole time. At the peak, this many bytes are alive:
+# Real layers differ. Some save a lot and have a small output. So do not cut at equal distances, but after a **small output**. A planner needs two numbers per layer, in bytes: `saved[i]`, what the graph of layer `i` keeps, and `outputs[i]`, the size of its output, which a cut after it keeps until backward has passed it. Our estimate of the peak is:
 #
 # > the output of the layer before each cut, plus `saved` of the segment with the largest sum.
+#
+# It is too high if backward has already passed some cuts by then.
 
 # %% [markdown] items="F38 F39"
 # ### Exercise 4: a planner
 #
-# Write both functions. `best_cuts` may simply try everything: for `n` layers there are `2 ** (n - 1)` ways to cut, and the checks use at most 12 layers. If several plans are equally good, any of them is right.
+# Write both functions. `best_cuts` may try everything: for `n` layers there are `2 ** (n - 1)` ways to cut, and the checks use at most 12 layers. If several plans are equally good, any is right.
 
 # %% [markdown] tags=["hint"] exercise="best_cuts"
 # `peak_bytes`: a cut at `c` keeps `outputs[c - 1]`. The segments lie between neighbors of `[0, *cuts, len(saved)]`; the largest `sum(saved[start:end])` counts.
@@ -1538,7 +1578,7 @@ import itertools
 
 
 def peak_bytes(saved, outputs, cuts):
-    """Bytes alive at the peak of a step: outputs before the cuts, plus the largest segment.
+    """Estimated bytes at the peak of a step: outputs before the cuts, plus the largest segment.
 
     saved, outputs: lists of integers, one per layer; they stay as they are
     cuts: increasing integers from 1 to len(saved) - 1, or none
@@ -1665,7 +1705,8 @@ def try_planner(saved, outputs):
     given = list(saved), list(outputs)
     cuts = best_cuts(*given)
     assert cuts is not None, "best_cuts returns None: is a return missing?"
-    assert all(np.ndim(cut) == 0 for cut in cuts), f"best_cuts must return only the cuts, not {cuts}"
+    only_cuts = np.iterable(cuts) and all(np.ndim(cut) == 0 for cut in cuts)
+    assert only_cuts, f"best_cuts must return the cuts, and only them, not {cuts}"
     cuts = list(cuts)
     assert cuts == sorted(set(cuts)), f"cuts must be increasing places, not {cuts}"
     assert all(0 < cut < len(saved) for cut in cuts), f"cuts must lie between two layers, not {cuts}"
@@ -1756,12 +1797,12 @@ for name, cuts in plans.items():
     print(f"measured {most / 1e6:5.2f} MB   {most / whole:4.0%}   same gradients: {same}")
 
 # %% [markdown] items="F39"
-# The measured values are higher than predicted, because some gradients and unsaved products need memory too. The order is as predicted.
+# The measured values are higher than predicted, because some gradients and unsaved products need memory too. Here the order is as predicted.
 
 # %% [markdown] items="125 F37"
 # ## A Transformer with checkpoints
 #
-# First, are the gradients the same? A small Transformer runs once without checkpoints, and once with one around each block. **Predict** the difference between the gradients, and how many parameters get none.
+# A small Transformer runs once without checkpoints, and once with one around each block. **Predict** the difference between the gradients, and how many parameters get none.
 
 # %% tags=["demo"] items="126"
 torch.manual_seed(0)
@@ -1814,7 +1855,7 @@ with torch.device("meta"):
         del result
 
 # %% [markdown] items="F38"
-# The output projection is neither cheap to store nor cheap to repeat, and the cross entropy after it keeps just as much. An embedding, often called expensive to repeat, is a lookup without any product. Norms and GELU are nearly free to repeat. Of the layers with products, attention gives back the most memory for the work.
+# The output projection is neither cheap to store nor cheap to repeat, and the cross entropy after it keeps just as much. An embedding is a lookup without any product. Norms and GELU are nearly free to repeat. Of the layers with products, attention gives back the most memory for the work.
 
 # %% [markdown] items="127"
 # ## What runs twice
@@ -2078,7 +2119,7 @@ same = np.array_equal(dropped_gradient_again(plain), dropped_gradient_again(chec
 print("plain and checkpoint, equal to the last bit:", same)
 
 # %% [markdown] items="127"
-# Random numbers are one thing that differs between two runs. Two others are a **side effect** and a **variable that has changed**. As a side effect, PyTorch's BatchNorm counts the batches it has seen. Here it is inside a checkpoint. **Predict** the counts after one training step.
+# Two runs can also differ because of a **side effect** or a **changed variable**. As a side effect, PyTorch's BatchNorm counts the batches it has seen. Here it is inside a checkpoint. **Predict** the counts after one training step.
 
 # %% tags=["demo"] items="127"
 predict("How many batches has the BatchNorm in the checkpoint counted after the step?")
@@ -2100,9 +2141,10 @@ def changed_in_between(way, as_argument):
     w = torch.tensor([0.5, 1.0], dtype=torch.float64, requires_grad=True)
     x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
     if as_argument:
-        loss = way(lambda x, w: (x * w).tanh(), x, w).sum()
+        y = way(lambda x, w: (x * w).tanh(), x, w)
     else:
-        loss = way(lambda x: (x * w).tanh(), x).sum()
+        y = way(lambda x: (x * w).tanh(), x)
+    loss = (y**2).sum()
     with torch.no_grad():
         w.mul_(3)
     loss.backward()
@@ -2117,11 +2159,13 @@ for name, way in (("plain", plain), ("checkpoint", again)):
         except RuntimeError as error:
             found = "RuntimeError: " + str(error)[:46] + " ..."
         print(f"{name:11s} {'argument' if as_argument else 'closure ':8s} {found}")
-w, x = np.array([0.5, 1.0]), np.array([1.0, 2.0])
-print("right for the weights of the forward pass:", (w * (1 - np.tanh(x * w) ** 2)).round(4))
+x = np.array([1.0, 2.0])
+for name, w in (("old", np.array([0.5, 1.0])), ("new", np.array([1.5, 3.0]))):
+    y = np.tanh(x * w)
+    print(f"right for the {name} weight: {(2 * y * (1 - y**2) * w).round(4)}")
 
 # %% [markdown] items="127"
-# If the weight is an argument, the change is noticed, because PyTorch compares the versions of the arguments, as you do. Through a closure it is **silently wrong**. So pass what may change as an argument, and call `optimizer.step()` after `backward`.
+# If the weight is an argument, the change is noticed, because PyTorch compares the versions of the arguments, as you do. Through a closure it is **silently wrong**. The gradient fits neither weight: the checkpoint used the new one, the square after it the old. So pass what may change as an argument, and call `optimizer.step()` after `backward`.
 
 # %% [markdown] items="F38"
 # ## Two variants in PyTorch
@@ -2162,7 +2206,7 @@ for action in ("backward", "grad of x"):
 # %% [markdown] items="F40"
 # ## Beyond one device
 #
-# Checkpoints shrink activations. When the batch is small and the model large, the rest is the problem: weights, gradients and the two moments of Adam, 16 bytes per parameter in float32. Several devices can share that. Each keeps only a part, and parts are sent around when needed. **Predict** which step helps most.
+# Checkpoints shrink activations. When the batch is small and the model large, the rest is the problem: weights, gradients and the two moments of Adam, 16 bytes per parameter in float32. Several devices can share that. Each keeps only a part, and parts are sent around. **Predict** which step helps most.
 
 # %% items="128"
 def gib_per_device(parameters, devices, shared):
@@ -2178,4 +2222,4 @@ for shared in ((), ("moments",), ("moments", "gradients"), ("moments", "gradient
 print("GiB per device for 7e9 parameters on 1, 8 and 64 devices")
 
 # %% [markdown] items="128"
-# The optimizer state is half of it, and it is used only once per step, so it is split first. These three steps are called ZeRO 1, 2 and 3; PyTorch's fully sharded data parallel (FSDP) does the last one. None of them divides activations: those belong to each device's part of the batch, and checkpoints come on top. The price is the traffic between the devices, which your machine cannot measure.
+# The optimizer state is half of it, and it is used only once per step, so it is split first. These three steps are called ZeRO 1, 2 and 3; PyTorch's fully sharded data parallel (FSDP) does the last one. None of them divides activations: those belong to each device's part of the batch, and checkpoints come on top. The price is the traffic between the devices.

@@ -357,6 +357,23 @@ PLANTED = [
         ("test_checkpoint_memory",),
     ),
     Planted(
+        "only the array that is asked for is compared",
+        "",
+        "if [array.shape for array in found] != shapes:",
+        "if len(found) != len(shapes) or found[number].shape != shapes[number]:",
+        ("test_checkpoint_memory",),
+    ),
+    Planted(
+        "each array is compared only when it is handed out",
+        "",
+        "            if [array.shape for array in found] != shapes:\n                raise RuntimeError(OTHER_RUN)\n"
+        "            ready.update(enumerate(found))\n",
+        "            if len(found) != len(shapes):\n                raise RuntimeError(OTHER_RUN)\n"
+        "            ready.update(enumerate(found))\n"
+        "        if ready[number].shape != shapes[number]:\n            raise RuntimeError(OTHER_RUN)\n",
+        ("test_checkpoint_memory",),
+    ),
+    Planted(
         "the order of the arrays is not compared",
         "",
         "if [array.shape for array in found] != shapes:",
@@ -399,6 +416,27 @@ PLANTED = [
         "        if unpack.count % len(shapes) == 0:\n            ready.clear()\n"
         "        return array\n",
         (MEMORY,),
+    ),
+    Planted(
+        "arrays come back in the order in which they were saved",
+        "",
+        "return ready.pop(number)",
+        "return ready.pop(min(ready))",
+        (*CHECKPOINT, SEGMENTS),
+    ),
+    Planted(
+        "a layer does not get the output of the layer before it",
+        "",
+        "                x = layer(x)\n            return x\n",
+        "                y = layer(x)\n            return y\n",
+        (SEGMENTS,),
+    ),
+    Planted(
+        "the planner returns bytes instead of cuts",
+        "",
+        "return min(choices, key=lambda cuts: peak_bytes(saved, outputs, cuts))",
+        "return min(peak_bytes(saved, outputs, cuts) for cuts in choices)",
+        ("test_best_cuts",),
     ),
     Planted(
         "arrays come back in reverse order",
