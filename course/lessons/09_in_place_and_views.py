@@ -372,11 +372,11 @@ MODIFIED = "one of the variables needed for gradient computation has been modifi
 
 x, w = MiniTensor([1.0, 2.0, 3.0], requires_grad=True), MiniTensor([4.0, 5.0, 6.0])
 product = (x * w).grad_fn
-assert isinstance(product.saved_tensors, tuple), "saved_tensors returns the tuple of the saved values"
 assert sources(product) == [0, 1], f"x is input 0, w is input 1, not {sources(product)}"
 assert product.notes[0].counter is x._counter and product.notes[1].counter is w._counter, (
     "counter in the note of a tensor is the counter of that tensor itself"
 )
+assert isinstance(product.saved_tensors, tuple), "saved_tensors returns the tuple of the saved values"
 assert [note.version for note in product.notes] == [0, 0], "nothing has been written yet: version 0"
 twin = MiniTensor([1.0, 2.0, 3.0])
 assert sources((x * twin).grad_fn) == [0, 1], "equal numbers are not the same object: compare with `is`"
@@ -413,7 +413,11 @@ assert text == "", (
     f"max saves an array that belongs to no tensor, so its note is None: skip it ({text})"
 )
 cube = x**3
-cube.sum().backward()
+text = complaint(lambda: cube.sum().backward())
+assert text == "", (
+    "x was written to before `x**3` saved it, and not since. The note has version 1, and x is still at "
+    f"version 1, so this is no error; you say: {text!r}"
+)
 text = complaint(lambda: cube.sum().backward())
 assert text.startswith("Trying to backward through the graph a second time"), (
     f"the values are freed: saved_tensors raises RuntimeError(SECOND_BACKWARD); you say: {text!r}"
@@ -455,6 +459,7 @@ text = complaint(lambda: turned.sum().backward())
 assert text.startswith(MODIFIED), (
     f"h.T was saved, and h was written to: a note whose source is None counts too; you say: {text!r}"
 )
+credit = check_gradients({"(a * b).exp()": lambda a, b: (a * b).exp()}, [(3,), (3,)], points=4)
 ### BEGIN HIDDEN TESTS
 scalar = MiniTensor(0.5, requires_grad=True)
 y = scalar.exp()
@@ -484,8 +489,10 @@ middle.written()
 assert "which is output 0 of MulBackward0" in complaint(lambda: late.sum().backward()), (
     "the note names the input that was written to"
 )
+credit = credit + check_gradients(
+    {"(a / b).tanh() * a": lambda a, b: (a / b).tanh() * a}, [(3,), (3,)], points=1
+)
 ### END HIDDEN TESTS
-credit = check_gradients({"(a * b).exp()": lambda a, b: (a * b).exp()}, [(3,), (3,)], points=5)
 credit
 
 # %% [markdown] items="113"
@@ -820,10 +827,18 @@ text = complaint(lambda: y.copy_(MiniTensor(np.ones((1, 3)))))
 assert text == "output with shape [3] doesn't match the broadcast shape [1, 3]", (
     f"(1, 3) is another shape than (3,); you say: {text!r}"
 )
+text = complaint(lambda: change(y, lambda former: former.sum()))
+assert text == "output with shape [3] doesn't match the broadcast shape []", (
+    f"a result of shape () is not broadcast to (3,): it is refused as well; you say: {text!r}"
+)
 assert y.data.tolist() == [3.0, 5.0, 7.0], "a refused write changes no number"
 assert y._version == 2 and y.grad_fn.name() == "AddBackward0", "a refused write changes nothing"
 plain = MiniTensor([1.0]).add_(1.0)
 assert plain.is_leaf and not plain.requires_grad, "nothing requires grad: do not call take_over"
+plain.mul_(MiniTensor([3.0], requires_grad=True))
+assert plain.requires_grad and not plain.is_leaf, (
+    "a plain tensor times one that requires grad: the result requires grad, so call take_over"
+)
 y = x * 5
 before = y.grad_fn
 with no_grad():
@@ -864,9 +879,6 @@ def filled(a, b):
 
 credit = check_gradients({"mul_, add_": changed, "copy_, sub_": filled}, [(3,), (3,)], points=4)
 ### BEGIN HIDDEN TESTS
-plain = MiniTensor([1.0, 2.0])
-plain.mul_(MiniTensor([3.0, 4.0], requires_grad=True))
-assert plain.requires_grad and not plain.is_leaf, "a plain tensor becomes a result"
 x.grad = None
 y = x * 3
 y.retain_grad()
@@ -1038,7 +1050,7 @@ attempt("PyTorch's", lambda: steps_too_early(w_torch, torch.optim.SGD([w_torch],
 
 # %% tags=["engine"]
 def remember(self, output, recipe):
-    """Note how output is made from its base. It is recipe(self); self is the base or a view."""
+    """Note how output is made from output._base. It is recipe(self); self is the base or a view."""
     earlier = self._recipe if self._base is not None else None
     output._recipe = recipe if earlier is None else lambda base: recipe(earlier(base))
     output._recorded = is_grad_enabled()
@@ -1107,7 +1119,7 @@ def view(self, recipe):
     recipe: such as lambda a: Reshape.apply(a, shape=(2, 3))
     Returns: the tensor that recipe(self) returned. If its data shares memory with self.data, its
         _counter is that of self, its _base is self (or the base of self, if self is a view), and
-        remember(self, output, recipe) has been called. If not, it stays as it is.
+        remember(self, output, recipe) is called after that. If not, it stays as it is.
 
     >>> x = MiniTensor([1.0, 2.0, 3.0, 4.0])
     >>> pair = view(x, lambda a: Index.apply(a, index=slice(0, 2)))
@@ -1128,7 +1140,7 @@ def view(self, recipe):
 
 def detach(self):
     """The same numbers in the same memory, as a leaf that does not require grad. It has the
-    counter of self, and no base.
+    counter of self and no base, and remember is not called.
 
     >>> x = MiniTensor([1.0, 2.0], requires_grad=True)
     >>> d = x.detach()
@@ -1240,6 +1252,7 @@ MiniTensor.detach = detach
 x = MiniTensor(np.arange(6.0))
 table = x.reshape(2, 3)
 assert isinstance(table, MiniTensor), f"view must return what recipe(self) returned, not {table!r}"
+assert table is not x, "view must return what recipe(self) returned, not self"
 turned = table.T
 row = table[1]
 for shown in (table, turned, row, x[2], x[::2]):
@@ -1255,6 +1268,7 @@ assert row._recipe(x + 1).data.tolist() == [31.0, 5.0, 6.0], (
     "remember needs the recipe itself: it makes the view from any base"
 )
 picked = x[[0, 2]]
+assert picked is not None, "view must return what recipe(self) returned, here too: a copy, not None"
 assert picked._base is None and picked._counter is not x._counter, "picked entries are a copy"
 assert not hasattr(picked, "_recipe"), "a copy is not a view: do not call remember for it"
 
@@ -1265,11 +1279,13 @@ with no_grad():
     quiet = w[0]
 assert quiet._base is w and quiet._counter is counter, "with recording off it is a view, too"
 twin = w.detach()
+assert isinstance(twin, MiniTensor), f"detach must return a tensor, not {twin!r}"
 assert twin is not w and w.requires_grad, "detach must return a new tensor and leave self as it is"
 assert w._counter is counter, "w has another counter now: it must keep its own, and share it"
 assert w._version == 0, "detach writes nothing, so it counts nothing"
 assert twin._counter is counter, "w and twin share memory, so they share its counter"
 assert not twin._is_view() and not row.detach()._is_view(), "what detach returns has no base"
+assert twin not in (w._views or ()), "what detach returns is not a view: do not call remember for it"
 assert twin.is_leaf and not twin.requires_grad, "a detached tensor is a leaf that requires no grad"
 twin.add_(1.0)
 assert w.data.tolist() == [[2.0, 3.0], [4.0, 5.0]], "the same memory"
@@ -1344,9 +1360,6 @@ for text in (
 # Many tutorials say that in-place operations corrupt gradients silently. You have seen the opposite: a write by a method is counted, and a wrong version is an error. But some writes do not move the counter of the tensor, and a version that no node has noted is not compared. **Predict** for each line in PyTorch: right, error, or silently wrong? Central differences of the intended program show what is right.
 
 # %% tags=["demo"] items="F17 113"
-predict("How many of the lines are silently wrong?")
-
-
 def data_route(x):
     h = x * 1
     y = h**2
@@ -1378,6 +1391,7 @@ def duplicates_route(x):
     return z.sum()
 
 # %% tags=["demo"] items="F17 113"
+predict("How many of the lines are silently wrong?")
 routes = {
     ".data": (data_route, lambda x: (x**2).sum()),
     "shared NumPy memory": (shared_memory_route, lambda x: (x * torch.arange(1.0, 4.0)).sum()),
@@ -1514,7 +1528,7 @@ question(
     ),
     wrong(
         "`y.backward()`, because `w` was saved",
-        "Nothing is written before `backward`.",
+        "`w.add_(1)` has refused, so `w` is unchanged when `backward` runs.",
         misconception="errors_come_in_backward",
     ),
     wrong(
@@ -1571,14 +1585,14 @@ question(
 )
 question(
     "clamp_hidden",
-    "`h = model(x)`; under `no_grad`: `h.clamp_(max=1)`; then `loss = (h**2).sum()`. What about the gradients?",
+    "`h = x * 3`; under `no_grad`: `h.clamp_(max=1)`; then `loss = (h**2).sum()`. What about the gradient?",
     right(
         "Silently wrong: the clamp is in the values and not in the graph.",
         "The square saved `h` after the write, so the versions match.",
     ),
     wrong(
         "An error, because `h` was written to.",
-        "The counter had moved before a node noted it.",
+        "No node had saved `h` before the write: the rule of `x * 3` doesn't need its output.",
         misconception="every_write_is_an_error",
     ),
     wrong(
@@ -1586,7 +1600,7 @@ question(
         "It keeps the clamp out of the graph.",
         misconception="modes_save_time_only",
     ),
-    wrong("None for all parameters", "The graph of `h` is there.", misconception="none_means_zero"),
+    wrong("`x.grad` stays `None`.", "The graph of `h` is there.", misconception="none_means_zero"),
 )
 question(
     "numpy_of_result",
@@ -1705,7 +1719,7 @@ attempt("PyTorch:", lambda: show_gradients(leaf))
 # A position may occur twice (`x[[0, 0]] = v`). NumPy writes one after the other, so the **last** one stays. The others have no effect, so their gradient is 0.
 
 # %% [markdown] tags=["hint"] exercise="copy_slices"
-# `array.put(positions, values)` writes and `array.take(positions)` reads at positions numbered row by row, for an array of any shape.
+# `array.put(positions, values)` writes and `array.take(positions)` reads at positions numbered row by row, for an array of any shape. `put` does not broadcast: use `np.broadcast_to(part, positions.shape)`.
 
 # %% [markdown] tags=["hint"] exercise="copy_slices"
 # The gradient of the base is a copy of `grad` with zeros at the positions: these entries of the former base are gone. The gradient of the part is `grad.take(positions)`.
@@ -1721,8 +1735,8 @@ class CopySlices(Function):
         Entry part[i, j] goes to position positions[i, j] of the base, numbered row by row. A part
         of a smaller shape, such as (), is broadcast to that of positions. If a position occurs
         twice, the last of its entries stays. base itself must not be written to.
-    backward: one gradient for base, one for part. Entries that did not stay get 0. grad must not
-        be written to.
+    backward: one gradient for base, one for part. The second may have the shape of positions: the
+        engine undoes the broadcast. Entries that did not stay get 0. Do not write to grad.
 
     >>> base = MiniTensor(np.zeros((2, 2)), requires_grad=True)
     >>> part = MiniTensor(7.0, requires_grad=True)
@@ -1830,7 +1844,7 @@ class CopySlices(Function):
         return "CopySlices"
 
 # %% [markdown]
-# The rest is given. Your `change` calls `take_over` for every recorded write. `take_over` asks the recipe where the view is in the base, puts `CopySlices` after the base, and gives all views a new history. (PyTorch does that only when a view is used; the result is the same.)
+# The rest is given. Your `change` calls `take_over` for every recorded write. `take_over` asks the recipe where the view is in the base, puts `CopySlices` after the base, and gives all views a new history. (PyTorch does that only when a view is used.)
 #
 # A view made with recording off is a special case. Its values follow the base. Should its history follow too? PyTorch refuses to guess. Here such a view gets a history whose rule raises PyTorch's error.
 
@@ -1864,7 +1878,7 @@ def take_over(self, new):
         set_history(shown, shown._recipe(base).grad_fn if shown._recorded else Forbidden())
 
 # %% [markdown]
-# You can now express `x[i] = value`: `x[i]` is a view, and the value is copied into it.
+# Now `x[i] = value` works: `x[i]` is a view, and the value is copied into it.
 
 # %% tags=["engine"]
 def setitem(self, index, value):
@@ -1910,12 +1924,19 @@ def slices_rule(self, part):
     grad, found = np.array([1.0, 10.0, 100.0]), []
     for _ in range(2):
         pair = node.backward(node, grad)
-        found.append([None if g is None else np.array(g).tolist() for g in pair])
+        if pair is not None:
+            pair = [None if g is None else np.array(g).tolist() for g in pair]
+        found.append(pair)
         CopySlices.apply(self, part, positions=np.array([0, 1]))
     return *found, grad.tolist()
 
 
 MiniTensor.slices_rule = slices_rule
+filled = CopySlices.apply(np.zeros(3), np.ones(2), positions=np.array([2, 0]))
+assert filled.shape == (3,), (
+    f"forward must return an array of the shape of base, (3,); the shape of yours is {filled.shape} "
+    "(that is () if forward returns None)"
+)
 found, later, grad = MiniTensor(np.zeros(3), requires_grad=True).slices_rule(np.ones(2))
 assert grad == [1.0, 10.0, 100.0], "backward must not write to grad: copy it"
 assert found == [[0.0, 10.0, 0.0], [100.0, 1.0]], (
@@ -1946,6 +1967,19 @@ if credit.is_whole:  # otherwise the card says what is wrong
     filled = CopySlices.apply(base, column, positions=np.array([[0, 1], [2, 3]]))
     assert filled.data.tolist() == [[5.0, 5.0], [6.0, 6.0]], (
         "a part of shape (2, 1) is broadcast to (2, 2): each row repeats its entry"
+    )
+    turned = MiniTensor(np.zeros((2, 3)).T)
+    filled = CopySlices.apply(turned, 9.0, positions=np.array([1, 2]))
+    assert filled.data.tolist() == [[0.0, 9.0], [9.0, 0.0], [0.0, 0.0]], (
+        "this base of shape (3, 2) is stored column by column: reshape(-1) copies such an array, and "
+        f"what you write to a copy is lost; yours is {filled.data.tolist()}"
+    )
+    part = MiniTensor(9.0, requires_grad=True)
+    total = CopySlices.apply(base, part, positions=np.array([2, 3])).sum()
+    text = complaint(total.backward)
+    assert text == "" and part.grad.item() == 2.0, (
+        "a part of shape () at the positions 2 and 3: the gradient of the sum for the part is 1 + 1; "
+        f"yours is {part.grad}. {text}"
     )
     assert base.data.tolist() == [[1.0, 2.0], [3.0, 4.0]], "the base must not be written to: copy it"
     y.backward(np.array([1.0, 10.0, 100.0]))
@@ -2020,12 +2054,9 @@ z.sum().backward()
 print("gradient:", x.grad.data, "  right: [0. 1. 1.]")
 
 # %% [markdown] items="gap:views F17"
-# Is all this right in general? Test it with random programs: they make views, write through them, write to their bases, multiply and add. Your engine and PyTorch run each of them. **Predict** how many of 150 give an error, and how many a wrong gradient.
+# Is this right in general? Test it with random programs: they make views, write through them, write to their bases, multiply and add. Your engine and PyTorch run each of them. **Predict** how many of 150 give a wrong gradient.
 
 # %% tags=["demo"] items="gap:views F17"
-predict("How many of 150 programs give a wrong gradient?")
-
-
 def random_program(seed):
     def program(a, b):
         draw = np.random.default_rng(seed)
@@ -2055,6 +2086,9 @@ def random_program(seed):
     return program
 
 # %% tags=["demo"] items="gap:views F17"
+predict("How many of 150 programs give a wrong gradient?")
+
+
 def run_program(program, make, arrays):
     inputs = [make(array) for array in arrays]
     try:
@@ -2082,7 +2116,7 @@ for seed in range(150):
 print(dict(endings), f"  largest relative difference: {largest:.1e}")
 
 # %% [markdown] items="gap:views F17"
-# Each of these programs gives an error or the right gradients: here, a write through a method is either handled correctly or refused. (None of them repeats an index.)
+# Each program gives an error or the right gradients: here, a write through a method is handled correctly or refused. (None of them repeats an index.)
 
 # %% [markdown] items="113"
 # ## Fingerprints
@@ -2095,7 +2129,7 @@ print(dict(endings), f"  largest relative difference: {largest:.1e}")
 # `topological_order(output.grad_fn)` lists the nodes. `node.saved` is the tuple of saved values, `()` if there are none, None if they have been freed. Read the values there: `saved_tensors` raises an error if a value was freed or written to.
 
 # %% [markdown] tags=["hint"] exercise="fingerprints"
-# A fingerprint is `hash(saved.tobytes())`, or simply a copy. The key in the dict is `(node, position)`.
+# A fingerprint is `hash(saved.tobytes())`, or a copy (compare with `equal_nan=True`). The key in the dict is `(node, position)`.
 
 # %% [markdown] tags=["hint"] exercise="fingerprints"
 # `silent_changes`: skip a key if `node.saved is None`. The counter has not moved if `node.notes[position]` is None or its `counter.value == version`.
@@ -2127,7 +2161,8 @@ def silent_changes(before):
 
     before: what fingerprints returned
     Returns: list of the names of their nodes, in the order of before, once per array. Leave out
-        arrays whose note shows a counted write, and arrays that have been freed since.
+        arrays whose note shows a counted write, and arrays that have been freed since. The smallest
+        change counts, but a NaN that is still there is not a change.
 
     >>> x, w = MiniTensor([1.0, 2.0], requires_grad=True), MiniTensor([3.0, 4.0])
     >>> before = fingerprints((x * w).exp())
@@ -2319,6 +2354,11 @@ before = fingerprints(y)
 y.sum().backward()
 assert silent_changes(before) == [], "freed arrays are left out"
 assert len(fingerprints(y)) == 0, "freed arrays have no fingerprints"
+x, w = MiniTensor([1.0, np.nan], requires_grad=True), MiniTensor([3.0, 1e-9])
+before = fingerprints(x * w)
+assert silent_changes(before) == [], "nothing has been written: a NaN that is still there is no change"
+w.poke(1, 2e-9)
+assert silent_changes(before) == ["MulBackward0"], "1e-9 became 2e-9: compare exactly, not nearly"
 ### BEGIN HIDDEN TESTS
 assert len(fingerprints(x)) == 0, "a leaf has no history"
 y = (x * x).tanh() * 1

@@ -574,6 +574,65 @@ PLANTED = [
         "    for node in seen:\n",
         ("test_fingerprints",),
     ),
+    Planted(
+        "any write counts, even one before the note",
+        "",
+        "        if note is not None and note.counter.value != note.version:\n            raise modified",
+        "        if note is not None and note.counter.value != 0:\n            raise modified",
+        ("test_versions", "test_change", "test_copy_slices"),
+    ),
+    Planted(
+        "what can be broadcast is let through",
+        "",
+        "    if new.shape != self.shape:\n",
+        "    if np.broadcast_shapes(new.shape, self.shape) != self.shape:\n",
+        ("test_change",),
+    ),
+    Planted(
+        "a tensor that required no grad takes nothing over",
+        "",
+        "    if new.requires_grad:\n        take_over(self, new)\n    self.data",
+        "    if new.requires_grad and self.requires_grad:\n        take_over(self, new)\n    self.data",
+        ("test_change", "test_copy_slices"),
+    ),
+    Planted(
+        "the base remembers a detached tensor",
+        "",
+        "    output = MiniTensor(self.data)\n    output._counter = self._counter\n",
+        "    with no_grad():\n        output = self.reshape(*self.shape) if self.shape else self[...]\n"
+        "    output._base = None\n",
+        ("test_view",),
+    ),
+    Planted(
+        "the gradient of a part is not summed",
+        "",
+        "        return rest, grad.take(ctx.positions) * stayed\n",
+        "        return rest, (grad.take(ctx.positions) * stayed).reshape(ctx.input_shapes[1])\n",
+        ("test_copy_slices",),
+    ),
+    Planted(
+        "a write to a copy of a base stored by columns",
+        "",
+        "        result = base.copy()\n        result.put(positions, np.broadcast_to(part, positions.shape))\n",
+        "        result = np.copy(base)\n        result.reshape(-1)[positions] = part\n",
+        ("test_copy_slices",),
+    ),
+    Planted(
+        "a NaN is always a change",
+        "",
+        "                found[node, position] = hash(saved.tobytes())\n    return found\n    ### END SOLUTION\n",
+        "                found[node, position] = hash(saved.tobytes())\n    return found\n    ### END SOLUTION\n\n\n"
+        "def hash(text):\n    return text if len(text) % 8 else np.frombuffer(text).tolist()\n",
+        ("test_fingerprints",),
+    ),
+    Planted(
+        "nearly the same is the same",
+        "",
+        "                found[node, position] = hash(saved.tobytes())\n    return found\n    ### END SOLUTION\n",
+        "                found[node, position] = hash(saved.tobytes())\n    return found\n    ### END SOLUTION\n\n\n"
+        "def hash(text):\n    return text if len(text) % 8 else str(np.frombuffer(text).round(8).tolist())\n",
+        ("test_fingerprints",),
+    ),
 ]
 
 
