@@ -395,7 +395,7 @@ for name, y in {"tanh": x.tanh(), "sum": x.sum(), "@": x @ w, "logsumexp": x.log
     try:
         share = node.backward(AsTensors(node), MiniTensor(np.ones(y.shape)))
         share = share[0] if isinstance(share, tuple) else share
-        print(f"{name:10s} returned a {type(share).__name__}")
+        print(f"{name:10s} returned: {type(share).__name__}")
     except Exception as error:
         print(f"{name:10s} {type(error).__name__}: {str(error)[:70]}")
 
@@ -649,7 +649,8 @@ MiniTensor.linear = lambda self, w, b: Linear.apply(self, w, b)
 # %% tags=["engine"]
 ARRAYS_ONLY = (
     "the rule of {name} computes with arrays and cannot be recorded, so create_graph=True does not "
-    "work here. Write the rule in operators and functions of MiniTensors."
+    "work here. Write the rule in operators and functions of MiniTensors. For most rules of earlier "
+    "lessons, the cells of lesson 10, section 2, do that: have they run?"
 )
 WRONG_NUMBER = "function {name} returned an incorrect number of gradients (expected {due}, got {got})"
 
@@ -1001,6 +1002,15 @@ class Tenfold(Function):
         return grad * 10.0
 
 
+def error_of(output, **options):
+    """The error that backward raises, without the advice in parentheses; empty if it runs."""
+    try:
+        output.backward(**options)
+    except (RuntimeError, TypeError) as error:
+        return f"{type(error).__name__}: {str(error).partition(' (')[0]}"
+    return ""
+
+
 def try_sending():
     x, y = MiniTensor(1.0, requires_grad=True), MiniTensor(1.0, requires_grad=True)
     Tenfold.apply(Tenfold.apply(x)).backward()
@@ -1015,6 +1025,9 @@ def try_sending():
     assert x.grad.item() != 10.0, "each rule gets `grad`, what has arrived at its node, not `cotangent`"
 
 
+assert "unexpected keyword" not in error_of(MiniTensor(1.0), create_graph=True), (
+    "first run the cell between your answer and this check: it defines the new `backward`"
+)
 switches.recording, switches.inference = True, False
 try_sending()
 credit = check_gradients(
@@ -1028,21 +1041,14 @@ credit = check_gradients(
 )
 
 
-def error_of(output, **options):
-    """The error that backward raises, without the advice in parentheses; empty if it runs."""
-    try:
-        output.backward(**options)
-    except (RuntimeError, TypeError) as error:
-        return f"{type(error).__name__}: {str(error).partition(' (')[0]}"
-    return ""
-
-
 def try_create_graph():
     x = MiniTensor([2.0, 3.0], requires_grad=True)
     y = (x**3).sum()
     y.backward(create_graph=True)
     assert np.allclose(x.grad.data, [12.0, 27.0]), "the first derivative of x**3"
-    assert x.grad.requires_grad, "with create_graph the gradient has a history"
+    assert x.grad.requires_grad, (
+        "with create_graph the gradient has a history. If the check of exercise 1 fails, begin there"
+    )
     first, x.grad = x.grad, None
     first.backward(np.array([1.0, 10.0]))
     assert x.grad is not None, "the gradient of the gradient: nothing arrives at x"
@@ -1169,7 +1175,13 @@ def try_wanted():
     )
     assert not found[hidden.grad_fn].requires_grad, "without create_graph it has no history"
     assert x.grad is None and w.grad is None, "with wanted nodes no .grad of a leaf is changed"
-    recorded = walk(z.grad_fn, MiniTensor(1.0), True, True, [hidden.grad_fn])[hidden.grad_fn]
+    try:
+        recorded = walk(z.grad_fn, MiniTensor(1.0), True, True, [hidden.grad_fn])[hidden.grad_fn]
+    except (TypeError, ValueError) as error:
+        raise AssertionError(
+            "with create_graph, the gradient for the result is a MiniTensor already; without it, an "
+            f"array. Here create_graph is True, and your walk raises {error!r}"
+        ) from error
     assert recorded.requires_grad, "with create_graph it has a history"
     ends = [edge_to(x)[0], hidden.grad_fn]
     found = walk(z.grad_fn, MiniTensor(1.0), True, False, ends)
@@ -1610,6 +1622,9 @@ assert isinstance(found, tuple) and np.allclose(found[0].data, [3.0, 1200.0]), (
 cube = MiniTensor(3.0, requires_grad=True)
 y = cube**3
 (first,) = grad(y, cube, create_graph=True)
+assert first.requires_grad, (
+    "with create_graph the gradient has a history. If the check of exercise 1 or 2 fails, begin there"
+)
 (second,) = grad(first, cube, create_graph=True)
 (third,) = grad(second, cube)
 assert np.allclose([first.item(), second.item(), third.item()], [27.0, 18.0, 6.0]), (
@@ -1660,6 +1675,16 @@ assert not np.allclose(product.data, [6.0, 0.0]), (
 assert np.allclose(product.data, [4.0, 2.0]), (
     "x0 * x0 * x1 at [1, 2] has the Hessian [[4, 2], [2, 0]]. Times v = [1, 0] that is [4, 2], not "
     f"{product.data.tolist()}"
+)
+wide = MiniTensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
+product = result_of(
+    lambda: hvp(lambda a: (a**3).sum(), wide, np.ones((2, 3))), (RuntimeError, ValueError)
+)
+assert isinstance(product, MiniTensor) and product.shape == (2, 3), (
+    f"x and v may be matrices: of shape (2, 3) here, and so is the result. Yours is {product!r}"
+)
+assert np.allclose(product.data, 6 * wide.data), (
+    f"sum(x**3) for a matrix x, and ones for v: it should be\n{6 * wide.data}\nnot\n{product.data}"
 )
 count = MiniTensor(np.ones(9), requires_grad=True).walks_of(hvp)
 assert count < 9, (
@@ -1807,7 +1832,7 @@ question(
 )
 question(
     "quiet_mix_up",
-    "A loss is `(u - 1)**2 + slope**2`, where `slope` came from `grad` without `create_graph`. What does training do?",
+    "A loss is `(u - 1)**2 + slope**2`, where `slope` came from `grad` with `retain_graph=True`, but without `create_graph`. What does training do?",
     right("It runs, and ignores the second term.", "The first term has a history, so `backward` finds a path. The contribution of `slope` is silently missing."),
     wrong("`backward` raises an error.", "Only if there were no other path to the weights.", misconception="missing_history_is_loud"),
     wrong("It is right, only slower.", "A whole term has no gradient.", misconception="retain_means_create"),
@@ -2068,7 +2093,7 @@ with warnings.catch_warnings():
     print("PyTorch:", modes(leaf(2.0), torch.no_grad, torch.is_grad_enabled))
 
 # %% [markdown] items="123"
-# The docstring says that a hook must not *change* its argument. This one sets the gradient of `a` to zero in place. **Predict** the gradient of `b`, which should be 3.
+# A hook must not *change* its argument. This one sets the gradient of `a` to zero in place. **Predict** the gradient of `b`, which should be 3.
 
 # %% tags=["demo"] items="123"
 predict("What is the gradient of b?", "3", "0")
@@ -2096,7 +2121,7 @@ with warnings.catch_warnings():
 
 # %% tags=["demo"] items="gap:saved_tensor_hooks"
 predict(
-    "By which share does the gradient change in half precision?",
+    "By what fraction does the gradient change in half precision?",
     "not at all",
     "about 1e-4",
     "about 0.1",
@@ -2644,16 +2669,16 @@ def try_curvature(array, dim, seed):
     )
     found = hvp(lambda a: (a.logsumexp(dim=dim) * cotangent).sum(), a, v).data
     assert found.any(), (
-        "all second derivatives are 0, as if the softmax were a constant. Compute it in the rule, from "
-        "saved inputs or outputs, with operators"
+        "all second derivatives are 0, as if the softmax were a constant. Compute it in the rule, with "
+        "operators, from inputs or outputs in ctx.saved_tensors: nothing else in ctx leads back"
     )
     assert np.isfinite(found).all(), (
         f"a = {array.tolist()}: the second derivatives are {found}. The exp of a large number is "
         "infinite, that of a - output is not"
     )
     assert not np.allclose(found, s * v * np.expand_dims(cotangent, dim)), (
-        "this is the result if only a leads back, and the output is a constant. Is the saved output "
-        "the same array that forward returns?"
+        "this is the result if only a leads back, and the output is a constant. Is the output read "
+        "from ctx.saved_tensors? Is the saved output the same array that forward returns?"
     )
     assert np.allclose(found, right), f"the second derivatives should give\n{right}\nnot\n{found}"
 
@@ -2902,7 +2927,7 @@ for step, point in enumerate(by_newton):
 print(f"descent, step {len(by_descent) - 1}: distance {np.abs(by_descent[-1] - 1).max():.1e}")
 
 # %% [markdown]
-# From the fifth step on, the number of right digits roughly doubles with every step. Next come PyTorch's Hessian at the start and a picture of the two paths:
+# Six steps are enough. From the fifth on, the number of right digits roughly doubles with every step. Next come PyTorch's Hessian at the start and the two paths:
 
 # %% tags=["demo"]
 mine = hessian(rosenbrock, MiniTensor(start, requires_grad=True))

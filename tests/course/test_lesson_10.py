@@ -15,6 +15,8 @@ import numpy as np
 import pytest
 import torch
 
+from autograder.notebooks.regions import without_hidden_tests
+from autograder.runs.context import check_context
 from tests.course.planting import LessonTests, Planted, cells_that_define, solved, styles
 
 LESSON = "10_higher_order_and_hooks"
@@ -227,6 +229,13 @@ PLANTED = [
         ("test_walk", "test_grad", "test_logsumexp"),
     ),
     Planted(
+        "the result is made from an array or a MiniTensor",
+        "",
+        "found[node] = as_tensor(grad)",
+        "found[node] = MiniTensor(grad)",
+        ("test_walk", "test_grad", "test_logsumexp"),
+    ),
+    Planted(
         "a second contribution is added in place",
         "",
         "                    pending[source] = pending[source] + share if source in pending else share\n",
@@ -350,6 +359,13 @@ PLANTED = [
         ("test_grad", "test_logsumexp"),
     ),
     Planted(
+        "hvp multiplies by the direction with @",
+        "",
+        "grad((slope * v).sum(), x, allow_unused=True)",
+        "grad(slope @ v, x, allow_unused=True)",
+        ("test_grad", "test_logsumexp"),
+    ),
+    Planted(
         "hvp multiplies by the direction too late",
         "",
         "        (product,) = grad((slope * v).sum(), x, allow_unused=True)\n"
@@ -421,6 +437,17 @@ PLANTED = [
         "        ctx.save_for_backward(np.exp(a - output.reshape(ctx.kept)))\n        return output\n\n"
         "    @staticmethod\n    def backward(ctx, grad):\n"
         "        (softmax,) = ctx.saved_tensors\n",
+        ("test_logsumexp",),
+    ),
+    Planted(
+        "the output is an attribute of ctx",
+        "",
+        "        ctx.save_for_backward(a, output)\n        return output\n        ### END SOLUTION\n\n"
+        "    @staticmethod\n    def backward(ctx, grad):\n        ### BEGIN SOLUTION\n"
+        "        a, output = ctx.saved_tensors\n",
+        "        ctx.output = output\n        ctx.save_for_backward(a)\n        return output\n\n"
+        "    @staticmethod\n    def backward(ctx, grad):\n"
+        "        (a,), output = ctx.saved_tensors, ctx.output\n",
         ("test_logsumexp",),
     ),
     Planted(
@@ -637,6 +664,25 @@ def test_what_abs_of_lesson_08_saves_makes_no_difference_to_exercise_1() -> None
         exec(cell.source, names)
         if cell.grade_id == "test_reconnected":
             return
+    raise AssertionError("there is no such test cell")
+
+
+@pytest.mark.parametrize(
+    ("skipped", "said"),
+    [
+        ("class Scatter(Function):", "the cells of lesson 10, section 2, do that"),
+        ("    walk(root, cotangent, create_graph if", "run the cell between your answer and this check"),
+    ],
+)
+def test_the_check_of_the_walk_names_a_given_cell_that_has_not_run(skipped: str, said: str) -> None:
+    names: dict[str, Any] = {"__name__": LESSON}
+    for cell in cells_that_define(LESSON, tests=True):
+        if cell.grade_id == "test_walk":
+            with pytest.raises((AssertionError, RuntimeError), match=said), check_context(explained=False):
+                exec(without_hidden_tests(cell.source), names)
+            return
+        if skipped not in cell.source and not cell.nbgrader.get("grade"):
+            exec(cell.source, names)
     raise AssertionError("there is no such test cell")
 
 
