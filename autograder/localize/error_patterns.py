@@ -112,9 +112,10 @@ def _nearly(got: Results, right: Results, wrong: Sequence[int], subject: str) ->
         return ""
     verb = "is" if len(wrong) == 1 else "are"
     digits = int(-np.log10(largest))
-    estimate = f"an estimate by {'one-sided' if digits <= ONE_SIDED else 'central'} differences"
-    why = f"float32 numbers or {estimate}" if digits in SINGLE else estimate
-    return f"{subject} {verb} right to only about {digits} digits, like {why}."
+    causes = ["float32 numbers"] if digits in SINGLE else []
+    causes.append(f"an estimate by {'one-sided' if digits <= ONE_SIDED else 'central'} differences")
+    why = ", ".join([*causes, "or a tiny number that was added and is still there"])
+    return f"{subject} {verb} right to only about {digits} digits. Possible causes: {why}."
 
 
 def _subject(names: Sequence[str]) -> str:

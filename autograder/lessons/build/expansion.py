@@ -16,7 +16,7 @@ from autograder.quizzes.sealing import seal_hints
 
 HINT_COMMENT = "# Run this cell when you are stuck. Each hint opens with a click and goes one step further."
 CHECK_COMMENT = "# Run this cell to check your answer ({})."
-HIDDEN = "; some of them are for hidden tests, which run when you hand in"
+HIDDEN = "; hidden tests, which run when you hand in, decide about some of them"
 IMPORT_COMMENT = "# Run this cell: it imports {}."
 SETTINGS = ("plt.rcParams.update", "torch.set_num_threads", "warnings.simplefilter")
 
