@@ -372,6 +372,7 @@ assert all(isinstance(tensor, MiniTensor) for tensor in state.values()), "the va
 assert all(p.requires_grad for p in model.parameters()), "state_dict must not change the parameters"
 model(MiniTensor([1.0, 1.0])).sum().backward()
 assert not state["scale"].requires_grad, "the tensors of a state are detached"
+assert outer.state_dict()["inner.first.calls"] is not model.first.calls, "detach the buffers as well"
 model.first.weight.put([7.0, 8.0])
 assert np.allclose(state["first.weight"].data, [7.0, 8.0]), "a state shows the memory of the module"
 
@@ -408,8 +409,8 @@ keepers = {
     "copy.deepcopy(state_dict())": lambda model: copy.deepcopy(model.state_dict()),
 }
 for name, keep in keepers.items():
-    losses, loaded = best_of_training(keep)
-    print(f"{name:28s} lowest {min(losses):.3f}   after loading {loaded:.3f}")
+    run, after = best_of_training(keep)
+    print(f"{name:28s} lowest {min(run):.3f}   after loading {after:.3f}")
 
 # %% [markdown]
 # A new dictionary with the old tensors is not a copy either. In your engine you can write `{name: MiniTensor(tensor.data.copy()) for name, tensor in model.state_dict().items()}`.
@@ -799,6 +800,9 @@ class BatchNorm1d(Module):
         """Update the buffers, in place, by the statistics of one batch: arrays of shape (features,)."""
         if rows == 1:
             raise ValueError("Expected more than 1 value per channel when training")
+        for given in (mean, variance):
+            if not isinstance(given, np.ndarray) or given.shape != self.running_mean.shape:
+                raise TypeError(f"track takes arrays of shape {self.running_mean.shape}, not {given!r}")
         unbiased = variance * rows / (rows - 1)
         for running, new in ((self.running_mean, mean), (self.running_var, unbiased)):
             overwrite(running, (1 - self.momentum) * running.data + self.momentum * new)
@@ -942,12 +946,14 @@ def reason_for_result(found, rows, weight, bias, eps, running):
             return f" ({reason})"
     normal = centered / np.sqrt(variance + eps)
     overall = (rows - rows.mean()) / np.sqrt(rows.var() + eps)
-    by_running = (rows - running[0]) / np.sqrt(running[1] + eps)
+    by_running, by_updated = ((rows - m) / np.sqrt(v + eps) for m, v in running)
     for reason, result in (
+        ("weight and bias are missing", normal),
         ("the weight is missing", normal + bias),
         ("the bias is missing", normal * weight),
         ("mean and variance are over all entries", overall * weight + bias),
         ("mean and variance are the running ones", by_running * weight + bias),
+        ("mean and variance are the running ones, already updated", by_updated * weight + bias),
     ):
         if np.allclose(found, result):
             return f" ({reason})"
@@ -979,7 +985,8 @@ def try_training(layer, rows, weight, bias, eps=1e-5, momentum=0.1):
     assert isinstance(y, MiniTensor), f"forward returns a MiniTensor, not {y!r}"
     deviation = np.sqrt(rows.var(axis=0) + eps)
     normal = (rows - rows.mean(axis=0)) / deviation
-    reason = reason_for_result(y.data, rows, weight, bias, eps, (mean, variance))
+    updated = layer.running_mean.data, layer.running_var.data
+    reason = reason_for_result(y.data, rows, weight, bias, eps, ((mean, variance), updated))
     close(y, normal * weight + bias, f"the result in training{reason}")
 
     grad = np.random.default_rng(12).normal(size=rows.shape)
@@ -1266,6 +1273,7 @@ def weights_of_past(beta, t):
         "": right,
         "the {} is not corrected": weights,
         "(1 - beta) is missing in the {}": right / (1 - beta),
+        "the {} is divided by (1 - beta)**t, not by 1 - beta**t": weights / (1 - beta) ** t,
         "the {} of earlier steps is not kept in state": right * (steps == t),
         "the corrected {} is put back into the state": weights / np.cumprod(divisors[::-1])[::-1],
         "the correction of the {} uses t + 1": weights / (1 - beta ** (t + 1)),
@@ -1291,6 +1299,7 @@ def mistaken_changes(gradients, lr, betas, eps):
     means = [running(past[:n], betas[0], "the {} is not corrected") for n in range(1, t + 1)]
     of_means = np.sqrt(running(np.square(means), betas[1])) + eps
     mean, square = map(running, (past, past**2), betas)
+    of_all = running((past**2).reshape(t, -1).sum(axis=1), betas[1])
     first, second = 1 - betas[0] ** t, 1 - betas[1] ** t  # the divisors of the correction
     share = (1 - betas[0]) / (1 - betas[1])
     changes = {
@@ -1307,6 +1316,8 @@ def mistaken_changes(gradients, lr, betas, eps):
         "eps is added to the quotient, before lr": lr * (mean / np.sqrt(square) + eps),
         "the square is corrected with beta1": lr * mean / (np.sqrt(square * second / first) + eps),
         "the square is corrected after the root": lr * mean / (np.sqrt(square / second) + eps),
+        "eps is added before the correction": lr * mean / (np.sqrt(square) + eps / np.sqrt(second)),
+        "the squares of all entries are added up": lr * mean / (np.sqrt(of_all) + eps),
         "the new square gets (1 - beta1)": lr * mean / (np.sqrt(square * share) + eps),
         "betas are always 0.9 and 0.999": formula(gradients, lr, (0.9, 0.999), eps),
     }
@@ -1483,8 +1494,8 @@ predict(
     "no, too large",
 )
 losses = [3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 8.0, 8.0]
-loader = DataLoader(TensorDataset(np.array(losses)), batch_size=4)
-means = [(batch.mean().item(), batch.shape[0]) for (batch,) in loader]
+batches = DataLoader(TensorDataset(np.array(losses)), batch_size=4)
+means = [(batch.mean().item(), batch.shape[0]) for (batch,) in batches]
 print("batches:", means)
 print("mean of the means:    ", round(sum(mean for mean, _ in means) / len(means), 4))
 print("weighted by the rows: ", sum(mean * rows for mean, rows in means) / len(losses))
@@ -1497,7 +1508,7 @@ print("mean over the samples:", np.mean(losses))
 #
 # ### Exercise 5: one step, and an evaluation
 #
-# `train_step` makes **one** step of the optimizer for one batch. If the batch does not fit into memory, it is cut into micro-batches. The cutting is given. Complete what happens with one part: it runs forward and backward before the next part begins, so that only the saved values of one part take up memory. The step must be the same as for the whole batch. The loss function gives a *mean* over the rows that it gets. By what must you multiply the loss of a part, if the last part is smaller? You know this from lesson 05. Add up `total` as well: it must become the mean loss over the batch, a plain number.
+# `train_step` makes **one** step of the optimizer for one batch. If the batch does not fit into memory, it is cut into micro-batches. The cutting is given. Complete what happens with one part: it runs forward and backward before the next part begins, so that only the saved values of one part take up memory. The step must be the same as for the whole batch, if each row is treated alone. (With batch normalization it cannot be: see *Further*.) The loss function gives a *mean* over the rows that it gets. By what must you multiply the loss of a part, if the last part is smaller? Add up `total` as well: it must become the mean loss over the batch, a plain number.
 #
 # `evaluate` gives the mean loss over all *samples* of a loader. It changes no weight, no gradient and no running statistics. Complete it: add up `total` and `rows`. At the end the model returns to its previous mode, even after an error: that part is given.
 
@@ -1706,9 +1717,26 @@ def reason_for_step(found, x, error, size):
     gradients = [2 * x[piece].T @ error[piece] / len(x[piece]) for piece in pieces]
     factors = {"1": 1, "1 / parts": 1 / len(pieces), "size / rows": size / len(x)}
     factors["rows of the batch / rows of the part"] = [len(x) / len(x[piece]) for piece in pieces]
+    factors["1 / rows of the part"] = [1 / len(x[piece]) for piece in pieces]
     for word, factor in factors.items():
         if np.allclose(found, np.tensordot(np.broadcast_to(factor, len(pieces)), gradients, 1)):
             return f": each loss seems to be multiplied by {word}"
+    return ""
+
+
+def reason_for_total(found, squares, size):
+    """What is added up, if that explains the loss that train_step returns."""
+    parts = [squares[begin : begin + size] for begin in range(0, len(squares), size)]
+    means, shares = [part.mean() for part in parts], [len(part) / len(squares) for part in parts]
+    for reason, total in (
+        ("the losses of the parts are not weighted", sum(means)),
+        ("the losses are weighted twice", np.dot(means, np.square(shares))),
+        ("only the last part counts", means[-1] * shares[-1]),
+        ("only the last part counts", means[-1]),
+        ("this is a sum over the rows, not a mean", squares.sum()),
+    ):
+        if np.isclose(found, total):
+            return f" ({reason})"
     return ""
 
 
@@ -1747,7 +1775,10 @@ def step_of(rows, micro_batch, start, lr=0.1):
     )
     assert np.allclose(model.weight.data, start - lr * right), "the step should be made"
     assert isinstance(loss, float), f"the loss should be returned as a float, not {loss}"
-    assert np.isclose(loss, (error**2).mean()), f"the loss should be {(error**2).mean()}, not {loss}"
+    assert np.isclose(loss, (error**2).mean()), (
+        f"{rows} rows, micro_batch={micro_batch}: train_step should return the mean loss of the rows, "
+        f"{(error**2).mean()}, not {loss}{reason_for_total(loss, error**2, micro_batch or rows)}"
+    )
     return [rows for rows, _, _ in model.calls]
 
 
@@ -1762,16 +1793,23 @@ assert not quiet.training, "train_step leaves the mode as it is: this model was 
 
 x = np.array([[1.0, 0.0], [0.0, 1.0], [1.0, 1.0], [2.0, -1.0], [1.0, 2.0]])
 y = np.array([[1.0], [2.0], [-1.0], [0.0], [2.0]])
-loader = DataLoader(TensorDataset(x, y), batch_size=2)
+twos = DataLoader(TensorDataset(x, y), batch_size=2)
 model = Observed(np.array([[1.0], [2.0]]))
 model.weight.grad = MiniTensor([[5.0], [6.0]])
-found = evaluate(model, loader, model.loss)
+found = evaluate(model, twos, model.loss)
 assert not model.swapped, SWAPPED
 for _, modes, recording in model.calls:
     assert modes == {False}, "the model, and all modules in it, should be in evaluation mode"
     assert not recording, "nothing should be recorded"
 assert isinstance(found, float), f"the loss should be returned as a float, not {found}"
-reason = " (the mean of the batch means)" * bool(np.isclose(found, 17 / 3))
+reasons = {
+    17 / 3: "this is the mean of the batch means",
+    3.4: "the losses of the batches are not multiplied by their rows",
+    1.8: "only the last batch counts",
+    0.0: "only the first batch counts",
+    6.8: "the last batch has one row, not two",
+}
+reason = "".join(f" ({said})" for mistaken, said in reasons.items() if np.isclose(found, mistaken))
 assert np.isclose(found, 5.0), f"the mean over the five samples is 5.0, not {found}{reason}"
 whole = DataLoader(TensorDataset(x, y), batch_size=2, drop_last=True)
 found = evaluate(Observed(np.array([[1.0], [2.0]])), whole, mse_loss)
@@ -1784,12 +1822,12 @@ assert model.weight.grad is not None, "an evaluation changes no gradient"
 assert np.allclose(model.weight.grad.data, [[5.0], [6.0]]), "an evaluation changes no gradient"
 assert np.allclose(model.weight.data, [[1.0], [2.0]]), "an evaluation changes no weight"
 model.eval()
-evaluate(model, loader, mse_loss)
+evaluate(model, twos, mse_loss)
 assert not model.training, "a model that was in evaluation mode stays in it"
 failing = Observed(np.array([[1.0], [2.0]]), fails=True)
 told = "no error"
 try:
-    evaluate(failing, loader, mse_loss)
+    evaluate(failing, twos, mse_loss)
 except RuntimeError as error:
     told = str(error)
 assert told == "this model fails", f"the error of the model should come through, not {told!r}"
@@ -1811,7 +1849,7 @@ model.eval()
 train_step(model, optimizer, pick, MiniTensor(pair[0]), pair[1])
 assert not model.training, "train_step leaves the mode as it is"
 model.weight.grad = None
-evaluate(model, loader, mse_loss)
+evaluate(model, twos, mse_loss)
 assert not model.training, "a model that was in evaluation mode stays in it"
 assert model.weight.grad is None, "an evaluation leaves no gradient"
 model = Observed(np.array([[1.0], [2.0]]), fails=True)
@@ -1819,7 +1857,7 @@ assert is_grad_enabled()
 for mode in (True, False):
     model.train(mode)
     try:
-        evaluate(model, loader, mse_loss)
+        evaluate(model, twos, mse_loss)
         said = "no error"
     except RuntimeError as error:
         said = str(error)
@@ -2111,13 +2149,13 @@ for name, buffer in own_torch.named_buffers():
     print(f"{name:19s} {difference:.1e}   now", getattr(own, name).data.round(3))
 
 # %% [markdown]
-# The gradient of one row reaches the others. In the picture, find the paths along which it gets from the result to `x`.
+# The gradient of one row reaches the others. In the picture, go backward from the first row of the result, and find the paths to `x`.
 
 # %% tags=["demo"]
 from mini_autograd.widgets import explore
 
 x = MiniTensor([[1.0, 5.0], [3.0, 4.0], [8.0, 0.0]], requires_grad=True)
-explore(BatchNorm1d(2)(x))
+explore(BatchNorm1d(2)(x)[0].sum())
 
 # %% [markdown]
 # There are three kinds: the direct one, one through the mean, and one through the variance. The last one splits again, because the variance is itself computed from `x` and the mean.
