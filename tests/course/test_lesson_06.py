@@ -46,6 +46,13 @@ PLANTED = [
         ("test_held", "test_release", FREES, "test_backward_each"),
     ),
     Planted(
+        "the search ends at a freed node",
+        "",
+        "    return len(nodes), sum(sizes.values())",
+        "    return len(nodes), sum(sizes.values()) if node.saved is not None else 0",
+        ("test_held",),
+    ),
+    Planted(
         "arrays with equal entries count once",
         "",
         "{id(array): array.nbytes",
