@@ -149,6 +149,20 @@ PLANTED = [
         ("test_preflight",),
     ),
     Planted(
+        "what the optimizer has counts as known",
+        "",
+        "for leaf in leaves if leaf not in own]",
+        "for leaf in leaves if leaf not in own | held]",
+        ("test_preflight",),
+    ),
+    Planted(
+        "the findings begin anew",
+        "",
+        '    findings += [f"not in the model',
+        '    findings = [f"not in the model',
+        ("test_preflight",),
+    ),
+    Planted(
         "the gradients go into .grad",
         "",
         "    slopes = grad(loss, list(named.values()), allow_unused=True)\n",
@@ -217,6 +231,13 @@ PLANTED = [
     Planted("the root sees the zero", "", "where(some, squares, 1.0)", "squares", ("test_repair_one",)),
     Planted("a small number under the root", "", "where(some, squares, 1.0)", "squares + 1e-6", ("test_repair_one",)),
     Planted("a tiny number under the root", "", "where(some, squares, 1.0)", "squares + 1e-12", ("test_repair_one",)),
+    Planted(
+        "the choice is only after the root",
+        "",
+        "return where(some, harmless.sqrt(), 0.0)",
+        "return where(some, squares.sqrt(), 0.0)",
+        ("test_repair_one",),
+    ),
     Planted(
         "the layers stay in a list",
         "",
@@ -377,6 +398,20 @@ PLANTED = [
         ("test_preflight",),
     ),
     Planted(
+        "the last bad layer",
+        "",
+        "            return name\n    return None\n",
+        "            bad = name\n    return locals().get('bad')\n",
+        ("test_outputs",),
+    ),
+    Planted(
+        "an output must be bad everywhere",
+        "",
+        "np.isfinite(output.data).all()",
+        "np.isfinite(output.data).any()",
+        ("test_outputs",),
+    ),
+    Planted(
         "only the last output tells whether something is wrong",
         "",
         "    for name, output in layer_outputs(model, x):\n        if",
@@ -424,6 +459,14 @@ PLANTED = [
         ("test_repair_one",),
     ),
     Planted(
+        "each loss comes from a second call, after the step",
+        "",
+        "            losses.append(train_step(model, optimizer, loss_function, x, y))\n",
+        "            train_step(model, optimizer, loss_function, x, y)\n"
+        "            losses.append(loss_function(model(x), y).item())\n",
+        ("test_repair_two",),
+    ),
+    Planted(
         "another loss in validation",
         "",
         "evaluate(model, validation, loss_function)",
@@ -451,6 +494,14 @@ PLANTED = [
         "",
         "        switches.anomaly = self.before\n",
         "        switches.anomaly = not self.mode\n",
+        ("test_anomaly",),
+    ),
+    Planted("another error", "", 'raise RuntimeError("', 'raise ValueError("', ("test_anomaly",)),
+    Planted(
+        "None is not counted",
+        "",
+        "in enumerate(shares):\n",
+        "in enumerate(share for share in shares if share is not None):\n",
         ("test_anomaly",),
     ),
     Planted("None counts as NaN", "", "share is not None and np.isnan", "np.isnan", ("test_anomaly",)),
