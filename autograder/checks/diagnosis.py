@@ -73,8 +73,9 @@ def _explained(engine: Any, outcomes: Sequence[Outcome]) -> tuple[Diagnosis, Pla
     place = _place(engine, outcomes)
     if place is not None and place.certain:
         return Diagnosis(), replace(place, bugs=(bug.name,)) if bug is not None and bug.drops_gradients else place
-    if place is not None and place.rules_right and _blames_rules(diagnosis):
-        return Diagnosis(), place  # the numbers are those of a wrong rule, but no rule is wrong
+    if place is not None and place.operations == ("backward",) and _blames_rules(diagnosis):
+        if place.rules_right or len(diagnosis.pairs) > 1:
+            return Diagnosis(), place  # the numbers are those of a wrong rule, but no rule is wrong, or hardly two
     return diagnosis, place if bug is None else None
 
 

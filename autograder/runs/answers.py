@@ -207,6 +207,8 @@ def _cause(kind: str, message: str) -> str:
             "does a rule need `.data` here, or did you not run the cell that defines this operator after the cell that "
             "defines the class?"
         )
+    if "'AccumulateGrad' object has no attribute 'backward'" in message:
+        return "an AccumulateGrad is the end of a path: it has no rule to call"
     if kind == "AttributeError" and UNKNOWN_ATTRIBUTE.search(message):
         return (
             "is it misspelled, does a rule need `.data` here, or did you not run the cell that defines it after the "

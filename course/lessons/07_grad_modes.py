@@ -228,7 +228,8 @@ assert np.allclose(y.data, [3.0, -6.0]), "the value must be computed as before"
 assert x.requires_grad, "the switch must leave the input as it is"
 for result in (y, z, constant):
     assert not result.requires_grad, (
-        "recording was off, is_grad_enabled() was False, so the result must not require grad "
+        "recording was off, so the result must not require grad: `apply` calls is_grad_enabled(), with "
+        "parentheses, or reads `recording` of the object `switches`, not of the class "
         "(run your cell of exercise 1 first, and again after start_lesson)"
     )
     assert result.grad_fn is None, "recording was off, so the result must not have a grad_fn"
@@ -237,6 +238,9 @@ assert isinstance(again, MiniTensor), (
     f"recording is on again: apply must still return a MiniTensor, not {again!r}"
 )
 assert again.grad_fn is not None, "recording is on again, and x requires grad: record this"
+assert again.tanh().grad_fn is not None, (
+    "x.tanh() is recorded, so x.tanh().tanh() must be too: an input need not be a leaf"
+)
 assert (MiniTensor([4.0]) * 2).grad_fn is None, "no input requires grad: nothing to record"
 assert (MiniTensor([4.0]) * x).requires_grad, "one input that requires grad is enough"
 credit = check_gradients(
@@ -521,7 +525,7 @@ with no_grad():
     print("this thread:", is_grad_enabled(), "  the other:", in_another_thread(is_grad_enabled))
 
 # %% [markdown] items="F12 85"
-# Some texts say that `no_grad` turns off the backward pass. The graph is recorded first, then `backward` is called *inside* `no_grad`. **Predict:** does it raise an error, give None, or give 12?
+# Some texts say that `no_grad` turns off the backward pass. Record `y = x**3` at `x = 2`. **Predict:** does `y.backward()` *inside* `no_grad` raise an error, give None, or 12?
 
 # %% tags=["demo"] items="F12"
 predict(
@@ -658,6 +662,7 @@ def decorated(self, function):
 
 # %% nbgrader={"grade": true, "grade_id": "test_decorated", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 switches.recording, switches.inference = True, False
+assert "no_grad" in globals() and "decorated" in globals(), "run your cells of exercises 2 and 3 first"
 
 
 @no_grad()
@@ -1171,7 +1176,8 @@ def refusal(compute):
     except RuntimeError as error:
         return str(error)
     except ValueError as error:
-        return f"ValueError: {error}"
+        numbers = " (`==` and `in` compare numbers; compare with `is`)"
+        return f"ValueError: {error}{numbers if 'truth value' in str(error) else ''}"
     return ""
 
 
@@ -1336,14 +1342,14 @@ for name, (tensor, mode) in {"yours": yours, "PyTorch": theirs}.items():
 # | you want to | use | because |
 # | --- | --- | --- |
 # | validate during training | `no_grad` | results may be used anywhere afterward |
-# | serve a finished model | `inference_mode`, or `no_grad` | the stricter mode is safe here and sometimes a little faster; `no_grad` is fine too |
+# | serve a finished model | `inference_mode`, or `no_grad` | the stricter mode is safe here and sometimes a little faster |
 # | log a loss | `item()` | a number keeps no graph alive |
 # | keep a tensor for later | `detach` | the values stay, the history can go |
 # | stop a gradient inside a loss | `detach` | it cuts one edge, the rest is recorded |
 # | update weights by hand | `no_grad` | the update is not part of the function |
-# | train only part of a model | `requires_grad = False` on the rest | the rest saves nothing and gets no `.grad` |
+# | train only part of a model | `requires_grad = False` on the rest | the rest gets no `.grad`; frozen layers before the trained ones save nothing |
 #
-# The rule "never use `no_grad` for serving" is a preference: the times differ little (*Further*).
+# The rule "never use `no_grad` for serving" is a preference: except for tiny operations, the times differ little (*Further*).
 #
 # `model.eval()` is something else. It does not change recording. It changes what some layers **compute**: Dropout stops dropping, BatchNorm uses its stored statistics. **Predict** the two answers in each line.
 
@@ -1629,10 +1635,13 @@ def try_gan(seed, rows, features):
     g, d = MiniTensor(G, requires_grad=True), MiniTensor(D, requires_grad=True)
     nets = (lambda z: z @ g), (lambda x: x @ d)
 
-    def check(name, loss, *means):
+    def check(name, loss, *means, swapped):
         right = sum(means)
         assert isinstance(loss, MiniTensor), f"{name} must return a MiniTensor, not {loss!r}"
         assert loss.shape == (), f"{name} consists of means: its shape is (), not {loss.shape}"
+        assert abs(loss.item() - swapped) > 1e-9, (
+            f"{name} compares scores with 0 that it should compare with 1; see the docstring"
+        )
         assert abs(loss.item() - right) < 1e-9, (
             f"{name} should be {' + '.join(f'{mean:.6f}' for mean in means)}, not {loss.item():.6f}; "
             f"the scores are {scores}"
@@ -1642,7 +1651,9 @@ def try_gan(seed, rows, features):
     made = noise @ G
     of_real, of_made = (np.round(samples @ D, 3).ravel().tolist() for samples in (real, made))
     scores = f"{of_real} for real and {of_made} for generated samples"
-    check("discriminator_loss", loss, ((real @ D - 1) ** 2).mean(), ((made @ D) ** 2).mean())
+    means = ((real @ D - 1) ** 2).mean(), ((made @ D) ** 2).mean()
+    swapped = ((real @ D) ** 2).mean() + ((made @ D - 1) ** 2).mean()
+    check("discriminator_loss", loss, *means, swapped=swapped)
     assert loss.requires_grad, "the discriminator learns: cut off only the generated samples"
     loss.backward()
     assert g.grad is None, "the turn of the discriminator must not reach the generator"
@@ -1650,12 +1661,15 @@ def try_gan(seed, rows, features):
     assert d.grad is None or not np.allclose(d.grad.data, of_real), (
         "the discriminator learns from the generated samples too: detach the sample, not its score"
     )
+    assert d.grad is None or not np.allclose(d.grad.data, of_made), (
+        "the discriminator learns from the real samples too: cut off nothing from `real` to the loss"
+    )
     assert d.grad is not None and np.allclose(d.grad.data, of_real + of_made), (
         "the discriminator has a wrong gradient"
     )
 
     loss = generator_loss(*nets, MiniTensor(noise))
-    check("generator_loss", loss, ((made @ D - 1) ** 2).mean())
+    check("generator_loss", loss, ((made @ D - 1) ** 2).mean(), swapped=((made @ D) ** 2).mean())
     cut = "the generator learns through the discriminator: nothing may be cut here"
     assert loss.requires_grad, cut
     loss.backward()
@@ -1673,7 +1687,7 @@ assert is_grad_enabled(), "the switch must be as before"
 ### END HIDDEN TESTS
 
 # %% [markdown] items="F30"
-# Your two functions work on PyTorch's networks too, because they use only operators and `detach`. (If you used your `no_grad` instead of `detach`, the first line says "set" for `G`: your switch is not PyTorch's.) **Predict** the two answers in each line: in the turn of `G`, do the parameters of `D` get a gradient?
+# Your two functions work on PyTorch's networks too, if they use only operators and `detach`. (With your `no_grad`, the first line says "set" for `G`. With `MiniTensor`, you get a TypeError.) **Predict** the two answers in each line: in the turn of `G`, do the parameters of `D` get a gradient?
 
 # %% tags=["demo"] items="F30"
 predict("In the turn of G, do the parameters of D get a gradient?", "yes", "no")
@@ -1722,10 +1736,10 @@ for name in ("first", "second", "third"):
 # %% [markdown] items="F10 86"
 # The code is the same, but the times differ: the first may pay for a cold start, and the machine does other work. Measure properly: warm up, take turns, change the order from round to round, and compare **within** each round, so that other work disturbs all three equally.
 #
-# **Predict** the two ratios for forty tiny operations, a small network and a large one.
+# **Predict** for forty tiny operations: the time under `no_grad`, divided by the time with recording.
 
 # %% tags=["demo"] items="F10 86"
-predict("no_grad against recording, for forty tiny operations: which ratio of the times?")
+predict("Forty tiny operations: time under no_grad / time with recording?")
 
 
 def ratios(action, modes, inner, rounds=61):

@@ -74,6 +74,20 @@ PLANTED = [
         ("test_apply", "test_no_grad", "test_decorated", "test_inference_mode"),
     ),
     Planted(
+        "the switch of the class is read",
+        "",
+        "if is_grad_enabled() and any(",
+        "if Switches.recording and any(",
+        ("test_apply", "test_no_grad", "test_decorated", "test_inference_mode"),
+    ),
+    Planted(
+        "only leaves count as inputs that require grad",
+        "",
+        "any(x.requires_grad for x in inputs)",
+        "any(x.requires_grad and x.is_leaf for x in inputs)",
+        ("test_apply", "test_decorated", "test_detach", "test_gan_losses"),
+    ),
+    Planted(
         "all blocks of a mode share what they found",
         "",
         "        self.before = switches.recording\n",
@@ -402,6 +416,13 @@ PLANTED = [
         "",
         "(discriminator(made) ** 2).mean()",
         "(discriminator(made).detach() ** 2).mean()",
+        ("test_gan_losses",),
+    ),
+    Planted(
+        "the loss of the real samples is a number",
+        "",
+        "((discriminator(real) - 1) ** 2).mean() +",
+        "((discriminator(real) - 1) ** 2).mean().item() +",
         ("test_gan_losses",),
     ),
     Planted(

@@ -214,6 +214,18 @@ def test_a_right_rule_is_not_blamed_for_what_backward_does(name):
         assert "look at what `backward` does with what the rule returns" in report.place
 
 
+def test_pairs_of_wrong_rules_are_no_explanation_if_every_operation_is_wrong_alone():
+    change = RIGHT_LOOP.replace("sum_to(share, shape)", "sum_to(share * grad, shape)")
+    report = report_on("05", change, lambda a, b: (a - b.sum(0)).mean(1), PAIRS)
+    assert "Look at `backward` itself" in report.place
+    assert report.diagnosis == ""
+
+
+def test_a_leaf_that_is_called_like_a_rule_is_named():
+    change = RIGHT_LOOP.replace("accumulate(grad)\n            continue", "accumulate(grad)")
+    assert "the end of a path: it has no rule" in report_on("05", change, lambda a, b: a - b, PAIRS).text()
+
+
 def test_a_broadcast_that_is_not_summed_is_still_named():
     change = RIGHT_LOOP.replace("share = sum_to(share, shape)", "pass")
     assert "the fault is where an input is broadcast" in report_on("05", change, lambda a, b: a - b.sum(0), PAIRS).place
