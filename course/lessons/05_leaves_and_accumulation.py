@@ -62,6 +62,8 @@ print(f"after 600 steps: {with_zeroing[-1]:.3f} with zero_grad, {without_zeroing
 # ## 1. The node
 #
 # You start with your engine from lesson 04. There, a rule is a function inside a function. You cannot look into it, and you cannot make it release what it holds (lesson 06 needs that). So a node becomes an object of a class called `Function`, with attributes that you can read.
+#
+# If something breaks your engine, run the next cell again, and then every cell below it.
 
 # %%
 start_lesson()
@@ -100,7 +102,7 @@ class Mul(Function):
         a, b = ctx.saved_tensors
         return grad * b, grad * a
 # %% [markdown]
-# An operation is a subclass with two static methods. `forward` computes with plain arrays, and passes what the rule will need to `ctx.save_for_backward`. `backward` takes the incoming gradient and returns one gradient per input, in a tuple if there are several. The `ctx` that both get **is the node**. You can try it without a graph. **Predict** the last line.
+# An operation is a subclass with two static methods. `forward` computes with plain arrays, and passes what the rule will need to `ctx.save_for_backward`. `backward` takes the incoming gradient and returns one gradient per input, in a tuple if there are several. The `ctx` that both get **is the node**. Try it without a graph, and **predict** the last line.
 
 # %%
 predict("What does the last line print?")
@@ -254,8 +256,10 @@ assert np.allclose(shares[0], grad) and np.allclose(shares[1], -grad), (
 ctx = Tanh()
 found = returned(Tanh.forward(ctx, a), "Tanh.forward")
 assert np.allclose(found, np.tanh(a)), "Tanh.forward must return the hyperbolic tangent"
-assert len(ctx.saved_tensors) == 1 and np.shape(ctx.saved_tensors[0]) == (2, 2), (
-    "Tanh.forward must hand the one array that its rule needs to ctx.save_for_backward, not a tuple"
+shapes = [np.shape(array) for array in ctx.saved_tensors]
+assert shapes == [(2, 2)], (
+    "Tanh.forward must save the one array that its rule needs with ctx.save_for_backward, of shape "
+    f"(2, 2) here. The shapes of what ctx.saved_tensors holds are {shapes}"
 )
 slope, saved = 1 - np.tanh(a) ** 2, np.copy(ctx.saved_tensors[0])
 found = one_array(returned(Tanh.backward(ctx, grad), "Tanh.backward"))
@@ -287,7 +291,7 @@ assert np.allclose(one_array(Tanh.backward(first, 2 * grad)), 2 * right), (
 # %% [markdown]
 # ## 2. Which tensors keep a gradient?
 #
-# The engine of lesson 04 puts a `.grad` on every tensor of the graph. Of all the gradients in a chain of 30 steps, an optimizer reads only that of the parameter. All others should only pass through, from one rule to the next. That is one reason why PyTorch keeps `.grad` for **leaves** alone. But what is a leaf? Here are five tensors; **predict** the columns.
+# The engine of lesson 04 puts a `.grad` on every tensor of the graph. Of all the gradients in a chain of 30 steps, an optimizer reads only that of the parameter. All others should only pass through, from one rule to the next. That is one reason why PyTorch keeps `.grad` for **leaves** alone. But what is a leaf? **Predict** the columns for five tensors.
 
 # %% tags=["demo"] items="28 30 F41 F48"
 predict("Which of the five have a .grad after backward?")
@@ -833,7 +837,8 @@ def apply(cls, *inputs, **options):
 Function.apply = classmethod(apply)
 
 # %% nbgrader={"grade": true, "grade_id": "test_record", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-assert hasattr(MiniTensor, "is_leaf"), "first run the cells above, from `class Function` on"
+ready = hasattr(MiniTensor, "is_leaf") and hasattr(MiniTensor, "shape") and hasattr(Mul, "apply")
+assert ready, "run every cell from `class Function` down to this one again, in order"
 w = MiniTensor([[1.0, 2.0, 3.0]], requires_grad=True)
 data = MiniTensor([[4.0], [5.0]])
 plain = Mul.apply(data, 2.0)
@@ -864,10 +869,11 @@ def has_its_own(self, name):
 
 
 MiniTensor.has_its_own = has_its_own
-assert w.has_its_own("next_functions") and w.has_its_own("input_shapes"), (
-    "next_functions and input_shapes belong to one call, so set both on ctx. All calls share the "
-    "attributes of the class cls"
-)
+for name in ("next_functions", "input_shapes"):
+    assert w.has_its_own(name), (
+        f"{name} is not set on the node. It belongs to one call, so set ctx.{name}. All calls share "
+        "the attributes of the class cls"
+    )
 (end, number), nothing = edges
 assert end is not None, (
     "the edge of w leads nowhere. A weak reference does not keep a node alive: hold the new node "
@@ -940,7 +946,7 @@ assert w.is_leaf and not product.is_leaf and plain.is_leaf, "a leaf is a tensor 
 # Each result now names the operation that made it. **Predict** the four lines.
 
 # %%
-predict("Which four names are printed?")
+predict("Which four lines are printed?")
 w, b = MiniTensor([[1.0], [2.0]], requires_grad=True), MiniTensor(0.5, requires_grad=True)
 hidden = np.ones((3, 2)) @ w
 shifted = hidden + b
@@ -957,7 +963,7 @@ for tensor in (w, hidden, shifted, (shifted**2).mean()):
 #
 # When a gradient arrives at a leaf, it is **added**. If `.grad` is None, the gradient becomes `.grad`; otherwise `.grad` becomes the sum. As in PyTorch, `.grad` is a tensor itself, one that requires no gradient.
 #
-# Be careful with the first gradient. If `c` is a leaf, `c.backward(g)` hands your array `g` straight to its `accumulate`. If that kept `g` itself, changing `g` later would change `c.grad`. Keep a copy.
+# If `c` is a leaf, `c.backward(g)` hands your array `g` straight to its `accumulate`. If that kept `g` itself, changing `g` later would change `c.grad`. Keep a copy.
 
 # %% [markdown] tags=["hint"] exercise="accumulate"
 # The leaf is `self.variable`. There are two cases: `leaf.grad` is None, or there is something to add to, whose array is `leaf.grad.data`.
@@ -1014,7 +1020,8 @@ def accumulate(self, grad):
 AccumulateGrad.accumulate = accumulate
 
 # %% nbgrader={"grade": true, "grade_id": "test_accumulate", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-assert hasattr(MiniTensor, "is_leaf"), "first run the cells above, from `class Function` on"
+ready = hasattr(MiniTensor, "is_leaf") and hasattr(MiniTensor, "shape")
+assert ready, "run every cell from `class Function` down to this one again, in order"
 w = MiniTensor([1.0, 2.0], requires_grad=True)
 node, _ = edge_to(w)
 arriving = np.array([3.0, 4.0])
@@ -1246,7 +1253,7 @@ def diamond(a, b):
 credit = check_gradients(
     {
         "c = a * b, then tanh(c + a) - c * c": diamond,
-        "a - b, with b broadcast": lambda a, b: a - b.sum(0),
+        "a.sum(0) - b - b.sum(0), with broadcasting": lambda a, b: a.sum(0) - b - b.sum(0),
         "the mean of squares, row by row": lambda a, b: ((a - b) ** 2).mean(1),
     },
     [(2, 3), (2, 3)],
@@ -1271,7 +1278,8 @@ credit
 # The numbers are one half of the job. The other half is what is kept where.
 
 # %% nbgrader={"grade": true, "grade_id": "test_backward_keeps", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-assert hasattr(MiniTensor, "is_leaf"), "first run the cells above, from `class Function` on"
+ready = hasattr(MiniTensor, "is_leaf") and hasattr(MiniTensor, "shape") and hasattr(Mul, "apply")
+assert ready, "run every cell from `class Function` down to this one again, in order"
 x = MiniTensor([2.0, 3.0], requires_grad=True)
 data = MiniTensor([5.0, 7.0])
 y = x * data
@@ -1319,10 +1327,15 @@ p, q = MiniTensor([1.0, 2.0], requires_grad=True), MiniTensor(3.0, requires_grad
 product = SendsToTheFirst.apply(p, q)
 product.sum().backward()
 assert np.allclose(p.grad.data, [7.0, 7.0]), (
-    "what node.backward(node, grad) returns goes to the inputs"
+    "what node.backward(node, grad) returns goes to the inputs, so p.grad should be [7, 7], not "
+    f"{p.grad.data}"
 )
 assert q.grad is None, "where a rule returns None, nothing is sent, and .grad stays None"
 SendsToTheSecond.apply(q, p).sum().backward()
+assert not np.allclose(p.grad.data, [21.0, 21.0]), (
+    "q has the shape () and p has (2,), but p was sent a gradient that was summed to the shape of q, "
+    "the first input. Undo broadcasting for each input with its own shape"
+)
 assert np.allclose(p.grad.data, [14.0, 14.0]), (
     "where a rule returns None for the first input, the second must still get its gradient"
 )
@@ -1492,7 +1505,7 @@ class SGD:
 
     def zero_grad(self, set_to_none=True):
         """Set .grad of each parameter to None. With set_to_none=False, a .grad that is there becomes
-        a MiniTensor of zeros, and None stays None."""
+        a MiniTensor of zeros, whatever it was, and None stays None."""
         ### BEGIN SOLUTION
         for parameter in self.parameters:
             if parameter.grad is not None:
@@ -1563,17 +1576,25 @@ class SGD:
                 parameter.grad = MiniTensor(np.zeros_like(parameter.grad.data))
 
 # %% nbgrader={"grade": true, "grade_id": "test_sgd", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-assert hasattr(MiniTensor, "is_leaf"), "first run the cells above, from `class Function` on"
+ready = hasattr(MiniTensor, "is_leaf") and hasattr(MiniTensor, "shape") and hasattr(Mul, "apply")
+assert ready, "run every cell from `class Function` down to this one again, in order"
 w = MiniTensor(np.array([1.0, -2.0]), requires_grad=True)
 frozen, last = MiniTensor(np.array([5.0])), MiniTensor(np.array(3.0), requires_grad=True)
 optimizer = SGD((parameter for parameter in (w, frozen, last)), lr=0.1)  # any iterable may be given
 ((w * w).sum() + last).backward()
-optimizer.step()
+try:
+    optimizer.step()
+except TypeError as problem:
+    assert "__array_ufunc__" not in str(problem), (
+        "step combines an array with a MiniTensor: parameter.grad is one, and its array is .grad.data"
+    )
+    raise
 assert isinstance(w.data, np.ndarray), (
     "w.data must stay a plain array, so subtract from it .grad.data"
 )
 assert not np.array_equal(w.data, [1.0, -2.0]), (
-    "step has left w.data at [1, -2]. It must change the data of w itself: a new tensor is not w"
+    "the first step has left w.data at [1, -2]. It must change the data of w itself (a new tensor is "
+    "not w), and by lr times the new buffer, which includes this gradient"
 )
 assert np.allclose(w.data, [0.8, -1.6]), (
     "a step subtracts lr times the gradient: [1, -2] - 0.1 * [2, -4]"
@@ -1598,6 +1619,12 @@ assert np.array_equal(w.grad.data, [0.0, 0.0]) and np.array_equal(last.grad.data
     "zero_grad(set_to_none=False) leaves zeros at each parameter, in its shape"
 )
 assert frozen.grad is None, "where .grad was None, it stays None"
+w.grad = MiniTensor(np.array([np.inf, np.nan]))
+optimizer.zero_grad(set_to_none=False)
+assert np.array_equal(w.grad.data, [0.0, 0.0]), (
+    f"zero_grad(set_to_none=False) turns a .grad of [inf, nan] into {w.grad.data}: write zeros, "
+    "whatever was there"
+)
 kept = MiniTensor(np.array([5.0]), requires_grad=True)
 optimizer = SGD([kept], lr=1.0, momentum=0.25)
 (kept * 2.0).sum().backward()
@@ -1606,13 +1633,21 @@ for _ in range(3):
     assert np.allclose(kept.grad.data, [2.0]), (
         "step only reads .grad and writes nothing into it: the buffer must be an array of its own"
     )
-u, v = (MiniTensor(np.array(5.0), requires_grad=True) for _ in range(2))
-optimizer = SGD([u, v], lr=1.0, momentum=0.5)
-for _ in range(2):
-    optimizer.zero_grad()
-    (u + v * 2.0).backward()
-    optimizer.step()
-assert np.allclose(u.data, 2.5), "u: the buffer is 1, then 0.5 * 1 + 1 = 1.5, so 5 - 1 - 1.5 = 2.5"
+for to_none in (True, False):
+    u, v = (MiniTensor(np.array(5.0), requires_grad=True) for _ in range(2))
+    optimizer = SGD([u, v], lr=1.0, momentum=0.5)
+    for _ in range(2):
+        optimizer.zero_grad(set_to_none=to_none)
+        (u + v * 2.0).backward()
+        optimizer.step()
+    assert np.allclose(u.data, 2.5) or not to_none, (
+        f"after two steps u is {u.data}, not 5 - 1 - 1.5 = 2.5: its buffer is 1, then "
+        "0.5 * 1 + 1 = 1.5"
+    )
+assert np.allclose(u.data, 2.5), (
+    f"two steps give 2.5 with zero_grad(), but {u.data} with zero_grad(set_to_none=False): "
+    "clearing .grad must not change a buffer, which must be an array of its own"
+)
 assert np.allclose(v.data, 0.0), "v has a buffer of its own: 2, then 0.5 * 2 + 2 = 3"
 optimizer.zero_grad()
 optimizer.step()
@@ -1620,8 +1655,12 @@ assert np.allclose(u.data, 2.5), "a parameter whose .grad is None does not move,
 (u + v * 2.0).backward()
 optimizer.zero_grad(set_to_none=False)
 optimizer.step()
+assert not np.allclose(u.data, 2.125), (
+    "the buffer of u has faded in the step where .grad was None: such a step leaves a buffer as it is"
+)
 assert np.allclose(u.data, 1.75), (
-    "a gradient of zeros is not None: the buffer becomes 0.5 * 1.5 + 0 = 0.75, and u moves by that"
+    "a gradient of zeros is not None: the buffer becomes 0.5 * 1.5 + 0 = 0.75, and u moves by that, to "
+    f"1.75, not {u.data}"
 )
 optimizer.lr = 2.0
 (u + v * 2.0).backward()
@@ -1678,7 +1717,7 @@ with torch.no_grad():
 print("the same, not tracked: leaf", untracked.is_leaf, "  requires_grad", untracked.requires_grad)
 
 # %% [markdown] items="61"
-# The formula gives a new tensor: without `no_grad`, a result whose history reaches back into the old step; with it, a constant. The optimizer would keep moving the old `w`, which no loss uses anymore. Changing in place does not preserve a graph; it keeps the parameter the same **object** that everything else refers to. The smallest training loop around it has five lines, in your engine as in PyTorch: clear, forward, loss, backward, step.
+# The formula gives a new tensor: without `no_grad`, a result whose history reaches back into the old step; with it, a constant. The optimizer would keep moving the old `w`, which no loss uses anymore. Changing in place keeps the parameter the same **object** that everything else refers to. The smallest training loop around it has five lines, in your engine as in PyTorch: clear, forward, loss, backward, step.
 
 # %% [markdown] items="57 58"
 # ## 6. Clearing: how, and where
@@ -1700,7 +1739,7 @@ for line in (
 # `set_to_none` is the default, so after `zero_grad` expect `.grad` to be None. And None is not the same as zeros. None means "no gradient", and the optimizer skips the parameter. Zeros mean "a gradient of zero", and momentum keeps the parameter moving. You have written both cases.
 
 # %% [markdown] items="59"
-# **Where** to clear? Many tutorials insist on one place, before the forward pass. There are four places in a step. **Predict** which of them give the same weight.
+# **Where** to clear? Many tutorials insist on one place, before the forward pass. **Predict** which of the four places in a step give the same weight.
 
 # %% tags=["demo"] items="59 F24"
 predict("Which places give the same weight?")
@@ -1949,7 +1988,8 @@ def graph_lines(node):
     return list(lines(node, ""))
 
 # %% nbgrader={"grade": true, "grade_id": "test_graph_lines", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-assert hasattr(MiniTensor, "is_leaf"), "first run the cells above, from `class Function` on"
+ready = hasattr(MiniTensor, "is_leaf") and hasattr(MiniTensor, "shape") and hasattr(Mul, "apply")
+assert ready, "run every cell from `class Function` down to this one again, in order"
 x, y = MiniTensor(2.0, requires_grad=True), MiniTensor(3.0, requires_grad=True)
 expected = ["PowBackward0", "    MulBackward0", "        AccumulateGrad", "        AccumulateGrad"]
 root, again = ((x * y) ** 2).grad_fn, ((x * y) ** 2).grad_fn
@@ -2270,13 +2310,13 @@ for lr in (0.01, 0.5, 1.9, 2.1, 3.9, 4.1):
 # %% [markdown] items="55"
 # If you clear correctly, gradient descent breaks down above a learning rate of 2. With the mistake, it holds out until 4.
 #
-# A ball that rolls without friction keeps its energy. With the loss as height and the buffer as speed, `loss + lr / 2 * norm**2` should stay nearly the same, step by step. That also bounds the buffer: `norm <= sqrt(2 * first loss / lr)`.
+# A ball that rolls without friction keeps its energy. With the loss as height and the buffer as speed, `loss + lr / 2 * norm**2` should stay nearly the same. So the buffer can hardly exceed `sqrt(2 * first loss / lr)`.
 
 # %% tags=["demo"] items="56"
 accumulation(forget=True)
 
 # %% [markdown] items="56"
-# The norm of `.grad` climbs toward its bound and stays there: what the loss gives up, the buffer takes. Nothing grows beyond that, so an alarm for exploding gradients does not find this mistake. Switch on *compare with momentum 1.0*, change the learning rate, and look again. The button *A spring* shows the ball from before.
+# The norm of `.grad` climbs toward this length and stays near it: what the loss gives up, the buffer takes. Nothing grows much beyond that, so an alarm for exploding gradients does not find this mistake. Switch on *compare with momentum 1.0*, change the learning rate, and look again. The button *A spring* shows the ball from before.
 
 # %% [markdown] items="63"
 # ## A post-mortem that you can replay

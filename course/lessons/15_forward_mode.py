@@ -19,7 +19,7 @@
 #
 # Since lesson 01 one count has decided everything: a loss with a million weights needs one pass backward, or a million passes forward. Here are two functions. One has 200 inputs and a single output, like a loss. The other has a single input and 200 outputs: a curve, and one knob that bends it.
 #
-# PyTorch computes all 200 derivatives of each function, once backward and once forward. **Predict** the four numbers of passes, and which direction is faster for which function.
+# PyTorch computes all 200 derivatives of each function, with passes backward, then forward. **Predict** the four numbers of passes, and which direction is faster for the second function.
 
 # %% tags=["demo"]
 import os
@@ -61,13 +61,13 @@ for function, x in ((loss, torch.ones(200).double() / 3), (curve, torch.tensor(0
         print(f"{function.__name__:6s} {passes.__name__:16s} {count:4d} {1000 * time:8.2f} ms")
 
 # %% [markdown] items="4 5 F35"
-# Each direction wins once. Training is the first case, so people usually speak of going backward. Some even say that PyTorch *is* reverse mode, but you have just seen its forward mode at work. In this lesson you will
+# Each direction wins once. Training is the first case, so people usually speak of going backward. Some even say that PyTorch *is* reverse mode, but you have just seen its forward mode. In this lesson you will
 #
 # 1. compute with dual numbers, by hand and in code;
 # 2. build forward mode beside your engine: no graph, nothing saved, no second pass;
 # 3. fill a Jacobian from either side, and say which side is cheaper.
 #
-# If something breaks your engine, run the next cell again, and then every cell below it.
+# If something breaks your engine, run the next cell again, and then every cell below it. After running a class again, run the cells below it too.
 
 # %%
 start_lesson()
@@ -227,7 +227,7 @@ moves(push_forward(7.0, (2.0, x), (0.25, x), (-1.0, Dual(1.0, 4.0))), 7.0, -1.75
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Sums, differences and signs have the slopes 1 and -1. They are given, and show how `push_forward` is used.
+# Sums, differences and signs have the slopes 1 and -1. They are given, and show how to use `push_forward`.
 
 # %% tags=["engine"]
 def dual_add(a, b):
@@ -248,7 +248,7 @@ Dual.__neg__ = lambda a: push_forward(-a.value, (-1.0, a))
 # %% [markdown]
 # ### Exercise 2: the slopes
 #
-# Now come the rules that you have written three times already. `dual_exp` and `dual_log` are given. Write the other five. Each hands its value and its slopes to `push_forward`: the optional exercise 5 replaces that function, and then all rules must use the new one.
+# You have written these rules three times already. `dual_exp` and `dual_log` are given. Write the other five. Let each hand its value and slopes to `push_forward`: the optional exercise 5 replaces it, and rules that do without it fail there.
 
 # %% [markdown] tags=["hint"] exercise="slopes"
 # `a * b` moves with `a` by the slope `b.value`, and with `b` by the slope `a.value`: `push_forward(a.value * b.value, (b.value, a), (a.value, b))`.
@@ -473,7 +473,7 @@ Dual.exp, Dual.log = dual_exp, dual_log
 Dual.tanh, Dual.relu = dual_tanh, dual_relu
 
 # %% nbgrader={"grade": true, "grade_id": "test_slopes", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
-def try_rule(name, function, duals, value, tangent, swapped=None):
+def try_rule(name, function, duals, value, tangent, other=None):
     """Compare a rule with the result on paper; its inputs must stay as they are."""
     before = [(np.array(x.value), np.array(x.tangent)) for x in duals]
     found = function(*duals)
@@ -485,11 +485,11 @@ def try_rule(name, function, duals, value, tangent, swapped=None):
     assert np.shape(found.tangent) == np.shape(value), (
         f"{name}: the tangent needs the shape {np.shape(value)}, not {np.shape(found.tangent)}"
     )
-    assert swapped is None or not np.allclose(found.tangent, swapped), (
-        f"{name}: the slopes of a and b are swapped"
+    assert other is None or not np.allclose(found.tangent, other), (
+        f"{name} should be {tangent}. {found.tangent} is the one for the other input. Inputs: {duals}"
     )
     assert np.allclose(found.tangent, tangent), (
-        f"{name}: the tangent should be\n{tangent}\nnot\n{found.tangent}"
+        f"{name}: the tangent should be\n{tangent}\nnot\n{found.tangent}\nInputs: {duals}"
     )
     for x, (value, tangent) in zip(duals, before):
         assert np.array_equal(x.value, value) and np.array_equal(x.tangent, tangent), (
@@ -500,8 +500,7 @@ def try_rule(name, function, duals, value, tangent, swapped=None):
 def try_rules(a, da, b, db):
     """All seven rules, for positive arrays that may be stretched."""
     x, y = Dual(a, da), Dual(b, db)
-    swapped = a * da + b * db
-    try_rule("a * b", lambda x, y: x * y, [x, y], a * b, da * b + a * db, swapped)
+    try_rule("a * b", lambda x, y: x * y, [x, y], a * b, da * b + a * db)
     try_rule("a / b", lambda x, y: x / y, [x, y], a / b, da / b - a * db / b**2)
     try_rule("2 * a", lambda x: 2.0 * x, [x], 2 * a, 2 * da)
     try_rule("a / array", lambda x: x / b, [x], a / b, da / b)
@@ -514,6 +513,18 @@ def try_rules(a, da, b, db):
     try_rule("relu", lambda x: x.relu(), [Dual(a - 1, da)], np.maximum(a - 1, 0), (a > 1) * da)
 
 
+for name, function, numbers, value, slopes in (  # one input moves, at rate 1: the tangent is a slope
+    ("a * b", lambda a, b: a * b, (3.0, 5.0), 15.0, (5.0, 3.0)),
+    ("a / b", lambda a, b: a / b, (3.0, 4.0), 0.75, (0.25, -3 / 16)),
+    ("a ** 3", lambda a: a**3, (5.0,), 125.0, (75.0,)),
+    ("tanh", lambda a: a.tanh(), (0.5,), np.tanh(0.5), (1 - np.tanh(0.5) ** 2,)),
+    ("relu", lambda a: a.relu(), (-2.0,), 0.0, (0.0,)),
+    ("relu", lambda a: a.relu(), (2.0,), 2.0, (1.0,)),
+):
+    for i, slope in enumerate(slopes):
+        duals = [Dual(x, 1.0 if i == k else 0.0) for k, x in enumerate(numbers)]
+        other = slopes[1 - i] if len(slopes) == 2 else None
+        try_rule(f"{name}, the slope for {'ab'[i]}", function, duals, value, slope, other)
 draw = np.random.default_rng(0)
 try_rules(*(f(draw) for f in [lambda d: d.uniform(0.3, 2.0, 4), lambda d: d.normal(size=4)] * 2))
 kink = Dual([-1.0, 0.0, 2.0], [5.0, 5.0, 5.0]).relu()
@@ -548,7 +559,7 @@ moves(np.array([1.0, 2.0]) * same, [2.0, -6.0], [1.0, 1.0])
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Here is the slope of one function, computed by your `Dual` and by central differences for many step sizes, as in lesson 01. The exact slope is computed from the formula with more digits. **Predict** where the horizontal line of the `Dual` lies.
+# Here is the slope of one function, computed by your `Dual` and by central differences for many step sizes, as in lesson 01. The exact slope is computed with more digits. **Predict** where the horizontal line of the `Dual` lies.
 
 # %% tags=["demo"]
 def bumpy(x):
@@ -768,6 +779,18 @@ assert isinstance(found, (tuple, list)) and len(found) == 2, (
 )
 assert found[0] != 6.0 or found[1] != 9.0, "jvp returns the value first, then the tangent"
 check_tangents(jvp, {"a * b": lambda a, b: a * b}, [(3,), (3,)])
+S, dS, T, dT = np.random.default_rng(0).integers(1, 9, size=(4, 2, 2)).astype(float)
+found = getattr(Dual(S, dS) @ Dual(T, dT), "tangent", None)
+for what, left_term, right_term in (
+    ("entry by entry", T * dS, S * dT),
+    ("with each other", dS @ dT, 0.0),
+    ("in another order", dS @ T, dT @ S),
+    ("in another order", T @ dS, S @ dT),
+    ("in another order", T @ dS, dT @ S),
+):
+    assert not np.array_equal(found, left_term + right_term), (
+        f"a @ b, 2 by 2 matrices: the tangents are multiplied {what}; on paper it is da @ b + a @ db"
+    )
 check_tangents(
     jvp,
     {"a @ b": lambda a, b: a @ b, "a layer, summed": lambda a, b: (a @ b).tanh().sum(dim=0)},
@@ -903,7 +926,7 @@ print(f"(w J) . v, backward: {backward_number:.15f}")
 print(f"difference {abs(forward_number - backward_number):.1e}")
 
 # %% [markdown]
-# It is a strong test of a whole engine: a random direction, a random cotangent, one number. Only a slope that is wrong in both modes, in the same way, would pass it.
+# It is a strong test of all rules that the function uses. Only a slope that is wrong in both modes, in the same way, would pass it: `1 - value` for `tanh`, for instance.
 
 # %% [markdown]
 # ### Nothing is kept
@@ -959,7 +982,7 @@ plot_peaks(peaks, depths)
 # %% [markdown] items="4 5"
 # ## 3. Jacobians, from both sides
 #
-# Sometimes you need the whole Jacobian: for a robot's arm, a sensor, or Newton's method for several equations. A tangent with a single 1 gives a **column**: how all outputs move with that input. A cotangent with a single 1 gives a **row**: how that output moves with all inputs. **Predict** which mode needs fewer passes for 3 inputs and 2 outputs.
+# Sometimes you need the whole Jacobian: for a robot's arm, a sensor, or Newton's method for several equations. A tangent with a single 1 gives a **column**: how all outputs move with that input. A cotangent with a single 1 gives a **row**: how that output moves with all inputs. For 3 inputs and 2 outputs that means 3 passes forward, or 2 backward.
 
 # %% [markdown] items="4 5"
 # ### Exercise 4: column by column, row by row
@@ -1146,9 +1169,19 @@ def try_jacobians(function, x, right, *names):
     }
     for name in names or ways:
         kept = x.copy()
-        found = ways[name](function, kept)
+        try:
+            found = ways[name](function, kept)
+        except ValueError as error:
+            if "reshape" not in str(error):
+                raise
+            sizes = f"x has {x.size} entries, so the Jacobian has {np.size(right)}"
+            raise AssertionError(f"{name}, x of shape {x.shape}: {error}. {sizes}") from None
         assert np.shape(found) == np.shape(right), (
             f"{name}: the shape should be {np.shape(right)}, not {np.shape(found)}"
+        )
+        turned = np.reshape(right, (-1, x.size)).T.reshape(np.shape(right))
+        assert np.allclose(turned, right) or not np.allclose(found, turned), (
+            f"{name}: each column was put where a row belongs. It should give\n{right}\nnot\n{found}"
         )
         assert np.allclose(found, right), f"{name} should give\n{right}\nnot\n{found}"
         assert np.allclose(found, right, rtol=1e-12, atol=1e-12), (
@@ -1173,16 +1206,16 @@ for name, way, used in (("forward", jacobian_forward, 3.0), ("reverse", jacobian
     try_jacobians(told_apart, pair, used * np.eye(2), f"jacobian_{name}")
 block, columns = np.ones((2, 3)), np.stack([np.eye(3)] * 2, axis=1)
 for what, function, x, slopes, used in (
-    ("2 inputs, 2 outputs: reverse", lambda x: x, pair, np.eye(2), 5.0),
     ("2 inputs, 4 outputs: forward", wide, pair, twice, 3.0),
     ("6 inputs, 3 outputs: reverse", lambda x: x.sum(dim=0), block, columns, 5.0),
     ("2 inputs, 5 outputs: forward", lambda x: x @ np.ones((2, 5)), pair, np.ones((5, 2)), 3.0),
     ("2 inputs, 1 output: reverse", lambda x: x.sum() * np.ones((1, 1)), pair, np.ones((1, 1, 2)), 5.0),
+    ("2 inputs, 2 outputs, a tie: reverse", lambda x: x, pair, np.eye(2), 5.0),
 ):
     found = jacobian(lambda x: function(told_apart(x)), x)
     assert np.max(found) != 8.0 - used, (
-        f"jacobian, {what} mode should run here, but the other one runs. "
-        "Do you compare the numbers of entries?"
+        f"jacobian, {what} mode should give the result, but the other one gives it."
+        + ("" if "tie" in what else " Do you compare the numbers of entries? Is a return missing?")
     )
     try_jacobians(lambda x: function(told_apart(x)), x, used * slopes, "jacobian")
 try_jacobians(lambda x: x * x * x, np.array(5.0), np.array(75.0))
@@ -1208,7 +1241,7 @@ try_jacobians(lambda x: x * x.sum(), X, X.sum() * np.eye(3) + X[:, None])
 ### END HIDDEN TESTS
 
 # %% [markdown] items="4 5"
-# Which mode is faster? Here are five networks with the same number of entries in the Jacobian, from 1 input and 256 outputs to 256 inputs and 1 output. **Predict** the faster mode in each line.
+# Which mode is faster? Here are five networks whose Jacobians have equally many entries, from 1 input and 256 outputs to 256 inputs and 1 output. **Predict** the faster mode in each line.
 
 # %% tags=["demo"] items="4 5"
 predict(
@@ -1233,10 +1266,10 @@ for inputs, outputs in ((1, 256), (4, 64), (16, 16), (64, 4), (256, 1)):
 forward_or_reverse(inputs=64, outputs=1)
 
 # %% [markdown] items="5"
-# Before you choose, ask **what is wanted**. Most often it is not the Jacobian. **Predict** the three times, for 256 inputs and 256 outputs: the whole Jacobian, one Jacobian-vector product, one vector-Jacobian product.
+# Before you choose, ask **what is wanted**. Most often it is not the Jacobian. **Predict** how three times compare, for 256 inputs and 256 outputs: the whole Jacobian, one `J v`, one `w J`.
 
 # %% tags=["demo"] items="5"
-predict("How many times as long as one product does the whole Jacobian take?")
+predict("How many times as long as `J v` does the whole Jacobian take?")
 function, point = small_network(256, 256)
 direction, leaf = np.ones(256), MiniTensor(point, requires_grad=True)
 for name, action in (
@@ -1690,7 +1723,10 @@ stack, right = Dual([1.0, 2.0], [[1.0, 0.0, 2.0], [0.0, 1.0, 3.0]]), [[2.0, 0.0,
 try:
     found = getattr(push_forward([2.0, 6.0], (np.array([2.0, 3.0]), stack)), "tangent", None)
 except ValueError as error:
-    found = error
+    raise AssertionError(
+        f"push_forward, slopes 2 and 3, three tangents: {error}. Does it make room for the stack, "
+        "or did you run exercise 1 again, which has its own push_forward?"
+    ) from None
 assert np.shape(found) == (2, 3) and np.allclose(found, right), (
     f"push_forward, slopes 2 and 3, three tangents: they should become\n{right}\nnot\n{found}"
 )
@@ -1993,18 +2029,35 @@ def try_slope(what, function, x, right):
     assert abs(found - right) < 1e-9, f"{what}: the slope should be {right}, not {found}"
 
 
-one, other = parts_of(Tagged(3.0, 5.0, 7), 7), parts_of(4.0, 7)
-assert tuple(one) == (3.0, 5.0) and tuple(other) == (4.0, 0.0), "parts_of is wrong"
+for what, number, parts in (
+    ("Tagged(3.0, 5.0, 7)", Tagged(3.0, 5.0, 7), (3.0, 5.0)),
+    ("4.0", 4.0, (4.0, 0.0)),
+):
+    found = parts_of(number, 7)
+    assert found is not None and tuple(found) == parts, (
+        f"parts_of({what}, 7) should be {parts}, not {found}"
+    )
 for tag in (5, 9):
     whole, none = parts_of(Tagged(3.0, 4.0, 7), tag)
     assert tag_of(whole) == 7 and none == 0.0, f"seen from tag {tag}, a Tagged with tag 7 is a constant"
+try:
+    tagged_mul(Tagged(3.0, 5.0, 7), 2.0)
+except RecursionError:
+    raise AssertionError(
+        "tagged_mul calls itself without end: does it multiply the parts, seen from the larger tag?"
+    ) from None
 try_slope("x*x*x at 5", lambda x: x * x * x, 5.0, 75.0)
 try_slope("2*x + 5 at 3", lambda x: 2.0 * x + 5.0, 3.0, 2.0)
 try_slope("a constant", lambda x: 4.0, 3.0, 0.0)
 try_slope(
     "the slope of the slope of x*x*x", lambda x: derivative(lambda y: y * y * y, x), 5.0, 30.0
 )
-try_slope("no y inside", lambda x: x * derivative(lambda y: x * x, 1.0), 3.0, 0.0)
+found = derivative(lambda x: x * derivative(lambda y: x * x, 1.0), 3.0)
+assert found != 6.0, (
+    "x * (slope of x*x with respect to y) at x = 3: the inner slope should be 0, not 6. "
+    "Does each call take a new tag, and only the tangent of that tag?"
+)
+try_slope("x * (slope of x*x for y)", lambda x: x * derivative(lambda y: x * x, 1.0), 3.0, 0.0)
 try_slope("confusion", lambda x: x * derivative(lambda y: x + y, 1.0), 1.0, 1.0)
 try_slope("x * (slope of x*y)", lambda x: x * derivative(lambda y: x * y, 2.0), 5.0, 10.0)
 try_slope("the slope of y*y at y = x*x", lambda x: derivative(lambda y: y * y, x * x), 3.0, 12.0)
@@ -2058,7 +2111,7 @@ except RuntimeError as error:
 # Nesting the two *modes* is very useful. The second derivatives of a loss with `n` weights form an `n` by `n` table. Often its product with one direction is enough: how does the **gradient** change when the weights move along `v`? That is a pass forward through the program that computes the gradient, and no table. **Predict**, for 400 weights, how much more the table costs: in operations, and in time.
 
 # %% tags=["demo"] items="4 gap:jvp_vmap"
-predict("How many times as many operations as one product does the table need?")
+predict("The table needs how many times the operations of one product?")
 
 
 def bent_loss(w):

@@ -430,6 +430,99 @@ PLANTED = [
         "None",
         ("test_sgd",),
     ),
+    Planted(
+        "a step uses the buffer from before",
+        "",
+        """                self.buffers[i] = self.momentum * self.buffers[i] + parameter.grad.data
+                parameter.data -= self.lr * self.buffers[i]
+""",
+        """                parameter.data -= self.lr * self.buffers[i]
+                self.buffers[i] = self.momentum * self.buffers[i] + parameter.grad.data
+""",
+        ("test_sgd",),
+    ),
+    Planted(
+        "a buffer fades where there is no gradient",
+        "",
+        """            if parameter.grad is not None:
+                self.buffers[i] = self.momentum * self.buffers[i] + parameter.grad.data
+""",
+        """            self.buffers[i] = self.momentum * self.buffers[i]
+            if parameter.grad is not None:
+                self.buffers[i] = self.buffers[i] + parameter.grad.data
+""",
+        ("test_sgd",),
+    ),
+    Planted(
+        "the first buffer is the gradient's array, which clearing fills with zeros",
+        "",
+        """                self.buffers[i] = self.momentum * self.buffers[i] + parameter.grad.data
+                parameter.data -= self.lr * self.buffers[i]
+        ### END SOLUTION
+
+    def zero_grad(self, set_to_none=True):
+        \"\"\"Set .grad of each parameter to None. With set_to_none=False, a .grad that is there becomes
+        a MiniTensor of zeros, whatever it was, and None stays None.\"\"\"
+        ### BEGIN SOLUTION
+        for parameter in self.parameters:
+            if parameter.grad is not None:
+                parameter.grad = None if set_to_none else MiniTensor(np.zeros(parameter.shape))
+""",
+        """                first, fresh = isinstance(self.buffers[i], float), parameter.grad.data
+                self.buffers[i] = fresh if first else self.momentum * self.buffers[i] + fresh
+                parameter.data -= self.lr * self.buffers[i]
+
+    def zero_grad(self, set_to_none=True):
+        for parameter in self.parameters:
+            if set_to_none:
+                parameter.grad = None
+            elif parameter.grad is not None:
+                parameter.grad.data[...] = 0.0
+""",
+        ("test_sgd",),
+    ),
+    Planted(
+        "clearing multiplies by zero",
+        "",
+        "MiniTensor(np.zeros(parameter.shape))",
+        "MiniTensor(parameter.grad.data * 0)",
+        ("test_sgd",),
+    ),
+    Planted(
+        "a step subtracts a tensor from the array",
+        "",
+        "parameter.data -= self.lr * self.buffers[i]",
+        "parameter.data -= self.lr * parameter.grad",
+        ("test_sgd",),
+    ),
+    Planted(
+        "the gradient is summed to the shape of the first input before the rule",
+        "",
+        "        shares = node.backward(node, grad)\n",
+        "        grad = sum_to(grad, node.input_shapes[0])\n        shares = node.backward(node, grad)\n",
+        ("test_backward", KEEPS, "test_sgd"),
+    ),
+    Planted(
+        "broadcasting is undone with the shape of the first input",
+        "",
+        "share = sum_to(share, shape)",
+        "share = sum_to(share, node.input_shapes[0])",
+        ("test_backward", KEEPS),
+    ),
+    Planted(
+        "tanh does not save with save_for_backward",
+        "",
+        "ctx.save_for_backward(output)",
+        "ctx.output = output",
+        ("test_rules_as_classes", "test_backward"),
+    ),
+    Planted(
+        "the shapes are not set",
+        "",
+        "        ctx.input_shapes = tuple(x.shape for x in inputs)\n",
+        "",
+        ("test_record", "test_backward", KEEPS, "test_sgd"),
+    ),
 ]
 STYLES = ["", *styles(LESSON)]
 

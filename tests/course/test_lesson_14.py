@@ -484,6 +484,71 @@ PLANTED = [
         "        else:\n            x = To",
         ("test_to",),
     ),
+    Planted(
+        "the constructor tries to convert, and keeps what cannot be converted",
+        "",
+        "    if array_module(data) is np:\n        MiniTensor.on_host(self, data, requires_grad)\n    else:\n",
+        "    try:\n        MiniTensor.on_host(self, data, requires_grad)\n    except TypeError:\n",
+        ("test_array_module", "test_record_chain"),
+    ),
+    Planted(
+        "only sums and running sums are refused",
+        "",
+        'if method != "__call__" or',
+        'if method in ("reduce", "accumulate", "at") or',
+        ("test_note",),
+    ),
+    Planted(
+        "only reductions are refused",
+        "",
+        'if method != "__call__" or',
+        'if method in ("reduce", "outer", "at") or',
+        ("test_note",),
+    ),
+    Planted(
+        "each step goes through all blocks before the next step",
+        "",
+        """        for function, arguments, result in steps:
+            function(*[values""",
+        """        pass
+    for function, arguments, result in steps:
+        for start in range(0, size, block):
+            stop = min(start + block, size)
+            values = {name: array[start:stop] for name, array in whole.items()}
+            values |= {name: buffer[: stop - start] for name, buffer in buffers.items()}
+            function(*[values""",
+        ("test_run_in_blocks",),
+    ),
+    Planted(
+        "guards leave None out",
+        "",
+        "else (type(x), x)\n        for x in inputs\n",
+        "else (type(x), x)\n        for x in inputs if x is not None\n",
+        ("test_record_chain",),
+    ),
+    Planted(
+        "while recording is off, guards forget requires_grad",
+        "",
+        "        (MiniTensor, x.shape, x.requires_grad) if",
+        "        (MiniTensor, x.shape, x.requires_grad and is_grad_enabled()) if",
+        ("test_record_chain",),
+    ),
+    Planted(
+        "what is in its place becomes another tensor",
+        "",
+        "            x = To.apply(x, module=module)\n        tensors.append(x)\n",
+        "            x = To.apply(x, module=module)\n"
+        "        else:\n            x = MiniTensor(x.data, requires_grad=x.requires_grad)\n"
+        "        tensors.append(x)\n",
+        ("test_to",),
+    ),
+    Planted(
+        "inputs come back in another order",
+        "",
+        "    return tensors\n    ### END",
+        "    return sorted(tensors, key=lambda t: t.ndim)\n    ### END",
+        ("test_to",),
+    ),
 ]
 
 

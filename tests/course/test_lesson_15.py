@@ -159,6 +159,7 @@ PLANTED = [
         ("test_slopes", "test_jvp"),
     ),
     Planted("relu has slope 1 at 0", "", "1.0 * (a.value > 0)", "1.0 * (a.value >= 0)", ("test_slopes",)),
+    Planted("relu has slope -1 below 0", "", "1.0 * (a.value > 0)", "np.sign(a.value)", ("test_slopes",)),
     Planted("relu lets everything pass", "", "1.0 * (a.value > 0)", "1.0", ("test_slopes",)),
     Planted(
         "a sum keeps its tangents apart",
@@ -182,6 +183,20 @@ PLANTED = [
         "        terms.append(a.tangent @ b.value)\n",
         "        terms.append(b.value @ a.tangent)\n",
         ("test_jvp", "test_jacobians"),
+    ),
+    Planted(
+        "the matrix product is pushed entry by entry",
+        "",
+        "    terms = []\n    if a.tangent is not None:\n        terms.append(a.tangent @ b.value)\n",
+        "    return push_forward(a.value @ b.value, (b.value, a), (a.value, b))\n",
+        ("test_jvp", "test_jacobians"),
+    ),
+    Planted(
+        "the right term of a matrix product is the wrong way round",
+        "",
+        "        terms.append(a.value @ b.tangent)\n",
+        "        terms.append(b.tangent @ a.value)\n",
+        ("test_jvp",),
     ),
     Planted(
         "only the left matrix moves",
@@ -233,6 +248,20 @@ PLANTED = [
         "        return push_forward(a.value * b.value, (b.value, a), (a.value, b))\n"
         "    return Dual(a.value * b.value, a.tangent * b.value + a.value * b.tangent)\n    ### END",
         ("test_stack",),
+    ),
+    Planted(
+        "there are as many columns as the input has rows",
+        "",
+        "    for position in range(x.size):\n",
+        "    for position in range(len(x) if x.ndim else 1):\n",
+        ("test_jacobians",),
+    ),
+    Planted(
+        "forward mode runs, but its result is not returned",
+        "",
+        "    return way(function, x)\n    ### END",
+        "    way(function, x)\n    return jacobian_reverse(function, x)\n    ### END",
+        ("test_jacobians",),
     ),
     Planted(
         "columns are turned, which fails for an output with two axes",
@@ -398,6 +427,9 @@ PLANTED = [
         f"    tag = max(tag_of(a), tag_of(b))\n{BOTH_PARTS}",
         f"    tag = min(tag_of(a), tag_of(b))\n{BOTH_PARTS}",
         ("test_tags",),
+    ),
+    Planted(
+        "the tag is that of the point plus 1", "", "    tag = next(tags)\n", "    tag = tag_of(x) + 1\n", ("test_tags",)
     ),
     Planted("all derivatives share a tag", "", "    tag = next(tags)\n", "    tag = 1\n", ("test_tags",)),
     Planted(
