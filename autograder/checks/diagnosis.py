@@ -73,10 +73,15 @@ def _explained(engine: Any, outcomes: Sequence[Outcome]) -> tuple[Diagnosis, Pla
     place = _place(engine, outcomes)
     if place is not None and place.certain:
         return Diagnosis(), replace(place, bugs=(bug.name,)) if bug is not None and bug.drops_gradients else place
-    if place is not None and place.operations == ("backward",) and _blames_rules(diagnosis):
-        if place.rules_right or len(diagnosis.pairs) > 1:
-            return Diagnosis(), place  # the numbers are those of a wrong rule, but no rule is wrong, or hardly two
+    if place is not None and _contradicts(place, diagnosis):
+        return Diagnosis(), place
     return diagnosis, place if bug is None else None
+
+
+def _contradicts(place: Place, diagnosis: Diagnosis) -> bool:
+    """Whether the numbers are those of a wrong rule, or of several pairs of them, but `backward` is to blame."""
+    in_backward = place.operations == ("backward",) and (place.rules_right or len(diagnosis.pairs) > 1)
+    return in_backward and _blames_rules(diagnosis)
 
 
 def _blames_rules(diagnosis: Diagnosis) -> bool:

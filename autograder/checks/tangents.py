@@ -137,6 +137,7 @@ def _line(program: Program, pushes: Sequence[Push], answer: Any, number: int, hi
             if not _is_pair(call):
                 raise Mismatch("expected two results: the value and its tangent", "two results are expected")
             whats = ("the value", "the tangent")
+            facts += () if hidden else (("tangent, yours", shown(call["result"][1])),)
             for what, got, right, allowed in zip(whats, call["result"], push.right, push.allowed, strict=True):
                 compare_numbers(got, right, allowed, what)
             if call.get("changed") is not False:

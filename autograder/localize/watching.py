@@ -45,8 +45,7 @@ def watch_programs(engine: Any, programs: list[dict[str, Any]]) -> list[dict[str
 def _watched(engine: Any, function: Callable[..., Any], draw: dict[str, Any]) -> dict[str, Any]:
     for spied in (True, False):  # an engine may refuse arrays of another class
         try:
-            with np.errstate(all="ignore"):  # a warning would name a line of this file, not of the student's
-                return _watch(engine, takes(engine, "requires_grad"), function, draw, spied)
+            return _watch(engine, takes(engine, "requires_grad"), function, draw, spied)
         except KeyboardInterrupt:
             raise
         except BaseException:

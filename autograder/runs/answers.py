@@ -128,10 +128,10 @@ def compare(answer: Any, expected: Sequence[Expected], arguments: Sequence[str])
     draws = answer.get("draws") if isinstance(answer, dict) else None
     if not isinstance(draws, list) or len(draws) != len(expected):
         return Comparison(Problem("no usable answer came back", "no usable answer came back"))
-    runs: list[Run] = []
+    usable: list[Run] = []
     for number, (draw, right) in enumerate(zip(draws, expected, strict=True)):
         try:
-            runs.append(run := _run(draw, right, arguments))
+            usable.append(run := _run(draw, right, arguments))
             _check_shapes(run, right, arguments)
             _check_inputs(draw.get("made"), draw.get("inputs"), right, arguments)
             if draw.get("overwrites") is True:
@@ -139,7 +139,7 @@ def compare(answer: Any, expected: Sequence[Expected], arguments: Sequence[str])
         except Unusable as odd:
             problem = Problem(str(odd), odd.public, number, forward=odd.forward)
             return Comparison(problem, usable_runs(draws, expected))
-    return _compared(tuple(runs), expected, arguments)
+    return _compared(tuple(usable), expected, arguments)
 
 
 def _is_about_shapes(error: dict[str, Any]) -> bool:

@@ -185,35 +185,35 @@ def sum_to(grad, shape):
     return grad.sum(axis=(*range(extra), *stretched)).reshape(shape)
 
 # %% nbgrader={"grade": true, "grade_id": "test_sum_to", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-def back_to(grad, array_of_that_shape):
-    """Your function, with an array in place of its shape."""
-    return sum_to(np.asarray(grad), np.shape(array_of_that_shape))
+def back_to(grad, shape):
+    """Your function. A check passes arrays of floats, so the shape becomes a tuple here."""
+    return sum_to(np.asarray(grad), tuple(round(float(size)) for size in shape))
 
 
-def added_one_by_one(grad, array_of_that_shape):
+def added_one_by_one(grad, shape):
     """Entry by entry: each entry of the large array is added to the one that it was copied from."""
-    shape, size = np.shape(array_of_that_shape), np.size(array_of_that_shape)
-    places = np.broadcast_to(np.arange(size).reshape(shape), np.shape(grad))
-    return np.bincount(places.ravel(), np.ravel(grad), size).reshape(shape)
+    small = np.empty([round(float(size)) for size in shape])
+    places = np.broadcast_to(np.arange(small.size).reshape(small.shape), np.shape(grad))
+    return np.bincount(places.ravel(), np.ravel(grad), small.size).reshape(small.shape)
 
 
 def averages():
     """Whether the rows of an array come back as their means."""
     rows = np.array([[1.0, 2.0, 9.0], [4.0, 6.0, 5.0]])
     try:
-        return np.array_equal(back_to(rows, np.ones((2, 1))), [[4.0], [5.0]])
+        return np.array_equal(back_to(rows, (2, 1)), [[4.0], [5.0]])
     except Exception:
         return False  # the check below says what it was
 
 
-shapes = [[(3, 4), (4,)], [(2, 3), ()]]
+shapes = [[(3, 4), [4]], [(2, 3), []]]  # of grad, which is drawn; then the shape itself
 credit = check_function(back_to, added_one_by_one, shapes, points=1, name="axes added in front")
-shapes = [[(3, 4), (3, 1)], [(3, 3), (3, 1)], [(3, 4), (1, 4)], [(3, 3), (3, 3)], [(5, 3, 4), (3, 1)]]
-shapes.append([(3, 4), (1, 1)])
+shapes = [[(3, 4), [3, 1]], [(3, 3), [3, 1]], [(3, 4), [1, 4]], [(3, 3), [3, 3]], [(5, 3, 4), [3, 1]]]
+shapes.append([(3, 4), [1, 1]])
 name = "axes of size 1: a mean in place of a sum" if averages() else "axes of size 1"
 credit = credit + check_function(back_to, added_one_by_one, shapes, points=1, name=name)
 ### BEGIN HIDDEN TESTS
-shapes = [[(5, 2, 3), (2, 1)], [(2, 3, 2, 2), (1, 3, 1, 2)], [(4, 4, 4), (1,)], [(1, 3), (1, 1)], [(1, 1), (1,)]]
+shapes = [[(5, 2, 3), [2, 1]], [(2, 3, 2, 2), [1, 3, 1, 2]], [(4, 4, 4), [1]], [(1, 3), [1, 1]], [(1, 1), [1]]]
 credit = credit + check_function(back_to, added_one_by_one, shapes, points=2, name="both")
 ### END HIDDEN TESTS
 credit
@@ -413,7 +413,7 @@ def backward(self, gradient=None):
     """Find the gradient of self with respect to every node it was made from; add it to their .grad.
 
     self: MiniTensor of any shape; its own .grad gets the cotangent added
-    gradient: the cotangent, of the shape of self; may be left out if self has exactly one entry
+    gradient: the cotangent, of the shape of self (not checked); may be left out if self has one entry
     Returns: None. Afterward each .grad is an array of the shape of its node.
 
     >>> a, b = MiniTensor([[1.0], [2.0]]), MiniTensor([10.0, 20.0, 30.0])
@@ -1021,11 +1021,13 @@ credit = check_gradients(
         "a.sum()": lambda a: a.sum(),
         "a.sum(1)": lambda a: a.sum(1),
         "a.sum(0)": lambda a: a.sum(0),
+        "a.sum(-1)": lambda a: a.sum(-1),
         f"a.mean(){of_all}": lambda a: a.mean(),
         f"a.mean(0){of_columns}": lambda a: a.mean(0),
         "a * a.mean(-1, keepdim=True)": lambda a: a * a.mean(-1, keepdim=True),
+        "a.mean(None, keepdim=True)": lambda a: a.mean(None, keepdim=True),
     },
-    [[(3, 4)], [(3, 3)]],
+    [[(3, 4)], [(3, 3)], [(2, 2, 2)]],
     points=2,
 )
 ### BEGIN HIDDEN TESTS
@@ -1325,7 +1327,7 @@ credit = check_gradients(
     points=1,
 )
 credit = credit + check_gradients(
-    {"a stack times a matrix": lambda a, b: a @ b, "twice": lambda a, b: (a @ b).exp() @ b},
+    {"a @ b, stacks": lambda a, b: a @ b, "(a @ b).exp() @ b, stacks": lambda a, b: (a @ b).exp() @ b},
     [[(2, 3, 3), (3, 3)], [(2, 3, 3), (2, 3, 3)]],
     points=1,
 )
@@ -1354,7 +1356,7 @@ print(f"largest difference from PyTorch {np.abs(W.grad - weights_torch.grad.nump
 # %% [markdown]
 # ## 8. What a check can and cannot see
 #
-# So far, every check drew its cotangents at random. Is that necessary? The obvious check is simpler: sum the output to one number, call `backward()`, compare with moved inputs. Summing means a cotangent of ones.
+# `check_gradients` draws its cotangents at random. Is that necessary? The obvious check is simpler: sum the output to one number, call `backward()`, compare with moved inputs. Summing means a cotangent of ones.
 #
 # Here are two wrong rules. The first, for the transpose, does not transpose the cotangent back. The second, for softmax, which turns a row of numbers into probabilities, returns zeros. (The helper `probabilities` calculates the value.)
 
@@ -1603,8 +1605,9 @@ def is_cut_off(self, labels):
 def tried(self, operation, argument, cotangent):
     """The value of an operation, such as "softmax", and the gradient of self."""
     try:
-        output = getattr(self, operation)(argument)
-        output.backward(cotangent)
+        with np.errstate(all="ignore"):
+            output = getattr(self, operation)(argument)
+            output.backward(cotangent)
         return output.data, self.grad
     except Exception:
         return None, None  # the check below says what it was
@@ -1625,6 +1628,7 @@ why = ", whose graph does not lead back to a: .data cuts it" if cut else ""
 x = np.array([[0.5, -1.0, 2.0], [1.0, 3.0, 0.0], [-2.0, 0.0, 1.5], [2.0, 1.0, -1.0]])
 v = np.array([[1.0, 5.0, -2.0], [3.0, 0.0, 2.0], [4.0, -1.0, 1.0], [2.0, 2.0, 7.0]])
 p = np.exp(x) / np.exp(x).sum(axis=1, keepdims=True)
+log_of_columns = x - np.log(np.exp(x).sum(axis=0))
 log_p, sums, picked = np.log(p), v.sum(axis=1, keepdims=True), np.log(p)[np.arange(4), labels]
 _, found = MiniTensor(x).tried("softmax", 1, v)
 of_softmax = same_as(found, {"a sum over all entries, not over each row": p * (v - (v * p).sum())})
@@ -1634,6 +1638,7 @@ of_log = of_log or same_as(
     found,
     {
         "the rule uses the output in place of p": v - log_p * sums,
+        "a mean over each row, not a sum": v - p * v.mean(axis=1, keepdims=True),
         "the rule sums v * p in place of v": v - p * (v * p).sum(axis=1, keepdims=True),
         "a sum over all entries, not over each row": v - p * v.sum(),
     },
@@ -1643,6 +1648,9 @@ why = why or same_as(
     loss,
     {
         "the sum over the rows, not their mean": -picked.sum(),
+        "divided by the number of all entries, not of the rows": -picked.sum() / x.size,
+        "log_softmax along axis 0, not along each row": -log_of_columns[np.arange(4), labels].mean(),
+        "[labels] picks whole rows": -log_p[labels].mean(),
         "the minus sign is missing": picked.mean(),
         "[:, labels] picks these columns from every row": -log_p[:, labels].mean(),
     },
@@ -1659,10 +1667,13 @@ credit = check_gradients(
     points=2,
 )
 large = np.array([[1000.0, 998, 0], [-1000, -999, -1001], [0, 0, 1], [900, 900, -900]])
+values = [MiniTensor(some).tried("log_softmax", 1, 0 * some)[0] for some in (large[1:2], large)]
+finite = [value is not None and bool(np.isfinite(value).all()) for value in values]
+of_large = " (row 1 alone has no inf: is m the largest of each row?)" if finite == [True, False] else ""
 credit = credit + check_gradients(
     {
         "softmax of large logits": lambda a: a.softmax(1),
-        "log_softmax of large logits": lambda a: a.log_softmax(1),
+        f"log_softmax of large logits{of_large}": lambda a: a.log_softmax(1),
         "cross_entropy of large logits": lambda a: a.cross_entropy(labels),
     },
     [large],
@@ -1874,7 +1885,7 @@ print("moving one of the two down:", round((np.max(x) - np.max(x + down)) / h, 3
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "maximum", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def max_over(a, dim=None, keepdim=False):
-    """The largest entry along an axis, or overall. Arguments as in sum_over.
+    """The largest entry along an axis, or overall. Arguments as in sum_over; keepdim needs a dim.
 
     Equal largest entries: without dim they share the cotangent equally; with dim the first gets it.
 
@@ -1965,7 +1976,7 @@ credit = check_gradients(
         "a.max(0)": lambda a: values_of(a.max(0)),
         "a.max(-1, keepdim=True)": lambda a: values_of(a.max(-1, keepdim=True)),
     },
-    [[(3, 4)], [(3, 3)]],
+    [[(2, 3, 2)], [(3, 4)], [(3, 3)]],
     points=1,
 )
 ### BEGIN HIDDEN TESTS
@@ -1990,6 +2001,11 @@ b = MiniTensor([[3.0, 1.0, 3.0], [0.0, 2.0, 2.0]])
 b.max(1).backward([8.0, 16.0])
 right = [[8, 0, 0], [0, 16, 0]]
 assert np.allclose(b.grad, right), f"the first of equals in each row; got {b.grad}"
+
+c = MiniTensor([[3.0, 1.0], [3.0, 2.0]])
+c.max(0).backward([8.0, 16.0])
+right = [[8, 0], [0, 16]]
+assert np.allclose(c.grad, right), f"c.max(0): the first of equals in each column; got {c.grad}"
 ### BEGIN HIDDEN TESTS
 c = MiniTensor([[-2.0, -2.0], [-2.0, -5.0]])
 c.max().backward()
@@ -2042,12 +2058,13 @@ from autograder.student import CheckFailed, broken_engine, expose
 
 somebodys = broken_engine("transpose_not_undone")
 a, b = np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([[1.0, 2.0], [3.0, 4.0]])
-expressions = [
-    lambda a, b: a * b,
-    lambda a, b: a.transpose(0, 1) + b,
-    lambda a, b: a + b,  # yours
-]
-for expression in expressions:
+expressions = {
+    "a * b": lambda a, b: a * b,
+    "a.transpose(0, 1) + b": lambda a, b: a.transpose(0, 1) + b,
+    "yours": lambda a, b: a + b,
+}
+for name, expression in expressions.items():
+    print(name)
     try:
         expose(somebodys, expression, [a, b])
     except CheckFailed:

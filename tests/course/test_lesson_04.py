@@ -221,6 +221,24 @@ PLANTED = [
         KEPT_SUM.replace(" and not keepdim", ""),
         "reductions",
     ),
+    planted(
+        "a negative axis is not put back",
+        KEPT_SUM,
+        KEPT_SUM.replace("np.expand_dims(grad, dim)", "grad.reshape(a.shape[:dim] + (1,) + a.shape[dim + 1 :])"),
+        "reductions",
+    ),
+    planted(
+        "an axis is put back in front or behind",
+        KEPT_SUM,
+        KEPT_SUM.replace("np.expand_dims(grad, dim)", "grad[None] if dim == 0 else grad[..., None]"),
+        "reductions",
+    ),
+    planted(
+        "a mean of everything that is never kept",
+        "total = sum_over(a, dim, keepdim)",
+        "total = sum_over(a, dim, keepdim and dim is not None)",
+        "reductions",
+    ),
     planted("largest without its axis", KEPT_MAX, RETURNED_MAX, "maximum", "ties"),
     planted(
         "sum shares as a mean does",
@@ -269,6 +287,13 @@ PLANTED = [
         LARGEST,
         """        last = a.shape[dim] - 1 - np.flip(a.data, dim).argmax(dim)
         np.put_along_axis(chosen, np.expand_dims(last, dim), 1.0, dim)""",
+        "ties",
+    ),
+    planted(
+        "last of equals along axis 0",
+        LARGEST,
+        """        place = a.shape[0] - 1 - a.data[::-1].argmax(0) if dim == 0 else a.data.argmax(dim)
+        np.put_along_axis(chosen, np.expand_dims(place, dim), 1.0, dim)""",
         "ties",
     ),
     planted(

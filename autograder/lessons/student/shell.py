@@ -24,7 +24,7 @@ NOT_DEFINED = "{}. Run the cell that defines it, then this one again."
 HOLDS = "right: every assertion in this cell holds"
 ENDLESS = (
     "A function calls itself too often, each call inside the one before; most calls are not shown. Either it never "
-    "stops, or it goes one call deeper for each node of a long graph."
+    "stops, or it goes too deep, for example one call for each node of a long graph."
 )
 NOT_YET = (
     "Not yet: {name} is not written. Replace its `raise NotImplementedError`, run its cell, then run this one again."
@@ -113,12 +113,18 @@ def shown_shortly(
         if any(len(line) > LONGEST_LINE for part in lines for line in part.split("\n")):
             lines = [f"{kind.__name__}: {NOT_DEFINED.format(error)}"]
         shell._showtraceback(kind, error, lines)
-    elif isinstance(error, AssertionError) and str(error) and error.__context__ is None and _of_cell(trace, last):
+    elif isinstance(error, AssertionError) and str(error) and _is_alone(error) and _of_cell(trace, last):
         shell._showtraceback(kind, error, [f"{kind.__name__}: {error}"])
     elif not isinstance(error, NotImplementedError) or error.args or last.tb_frame.f_code.co_name == "<module>":
         shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
     else:
-        shell._showtraceback(kind, error, [NOT_YET.format(name=f"`{last.tb_frame.f_code.co_name}`")])
+        name = last.tb_frame.f_code.co_qualname.rpartition("<locals>.")[2]
+        shell._showtraceback(kind, error, [NOT_YET.format(name=f"`{name}`")])
+
+
+def _is_alone(error: BaseException) -> bool:
+    """Whether no other error led to this one, or its author has hidden it with `from None`."""
+    return error.__context__ is None or (error.__suppress_context__ and error.__cause__ is None)
 
 
 def _of_cell(trace: TracebackType, last: TracebackType) -> bool:

@@ -121,9 +121,10 @@ def show(a: str, b: str, operation: str) -> Shown:
             parts.append(row)
             width, height = max(width, right), bottom
     steps.append(" ".join(verdict(name, shape, result) for name, shape in zip("ab", shapes, strict=True)))
-    sentence = f"{shapes[0]} and {shapes[1]} are stretched to {result}. {used}"
+    stretched = f"{shapes[0]} and {shapes[1]} are stretched to {result}."
+    sentence = f"{stretched} {used}"
     drawing = picture(width, height, parts, f"{sentence} {steps[-1]}")
-    return Shown(drawing, (sentence,), tuple(steps), bet=bet(shapes, result, sentence))
+    return Shown(drawing, (sentence,), tuple(steps), bet=bet(shapes, result, stretched))
 
 
 def bet(shapes: tuple[Shape, Shape], result: Shape | None, reason: str) -> Bet:

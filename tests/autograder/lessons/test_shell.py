@@ -20,8 +20,10 @@ CELLS = {
     "fails in a function": "def wants(x):\n    assert x, 'x is 0'\n\n\nwants(0)",
     "fails without words": "assert not numbers",
     "fails in another cell": "sure(0)",
+    "fails after an error": "try:\n    1 / 0\nexcept ZeroDivisionError:\n    raise AssertionError('divided') from None",
     "fails because of an error": "try:\n    1 / 0\nexcept ZeroDivisionError:\n    assert False, 'divided'",
     "not written": "def norm(x):\n    raise NotImplementedError\n\n\nassert norm(2) == 2",
+    "a rule not written": "class Sub:\n    def backward(x):\n        raise NotImplementedError\n\n\nSub.backward(1)",
     "an error with words": "def half(x):\n    raise NotImplementedError('odd numbers')\n\n\nhalf(1)",
     "answers missing": f"quiz(answers, sealed='{'x' * 20_000}')",
     "no engine": "autograder.student.start_lesson('engine1.cut_off')",
@@ -60,6 +62,7 @@ def test_an_exercise_that_is_not_written_is_named_in_one_line(outputs: dict[str,
     assert error.ename == "NotImplementedError"
     assert len(error.traceback) == 1
     assert "`norm` is not written" in error.traceback[0]
+    assert "`Sub.backward` is not written" in outputs["a rule not written"][0].traceback[0]
     assert "odd numbers" in "".join(outputs["an error with words"][0].traceback)
 
 
@@ -75,6 +78,7 @@ def test_a_failed_assertion_of_the_cell_is_one_line_and_others_show_where(
     shown = {name: strip_ansi("\n".join(lines)) for name, lines in failed.items()}
     assert shown.pop("fails") == "AssertionError: there are numbers"
     assert shown.pop("fails in a function") == "AssertionError: x is 0"
+    assert shown.pop("fails after an error") == "AssertionError: divided"
     assert "assert not numbers" in shown.pop("fails without words")
     assert "assert x" in shown.pop("fails in another cell")
     assert "1 / 0" in shown.pop("fails because of an error")
