@@ -237,13 +237,34 @@ def two_sums(x):
     return x.sum() * (x**2).sum()  # each slope depends on all entries
 
 
+def slip(function, inputs, mistakes):
+    """The mistake that gives the same numbers, in brackets; an empty string if none of them does."""
+    try:
+        found = np.array(function(*inputs), dtype=float)
+        fits = [text for text, wrong in mistakes.items() if np.allclose(found, wrong)]
+    except Exception:
+        return ""  # the check below says what it was
+    return f" ({fits[0]})" if fits else ""
+
+
+def square_of_sum(x):
+    return x.sum() ** 2
+
+
+mistakes = {  # at six ones and with the step 0.5, where all slopes are 12
+    "is each entry put back before the next one is moved?": [[12, 11, 10], [9, 8, 7]],
+    "all entries of x are moved at once": 72,
+    "a whole row of x is moved at once": 36,
+    "a whole row of x is moved at once; x[i] is a view of it": 20.25,
+}
+cause = slip(numerical_gradient, (square_of_sum, np.ones((2, 3)), 0.5), mistakes)
 credit = check_function(
     numerical_gradient,
     lambda f, x: np.sum(x**2) + 2 * x * np.sum(x),
     [[two_sums, (3,)], [two_sums, (2, 3)], [two_sums, ()]],
     tolerance=1e-7,
     points=1,
-    name="gradient of x.sum() * (x**2).sum()",
+    name=f"gradient of x.sum() * (x**2).sum(){cause}",
 )
 
 
@@ -279,14 +300,14 @@ credit = credit + check_function(
 )
 
 
-def sum_of_cubes(x):
-    return (x**3).sum()
+def cube_and_squares(x):
+    return x.sum() ** 3 + (x**2).sum()
 
 
 credit = credit + check_function(
     numerical_gradient,
-    lambda f, x, h: 3 * x**2 + h**2,
-    [[sum_of_cubes, (2, 2), 0.5]],
+    lambda f, x, h: 3 * np.sum(x) ** 2 + h**2 + 2 * x,
+    [[cube_and_squares, (2, 2), 0.5]],
     tolerance=1e-9,
     points=0.5,
     name="with the large step h = 0.5",
@@ -294,8 +315,8 @@ credit = credit + check_function(
 ### BEGIN HIDDEN TESTS
 credit = credit + check_function(
     numerical_gradient,
-    lambda f, x, h: 3 * x**2 + h**2,
-    [[sum_of_cubes, (1, 3, 1), 0.25]],
+    lambda f, x, h: 3 * np.sum(x) ** 2 + h**2 + 2 * x,
+    [[cube_and_squares, (1, 3, 1), 0.25]],
     tolerance=1e-9,
     points=0.5,
     name="with another large step",
@@ -466,7 +487,7 @@ def product_and_sum_gradient(x, y):
     """The gradient of out = (x * y + x)**2.
 
     x, y: floats
-    Returns: the tuple (d out / d x, d out / d y) of floats
+    Returns: (d out / d x, d out / d y), a tuple, list or array of floats
 
     >>> product_and_sum_gradient(2.0, 3.0)
     (64.0, 32.0)
@@ -498,12 +519,19 @@ def product_and_sum_gradient(x, y):
     return 2 * x * y**2 + 4 * x * y + 2 * x, 2 * x**2 * y + 2 * x**2
 
 # %% nbgrader={"grade": true, "grade_id": "test_product_and_sum", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+x, y = 2.0, 3.0
+d_s = 2 * (x * y + x)
+mistakes = {
+    "the contributions of two uses are added, not multiplied": (d_s * y * d_s, d_s * x),
+    "in x * y the gradient for y has the factor x": (d_s * y + d_s, d_s),
+    "y is used only once": (d_s * y + d_s, d_s * x + d_s),
+}
 credit = check_handwritten_gradient(
     product_and_sum_gradient,
     lambda x, y: (x * y + x) ** 2,
     [between(0.5, 3.0), between(0.5, 3.0)],
     points=2,
-    name="(x * y + x)**2",
+    name=f"(x * y + x)**2{slip(product_and_sum_gradient, (x, y), mistakes)}",
 )
 ### BEGIN HIDDEN TESTS
 credit = credit + check_handwritten_gradient(
@@ -547,7 +575,7 @@ def tanh_neuron_gradient(w, x, b, target):
     """The gradient of loss = (tanh(w * x + b) - target)**2.
 
     w, x, b, target: floats
-    Returns: the tuple (d loss / d w, d loss / d x, d loss / d b, d loss / d target) of floats
+    Returns: (d loss / d w, d loss / d x, d loss / d b, d loss / d target), a tuple, list or array
 
     >>> tanh_neuron_gradient(2.0, 3.0, -6.0, 0.5)  # w * x + b is 0 here, and tanh(0) is 0
     (-3.0, -2.0, -1.0, 1.0)
@@ -590,12 +618,27 @@ def tanh_neuron_gradient(w, x, b, target):
     return d_b * x, d_b * w, d_b, -2 * error
 
 # %% nbgrader={"grade": true, "grade_id": "test_tanh_neuron", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+w, x, b, target = neuron = 0.5, 2.0, -0.25, -1.0
+a = math.tanh(w * x + b)
+error, slope = a - target, 1 - a**2
+without = np.array([slope * x, slope * w, slope, -1.0])  # the gradient of a - target
+assert not slip(tanh_neuron_gradient, neuron, {"this": without}), (
+    "a step is missing: the loss is error**2, so 2 * error goes back to the steps before"
+)
+d_z, twice = 2 * error * slope, 2 * error * (1 - math.tanh(a) ** 2)
+mistakes = {
+    "the slope of error**2 is 2 * error, not error": error * without,
+    "the slope of error**2 is 2 * error, not error**2": error**2 * without,
+    "the slope of tanh is 1 - a**2, not 1 - tanh(a)**2": (twice * x, twice * w, twice, -2 * error),
+    "the target does not go through tanh": (d_z * x, d_z * w, d_z, -d_z),
+    "b is added, so its gradient is d_z": (d_z * x, d_z * w, d_z * b, -2 * error),
+}
 credit = check_handwritten_gradient(
     tanh_neuron_gradient,
     lambda w, x, b, target: ((w * x + b).tanh() - target) ** 2,
     [between(-1.0, 1.0), between(-1.0, 1.0), between(-0.5, 0.5), between(-2.0, 2.0)],
     points=3,
-    name="(tanh(w * x + b) - target)**2",
+    name=f"(tanh(w * x + b) - target)**2{slip(tanh_neuron_gradient, neuron, mistakes)}",
 )
 ### BEGIN HIDDEN TESTS
 credit = credit + check_handwritten_gradient(
@@ -628,7 +671,7 @@ def relu_neuron_gradient(w, x, b, target):
     """The gradient of loss = (relu(w * x + b) - target)**2.
 
     w, x, b, target: floats; where w * x + b is exactly 0, the slope of relu is 0
-    Returns: the tuple (d loss / d w, d loss / d x, d loss / d b, d loss / d target) of floats
+    Returns: (d loss / d w, d loss / d x, d loss / d b, d loss / d target), a tuple, list or array
 
     >>> relu_neuron_gradient(0.5, 4.0, -1.5, 3.0)
     (-20.0, -2.5, -5.0, 5.0)
@@ -660,9 +703,16 @@ def relu_neuron_gradient(w, x, b, target):
     z = w * x + b
     d_relu = 2 * (np.maximum(z, 0.0) - target)
     d_z = d_relu * np.heaviside(z, 0.0)
-    return tuple(np.array([d_z * x, d_z * w, d_z, -d_relu]))
+    return np.array([d_z * x, d_z * w, d_z, -d_relu])
 
 # %% nbgrader={"grade": true, "grade_id": "test_relu_chain", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+w, x, b, target = neuron = 0.5, 2.0, -3.0, 1.5  # w * x + b is -2
+d_a = 2 * (0.0 - target)
+mistakes = {
+    "where w * x + b is negative, relu has slope 0": (d_a * x, d_a * w, d_a, -d_a),
+    "the target does not go through relu": (0.0, 0.0, 0.0, 0.0),
+    "the error is relu(z) - target, not z - target": (0.0, 0.0, 0.0, -2 * (-2.0 - target)),
+}
 credit = check_handwritten_gradient(
     relu_neuron_gradient,
     lambda w, x, b, target: ((w * x + b).relu() - target) ** 2,
@@ -673,15 +723,22 @@ credit = check_handwritten_gradient(
         [between(0.5, 1.5), between(1.0, 3.0), between(-9.0, -6.0), between(1.0, 4.0)],
     ],
     points=2,
-    name="(relu(w * x + b) - target)**2",
+    name=f"(relu(w * x + b) - target)**2{slip(relu_neuron_gradient, neuron, mistakes)}",
 )
+
+
+def by_name(w, x, b, target):
+    """Your four gradients, with their names for the card."""
+    return dict(zip(["w", "x", "b", "target"], relu_neuron_gradient(w, x, b, target)))
+
+
 credit = credit + check_function(
-    relu_neuron_gradient,
-    lambda w, x, b, target: (0.0, 0.0, 0.0, 2 * target),
+    by_name,
+    lambda w, x, b, target: {"w": 0.0, "x": 0.0, "b": 0.0, "target": 2 * target},
     [[0.5, 4.0, -2.0, 3.0]],
     tolerance=1e-9,
     points=1,
-    name="at the corner, where w * x + b is exactly 0 and the slope of relu is 0",
+    name="at the corner, where w * x + b is exactly 0 and relu has slope 0, as on the left",
 )
 ### BEGIN HIDDEN TESTS
 credit = credit + check_handwritten_gradient(
@@ -779,7 +836,7 @@ predict("How many characters does the formula have after 8 steps?")
 value, slope = "x", "1"
 for step in range(1, 9):
     value, slope = f"({value})*(1-({value}))", f"({slope})*(1-({value}))-({value})*({slope})"
-    print(f"{step} steps: the formula of the slope has {len(slope):6d} characters")
+    print(f"step {step}: the formula of the slope has {len(slope):6d} characters")
 
 formula = slope
 
@@ -847,7 +904,7 @@ print("largest difference of the results:", np.abs(backward_row - forward_row.T)
 weights = 1_000_000
 print(f"central differences {2 * weights:9,d}")
 print(f"forward             {weights:9,d}, one per weight")
-print(f"backward            {1:9,d}")
+print(f"backward            {1:9,d}, after one pass forward for the loss")
 
 # %% [markdown] items="5 F35"
 # That is why training goes backward. With one input and many outputs it is the other way around, and forward mode wins (lesson 15 measures it). PyTorch is mostly known for backward mode, but it has both:
@@ -935,6 +992,8 @@ for one, other, right, why in cases:
     found = relative_error(a, b)
     assert a.tolist() == one and b.tolist() == other, "relative_error must leave its inputs as they are"
     assert isinstance(found, (int, float)), f"relative_error should return a float, not {found!r}"
+    if math.isclose(found, right, rel_tol=1e-6):
+        why = "nothing may be added to the divisor, not even a small number"
     assert found == right, f"for {one} and {other} the answer is {right}, not {found}: {why}"
 ### BEGIN HIDDEN TESTS
 a, b = np.array([[1e-6, -8e-6], [2e-6, 0.0]]), np.array([[1e-6, -8e-6], [4e-6, 0.0]])
@@ -985,7 +1044,7 @@ def verdict(function, values, dtype, requires_grad=True, **options):
     try:
         return gradcheck(function, (inputs,), **options)
     except (RuntimeError, ValueError) as error:
-        return f"{type(error).__name__}: {str(error).splitlines()[0]}"
+        return f"{type(error).__name__}: {str(error).strip()}"
 
 
 print("sin, float64:     ", verdict(torch.sin, [0.3, 0.9], torch.float64))

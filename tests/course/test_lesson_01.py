@@ -38,6 +38,19 @@ PLANTED = [
         "factors swapped", "operands_swapped", "return d_s * y + d_s, d_s * x", "return d_s * x + d_s, d_s * y", PRODUCT
     ),
     Planted("the square is not differentiated", "", "d_s = 2 * s\n", "d_s = s\n", PRODUCT),
+    Planted("uses multiplied", "", "return d_s * y + d_s, d_s * x", "return d_s * y * d_s, d_s * x", PRODUCT),
+    Planted("another input gets its use too", "", "d_s, d_s * x", "d_s, d_s * x + d_s", PRODUCT),
+    Planted("a factor of the product forgotten", "", "d_s, d_s * x", "d_s, d_s", PRODUCT),
+    Planted("the square of the error left out", "", "d_error = 2 * (a - target)", "d_error = 1.0", TANH),
+    Planted("half of the error", "", "d_error = 2 * (a - target)", "d_error = a - target", TANH),
+    Planted("tanh twice", "", "(1 - a**2)", "(1 - math.tanh(a)**2)", TANH),
+    Planted(
+        "the target goes through tanh",
+        "",
+        "d_z = d_error * (1 - a**2)",
+        "d_z = d_error = d_error * (1 - a**2)",
+        TANH,
+    ),
     Planted("slope of tanh from its input", "input_used_for_output", "(1 - a**2)", "(1 - (w * x + b) ** 2)", TANH),
     Planted("slope of tanh left out", "", "d_z = d_error * (1 - a**2)", "d_z = d_error", TANH),
     Planted(
@@ -48,6 +61,9 @@ PLANTED = [
         TANH,
     ),
     Planted("relu lets everything through", "", "d_z = d_error if z > 0 else 0.0", "d_z = d_error", RELU),
+    Planted("the target goes through relu", "", "d_z = d_error if", "d_z = d_error = d_error if", RELU),
+    Planted("relu by the sign of x", "", "d_error if z > 0 else", "d_error if x > 0 else", RELU),
+    Planted("relu the wrong way around", "", "d_error if z > 0 else", "d_error if z < 0 else", RELU),
     Planted("relu begins at 1", "", "d_error if z > 0 else", "d_error if z > 1 else", RELU),
     Planted("relu has slope 1 at the corner", "", "d_error if z > 0 else", "d_error if z >= 0 else", RELU),
     Planted(
@@ -79,6 +95,13 @@ PLANTED = [
         ERROR,
     ),
     Planted("relative to the first", "", "max(np.abs(a).max(), np.abs(b).max())", "np.abs(a).max()", ERROR),
+    Planted(
+        "a small number in place of the zero case",
+        "",
+        "return float(difference / size) if size > 0 else 0.0",
+        "return float(difference / (size + 1e-12))",
+        ERROR,
+    ),
     Planted(
         "zero by zero",
         "",
