@@ -342,7 +342,14 @@ def _unchanged(inputs: Any, call: FunctionCall, names: Sequence[str]) -> None:
             continue
         after = inputs[number] if isinstance(inputs, list) and number < len(inputs) else None
         if not (_is_number(after) and np.array_equal(np.asarray(after), argument)):
-            raise Mismatch(f"the input `{name}` was changed by the function", "an input was changed by the function")
+            by = " in its last digits: put the number itself back" * _nearly_equal(after, argument)
+            text = f"the input `{name}` was changed by the function{by}"
+            raise Mismatch(text, "an input was changed by the function")
+
+
+def _nearly_equal(after: Any, argument: Any) -> bool:
+    """Whether an input differs by no more than rounding, as `x + h - h` does from `x`."""
+    return _is_number(after) and np.shape(after) == np.shape(argument) and np.allclose(after, argument, rtol=1e-9)
 
 
 def _all_unchanged(answers: Any, calls: Sequence[FunctionCall], names: Sequence[str]) -> bool:

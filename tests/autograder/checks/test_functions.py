@@ -40,6 +40,12 @@ def changes_its_input(f, x):
     return gradient
 
 
+def rounds_its_input(f, x):
+    gradient = by_differences(f, x)
+    x *= 1 + 1e-13
+    return gradient
+
+
 def unfinished(f, x):
     raise NotImplementedError
 
@@ -55,6 +61,7 @@ WRONG = {
     "None": (lambda f, x: None, "None"),
     "wrong shape": (lambda f, x: np.zeros(7), "wrong shape: expected (3,), got (7,)"),
     "input changed": (changes_its_input, "`x` was changed"),
+    "input rounded": (rounds_its_input, "`x` was changed by the function in its last digits"),
     "input changed, and wrong for that reason": (restores_nothing, "`x` was changed"),
     "a list": (lambda f, x: [1.0], "list"),
     "text": (lambda f, x: "3", "str"),
