@@ -121,10 +121,9 @@ def show(a: str, b: str, operation: str) -> Shown:
             parts.append(row)
             width, height = max(width, right), bottom
     steps.append(" ".join(verdict(name, shape, result) for name, shape in zip("ab", shapes, strict=True)))
-    stretched = f"{shapes[0]} and {shapes[1]} are stretched to {result}."
-    sentence = f"{stretched} {used}"
+    sentence = f"{shapes[0]} and {shapes[1]} are stretched to {result}. {used}"
     drawing = picture(width, height, parts, f"{sentence} {steps[-1]}")
-    return Shown(drawing, (sentence,), tuple(steps), bet=bet(shapes, result, stretched))
+    return Shown(drawing, (sentence,), tuple(steps), bet=bet(shapes, result, sentence))
 
 
 def bet(shapes: tuple[Shape, Shape], result: Shape | None, reason: str) -> Bet:
