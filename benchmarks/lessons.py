@@ -27,15 +27,11 @@ from typing import Any
 from rich.table import Table
 
 from autograder.lessons.build.lesson_files import lesson_texts, place_files
-from benchmarks.reading_time import reading, reading_ease
+from benchmarks.reading_time import FIRST, GIVEN, MUCH, STRETCH, reading, reading_ease
 
 PROJECT = Path(__file__).resolve().parents[1]
 COURSE = PROJECT / "course"
 TESTS = PROJECT / "tests" / "course"
-MUCH = 90  # minutes of a core
-FIRST = 8  # minutes before the first exercise
-STRETCH = 15  # minutes between two
-GIVEN = 250  # lines of given code in a core
 MUTANTS = 60  # of a lesson
 
 

@@ -22,6 +22,12 @@ WORDS_A_MINUTE = 180
 GIVEN_LINES_A_MINUTE = 12
 MINUTES_A_WRITTEN_LINE = 1.5
 
+# the limits of a lesson
+MUCH = 90  # minutes of a core
+FIRST = 8  # minutes before the first exercise
+STRETCH = 15  # minutes between two
+GIVEN = 250  # lines of given code in a core
+
 WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
 CODE = re.compile(r"```.*?```|\$\$.*?\$\$|\$[^$\n]*\$|`[^`\n]*`|https?://\S+", re.DOTALL)
 SENTENCE = re.compile(r"[.!?:](?:\s|$)|\n\s*\n|\n(?=\s*(?:[*|#]|\d+\.))")

@@ -45,8 +45,7 @@ def trained(slip):
     w = leaf(2.0)
     for _ in range(200):
         with torch.set_grad_enabled(slip != "recording off"):
-            error = (3 * w - 12) ** 2
-            penalty = 10 * w**2
+            error, penalty = (3 * w - 12) ** 2, 10 * w**2
             loss = error + (penalty.item() if slip == "item()" else penalty)
         w.grad = None
         loss.backward()
@@ -774,8 +773,7 @@ def set_grad_enabled(recording):
 def detach(self):
     """The same numbers in the same memory, as a leaf that does not require grad.
 
-    self: MiniTensor of any shape, which stays unchanged
-    Returns: MiniTensor of the same shape
+    self: MiniTensor of any shape, which stays unchanged. Returns: MiniTensor of the same shape
 
     >>> x = MiniTensor([1.0, 2.0], requires_grad=True)
     >>> y = (x * 3).detach()
@@ -856,8 +854,7 @@ with no_grad():
 # %%
 predict("Which gradient does your engine find?")
 x = MiniTensor([3.0], requires_grad=True)
-y = x**2
-twin = x.detach()
+y, twin = x**2, x.detach()
 twin.data[0] = 100.0
 y.backward()
 print("x is now", x.data, "  gradient", x.grad.data, "  right: [6.]")

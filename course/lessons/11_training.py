@@ -755,7 +755,7 @@ assert 0.4 < (negative == 0).mean() < 0.6 and np.allclose(negative[negative > 0]
 # Complete `forward` for `x` of shape `(rows, features)`. The branch for evaluation is given: there the running statistics replace mean and variance, and nothing is updated. In training:
 #
 # * `mean` and `variance` are taken over the rows, the variance divided by `rows`;
-# * `self.track(mean, variance, rows)` updates the buffers. It is given, and takes plain arrays of shape `(features,)`;
+# * `self.track(mean, variance, rows)` updates the buffers. It is given, and takes arrays of shape `(features,)`;
 # * the result is `(x - mean) / sqrt(variance + eps) * weight + bias`. Mean and variance are computed from `x`, so the gradient must flow through them as well: use operations of your engine.
 #
 # The numbers are PyTorch's. Look at `track`: PyTorch, too, divides the running variance by `rows - 1`, but the variance of the batch by `rows`.
@@ -800,9 +800,6 @@ class BatchNorm1d(Module):
         """Update the buffers, in place, by the statistics of one batch: arrays of shape (features,)."""
         if rows == 1:
             raise ValueError("Expected more than 1 value per channel when training")
-        for given in (mean, variance):
-            if not isinstance(given, np.ndarray) or given.shape != self.running_mean.shape:
-                raise TypeError(f"track takes arrays of shape {self.running_mean.shape}, not {given!r}")
         unbiased = variance * rows / (rows - 1)
         for running, new in ((self.running_mean, mean), (self.running_var, unbiased)):
             overwrite(running, (1 - self.momentum) * running.data + self.momentum * new)
@@ -981,7 +978,13 @@ def try_training(layer, rows, weight, bias, eps=1e-5, momentum=0.1):
     held = [getattr(layer, name) for name in buffers]
     mean, variance, count = [np.array(buffer.data) for buffer in held]
     x = MiniTensor(rows, requires_grad=True)
-    y = layer(x)
+    try:
+        y = layer(x)
+    except RuntimeError as error:
+        assert "match the broadcast shape" not in str(error), (
+            f"track takes arrays of shape {np.shape(mean)}. {error}"
+        )
+        raise
     assert isinstance(y, MiniTensor), f"forward returns a MiniTensor, not {y!r}"
     deviation = np.sqrt(rows.var(axis=0) + eps)
     normal = (rows - rows.mean(axis=0)) / deviation
@@ -1487,12 +1490,7 @@ class DataLoader:
 # The last batch is often smaller. **Predict** whether the mean of the three batch losses is the mean over the ten samples.
 
 # %%
-predict(
-    "Is the mean of the batch losses the mean over the samples?",
-    "yes",
-    "no, too small",
-    "no, too large",
-)
+predict("Is the mean of the batch losses that of all samples?", "yes", "no, too small", "no, too large")
 losses = [3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 3.0, 8.0, 8.0]
 batches = DataLoader(TensorDataset(np.array(losses)), batch_size=4)
 means = [(batch.mean().item(), batch.shape[0]) for (batch,) in batches]
@@ -1900,8 +1898,7 @@ for epoch in range(8):
         watch.log(loss=loss, norm=norm)  # keeps plain numbers; a list of losses would keep graphs
         optimizer.step()  # unrecorded, in place
     test_loss = evaluate(model, test_loader, cross_entropy)  # eval mode, no_grad, by samples
-    shortened = sum(norm > 1.0 for norm in norms)
-    history.append((epoch, loss.item(), max(norms), shortened, test_loss))
+    history.append((epoch, loss.item(), max(norms), sum(norm > 1.0 for norm in norms), test_loss))
     if test_loss < lowest:  # a copy, since the weights move on
         lowest = test_loss
         best = {name: MiniTensor(t.data.copy()) for name, t in model.state_dict().items()}

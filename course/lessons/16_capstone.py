@@ -1392,8 +1392,7 @@ def trained(ids):
         return model(ids).data
 
 
-guessed, right_letters = last_guesses(trained, unknown, 24)
-hits = guessed == right_letters
+hits = np.equal(*last_guesses(trained, unknown, 24))
 print(f"all letters                    {hits.mean():.1%}")
 for words in (" in ", " a "):
     print(f"first letter after {words!r:11s} {hits[places_after(words, held_out, 24)].mean():.1%}")

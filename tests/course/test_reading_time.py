@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from autograder.lessons.build.text import read_lesson
-from benchmarks.reading_time import reading, reading_ease, syllables
+from benchmarks.reading_time import FIRST, GIVEN, MUCH, STRETCH, reading, reading_ease, syllables
 
 MARKS = '"schema_version": 3, "task": false'
 LESSON = f'''# %% [markdown]
@@ -107,3 +107,12 @@ def test_the_top_of_a_lesson_tells_its_minutes(lesson):
     assert int(top[1]) == told(counted.core.minutes)
     if top[2] or counted.further.minutes >= NOT_WORTH_SAYING:
         assert int(top[2] or 0) == told(counted.further.minutes)
+
+
+@pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
+def test_a_lesson_keeps_its_limits(lesson):
+    counted = reading(read_lesson(lesson))
+    assert counted.core.minutes <= MUCH
+    assert counted.core.given <= GIVEN
+    assert counted.stretches[0] <= FIRST, "the first exercise comes early"
+    assert counted.longest_stretch <= STRETCH
