@@ -30,7 +30,8 @@ ARGUMENTS = [
 ]  # fmt: skip
 OFTEN = 50  # milliseconds between two checks of a condition; a check in each frame of a page costs more than the page
 PATIENCE = 180_000  # milliseconds; a loaded machine is slow, and a high limit costs nothing on a fast one
-HARMLESS = ("favicon", "ResizeObserver loop")
+# `_ensureFocus`: JupyterLab still activates a notebook that a test has closed.
+HARMLESS = ("favicon", "ResizeObserver loop", "_ensureFocus")
 
 # JupyterLab looks for a model every tenth of a second for two seconds. This imitates a page too busy to look again:
 LOOKS_ONCE = """
@@ -61,7 +62,7 @@ class Lab:
         page.set_viewport_size(VIEWPORT)
         self._listeners = {
             "console": self._note_console,
-            "pageerror": lambda error: self.console_errors.append(str(error)),
+            "pageerror": lambda error: self._note_error(str(error)),
             "request": self._note_request,
         }
         for event, listener in self._listeners.items():
@@ -165,8 +166,12 @@ class Lab:
         self.page.wait_for_function(condition, arg=argument, polling=OFTEN)
 
     def _note_console(self, message) -> None:
-        if message.type == "error" and not any(word in message.text for word in HARMLESS):
-            self.console_errors.append(message.text)
+        if message.type == "error":
+            self._note_error(message.text)
+
+    def _note_error(self, text: str) -> None:
+        if not any(word in text for word in HARMLESS):
+            self.console_errors.append(text)
 
     def _note_request(self, request) -> None:
         if not request.url.startswith((self.url, self.url.replace("http", "ws", 1), "data:", "blob:")):
