@@ -137,7 +137,7 @@ def _line(program: Program, pushes: Sequence[Push], answer: Any, number: int, hi
             if not _is_pair(call):
                 raise Mismatch("expected two results: the value and its tangent", "two results are expected")
             whats = ("the value", "the tangent")
-            facts += () if hidden else (("tangent, yours", shown(call["result"][1])),)
+            facts += () if hidden else _yours(call["result"][1])
             for what, got, right, allowed in zip(whats, call["result"], push.right, push.allowed, strict=True):
                 compare_numbers(got, right, allowed, what)
             if call.get("changed") is not False:
@@ -152,6 +152,14 @@ def _facts(program: Program, push: Push) -> tuple[tuple[str, str], ...]:
     inputs = [(name, shown(array)) for name, array in zip(program.arguments, push.inputs, strict=True)]
     moving = [(f"tangent of {name}", shown(v)) for name, v in zip(program.arguments, push.direction, strict=True)]
     return (*inputs, *moving, ("tangent, expected", shown(push.right[1])))
+
+
+def _yours(tangent: Any) -> tuple[tuple[str, str], ...]:
+    """The student's tangent as a line of the card; nothing if it is no array of numbers, which the verdict says."""
+    try:
+        return (("tangent, yours", shown(number_or_array(tangent))),)
+    except Unusable:
+        return ()
 
 
 def _guess(pushes: Sequence[Push], answer: Any) -> str:

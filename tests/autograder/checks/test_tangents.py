@@ -135,6 +135,15 @@ def test_each_expression_is_worth_the_same_and_without_points_a_check_raises():
 
 
 @pytest.mark.sandbox
+@pytest.mark.parametrize(
+    ("tangent", "shows"), [(lambda t: 2 * t, True), (lambda t: None, False), (lambda t: [[1.0], [1.0, 2.0]], False)]
+)
+def test_a_wrong_tangent_is_shown_if_it_is_an_array_of_numbers(tangent, shows):
+    credit = check_tangents(jvp_with(Dual, lambda v, t: (v, tangent(t))), product, PAIRS, points=1)
+    assert credit == 0
+    assert ("tangent, yours" in credit.reports[0].text()) == shows
+
+
 @pytest.mark.parametrize(("slope", "points"), [("2 * value", 2), ("1 + value", 0)])
 def test_a_submission_is_checked_in_its_sandbox(slope, points):
     solution = f"""class Dual:
