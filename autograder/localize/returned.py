@@ -9,6 +9,7 @@ sandbox, like the functions of `engine_protocol`. It knows engines whose results
 
 from __future__ import annotations
 
+import contextlib
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -145,10 +146,8 @@ def _uses_tensors(engine: Any, tracked: bool, steps: list[Any], draw: dict[str, 
         return given
 
     set_rule(watched)
-    try:
+    with contextlib.suppress(Exception):
         call_backward(engine, tracked, output, draw["cotangent"], draw["dtype"])
-    except Exception:
-        return any(found)
     return any(found)
 
 

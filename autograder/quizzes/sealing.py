@@ -152,7 +152,7 @@ def option_letters(sealed: str, key: str) -> list[str]:
 
 def letter_in(answer: object) -> str:
     """The letter that a student has given as an answer, empty if there is none: "B" or " b) " is b."""
-    return answer.strip().lower().removesuffix(")") if isinstance(answer, str) and len(answer) < 100 else ""
+    return answer.strip().lower().removesuffix(")") if type(answer) is str and len(answer) < 100 else ""
 
 
 def open_answer(sealed: str, key: str, letter: object) -> Answer:
