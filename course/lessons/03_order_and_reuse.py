@@ -949,6 +949,8 @@ def longest_chain(backward, most):
     most: the answer is at most this; longer chains are not tried
     Returns: int
 
+    No other error means "too deep": let it through.
+
     >>> longest_chain(every_path, 20)
     20
     """
@@ -1039,6 +1041,26 @@ for limit in (0, 1, 37, 64, 99, 1000):
     assert found == right, (
         f"backward fails at chains of more than {limit}; with most=100 that gives {right}, not {found}"
     )
+
+
+def found_for_broken(self):
+    """What longest_chain finds for a backward pass with a mistake, or the name of its error."""
+
+    def backward(output, gradient=1.0):
+        raise KeyError("a mistake")
+
+    try:
+        return longest_chain(backward, 100)
+    except KeyError as error:
+        return type(error).__name__
+
+
+MiniTensor.found_for_broken = found_for_broken
+found = MiniTensor(1.0).found_for_broken()
+assert found == "KeyError", (
+    f"backward has a mistake and raises KeyError; longest_chain hid that and found {found}. "
+    "Catch RecursionError alone"
+)
 ### BEGIN HIDDEN TESTS
 assert MiniTensor(1.0).found_for(100) == (100, 100), "the longest chain that may be tried survives"
 ### END HIDDEN TESTS

@@ -98,6 +98,13 @@ PLANTED = [
         ("test_longest_chain",),
     ),
     Planted(
+        "every error counts as too deep",
+        "",
+        "        except RecursionError:\n            return False\n        return True\n",
+        "        except Exception:\n            return False\n        return True\n",
+        ("test_longest_chain",),
+    ),
+    Planted(
         "the last chain is not tried", "", "low, high = 0, most + 1", "low, high = 0, most", ("test_longest_chain",)
     ),
     Planted(
