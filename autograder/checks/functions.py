@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -238,8 +238,11 @@ def _lines_per_gradient(
             _unchanged(answer.get("inputs"), call, names)
             continue
         return None
-    lines = tuple(_gradient_line(answers, calls, names, number, hidden) for number in range(len(names)))
-    return None if all(line.passed for line in lines) else lines
+    lines = [_gradient_line(answers, calls, names, number, hidden) for number in range(len(names))]
+    for number, line in enumerate(lines):
+        if any(earlier.facts == line.facts for earlier in lines[:number]):  # the same inputs need no second showing
+            lines[number] = replace(line, facts=())
+    return None if all(line.passed for line in lines) else tuple(lines)
 
 
 def _gradient_line(

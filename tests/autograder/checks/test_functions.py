@@ -136,6 +136,11 @@ HANDWRITTEN = {
 }
 
 
+def test_inputs_that_two_gradients_share_are_shown_once():
+    credit = check_handwritten_gradient(lambda x, y: (0.0, 0.0), product_and_sum, [(), ()], points=4)
+    assert credit.reports[0].text().count("input x") == 1
+
+
 @pytest.mark.parametrize("hidden", [False, True])
 @pytest.mark.parametrize(("function", "points"), HANDWRITTEN.values(), ids=HANDWRITTEN)
 def test_gradients_by_hand(function, points, hidden):
