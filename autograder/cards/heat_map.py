@@ -9,6 +9,7 @@ from __future__ import annotations
 import html
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 
 import numpy as np
 from numpy.typing import NDArray
@@ -144,9 +145,10 @@ def pattern(got: Array, expected: Array, error: Array) -> str:
     if np.all(np.abs(got) <= 1e-12 * largest):
         return "every element is 0"
     factor = float(np.sum(got * expected) / max(np.sum(expected * expected), 1e-300))
-    if np.allclose(got, factor * expected, rtol=1e-9, atol=1e-9 * largest) and f"{factor:.4g}" != "1":
+    close = partial(np.allclose, rtol=1e-9, atol=1e-9 * largest)
+    if close(got, factor * expected) and f"{factor:.4g}" != "1":
         return f"every element is {factor:.4g} times what it should be"
-    if np.allclose(np.sort(got, axis=None), np.sort(expected, axis=None), rtol=1e-9, atol=1e-9 * largest):
+    if close(np.sort(got, axis=None), np.sort(expected, axis=None)) and not close(got, expected):
         return "the right numbers, in the wrong places"
     if np.all(wrong):
         return "every element is wrong"

@@ -194,7 +194,7 @@ def _cause(kind: str, message: str) -> str:
     if kind in ("TypeError", "AttributeError") and "NoneType" in message:
         return NO_RETURN
     if kind == "TypeError" and RESULT_CALLED.search(message):
-        return "was a rule called where the rule itself should be passed?"
+        return "is a pair of parentheses too many, or was a rule called where the rule itself should be passed?"
     if kind == "TypeError" and "'int' object is not callable" in message:
         return "was the name of a class or of a function given to a number?"
     if kind == "KeyError" and TENSOR.match(message):

@@ -160,8 +160,14 @@ output_used_for_input = Bug(
     explanation="the rule uses the output where the formula needs the input",
     hint="The formula contains the number that went in. Which number does your rule put there?",
     misconception="A derivative is always written in terms of the output.",
-    rules={"Log": slope(lambda x, y: 1.0 / y), "Power": power_of_output, "Sin": slope(lambda x, y: np.cos(y))},
+    rules={
+        "Abs": slope(lambda x, y: np.sign(y)),
+        "Log": slope(lambda x, y: 1.0 / y),
+        "Power": power_of_output,
+        "Sin": slope(lambda x, y: np.cos(y)),
+    },
     examples={
+        "Abs": "sign(x), not sign(abs(x))",
         "Log": "1 / x, not 1 / log(x)",
         "Power": "n * x**(n - 1), not n * (x**n)**(n - 1)",
         "Sin": "cos(x), not cos(sin(x))",

@@ -28,6 +28,7 @@ PATTERNS = {
     "zeros": (RIGHT * 0, "every element is 0"),
     "rounded zeros": (RIGHT * 1e-17, "every element is 0"),
     "nearly right": (RIGHT * (1 + 1e-7), "every element is wrong"),
+    "wrong in its last digits": (RIGHT + 3e-12, "every element is wrong"),
     "flipped": (RIGHT[::-1], "the right numbers, in the wrong places"),
     "row": (RIGHT * np.array([[1.0], [3.0], [1.0]]), "wrong in row 1, right elsewhere"),
     "columns": (RIGHT + np.array([0.0, 1.0, 0.0, 2.0]), "wrong in columns 1, 3, right elsewhere"),
