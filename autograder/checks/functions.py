@@ -296,9 +296,14 @@ def _inputs(call: FunctionCall, names: Sequence[str], hidden: bool) -> tuple[tup
     if hidden:
         return ()
     return tuple(
-        (f"input {name}", "a function" if callable(argument) else shown(argument))
-        for name, argument in zip(names, call.arguments, strict=True)
+        (f"input {name}", _shown_argument(argument)) for name, argument in zip(names, call.arguments, strict=True)
     )
+
+
+def _shown_argument(argument: Any) -> str:
+    if callable(argument):
+        return "a function"
+    return str(argument) if isinstance(argument, tuple) else shown(argument)  # such as a shape
 
 
 def _compare_trees(got: Any, right: Any, tolerance: Any, place: str, names: Sequence[str]) -> None:

@@ -53,6 +53,12 @@ TENSORS = (
     "A rule gets numbers and returns numbers. The numbers of an input are in its `data`.",
     "Look at the rule: does it use `a` where it needs `a.data`?",
 )
+SHAPES = (
+    "Which shape has the gradient that arrives, and which shapes have the gradients that the rule returns?",
+    "For each input, a rule multiplies the gradient that arrives, which has the shape of the result, by the local "
+    "derivative.",
+    "Look at the `return` of the rule: is `grad` in each of its gradients?",
+)
 NO_TENSORS_HERE = re.compile("operand type|must be real number|object has no attribute '(\\w+)'")
 FEW = ("no", "one", "two", "three", "four", "five")
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
@@ -174,7 +180,9 @@ def misfit(engine: Any, trial: Trial) -> Misfit | None:
     step = trial.part.steps[0]
     if answer.get("tensors") is True:
         return _with_tensors(step.symbol, trial.nodes > 1) if misshapen else None
-    return _forgotten(step, answer) or _described(step.symbol, answer, misshapen) or _writing(step.symbol, answer)
+    found = _forgotten(step, answer) or _described(step.symbol, answer, misshapen)
+    found = found or (_misshapen(trial, problem.draw, answer) if misshapen else None)
+    return found or _writing(step.symbol, answer)
 
 
 def _answer(engine: Any, trial: Trial) -> dict[str, Any]:
@@ -269,6 +277,30 @@ def _described(symbol: str, answer: dict[str, Any], misshapen: bool) -> Misfit |
         sentence = f"the rule of `{symbol}` returned a {kind}, instead of a tuple."
         return Misfit(sentence, public, facts, _hints(inputs, inputs))
     return None
+
+
+def _misshapen(trial: Trial, number: int, answer: dict[str, Any]) -> Misfit | None:
+    """What to say if a rule's gradient has a shape that no sum brings to the shape of the input."""
+    draws, shares = trial.part.draws, answer.get("shares")
+    inputs = draws[min(number, len(draws) - 1)].inputs
+    if not isinstance(shares, list) or len(shares) != len(inputs):
+        return None
+    symbol = trial.part.steps[0].symbol
+    for ordinal, share, array in zip(ORDINALS, shares, inputs, strict=False):
+        if isinstance(share, np.ndarray) and share.ndim and not _can_be_summed(share.shape, np.shape(array)):
+            returned = f"an array of shape {share.shape} for its {ordinal} input"
+            sentence = f"the rule of `{symbol}` returned {returned}, which has shape {np.shape(array)}."
+            public = f"The rule of `{symbol}` returned an array of the wrong shape for its {ordinal} input."
+            return Misfit(sentence, public, (("its rule returned", returned),), SHAPES)
+    return None
+
+
+def _can_be_summed(shape: tuple[int, ...], wanted: tuple[int, ...]) -> bool:
+    """Whether the gradient of a broadcast result may have this shape: an input of the wanted shape stretches to it."""
+    try:
+        return np.broadcast_shapes(shape, wanted) == shape
+    except ValueError:
+        return False
 
 
 def _writing(symbol: str, answer: dict[str, Any]) -> Misfit | None:

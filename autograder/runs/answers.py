@@ -34,6 +34,7 @@ INPUT_CHANGED = "the data of an input was changed by the calculation"
 NOT_KEPT = "a tensor does not keep the numbers that it is given"
 GRADIENT_CHANGED = "`backward` changed the array of the incoming gradient that was passed to it"
 NO_RETURN = "is a `return` missing?"
+NONE_FOR_A_NUMBER = re.compile(r"'NoneType' object cannot be interpreted|indices must be integers.* NoneType")
 RESULT_CALLED = re.compile(r"'(tuple|list|float)' object is not callable")
 TENSOR = re.compile(r"[A-Z]\w*(\(|<| object)|<.*[A-Z]\w* object at")
 """The printed form of a tensor or a node."""
@@ -191,6 +192,8 @@ def _cause(kind: str, message: str) -> str:
         return "was a broadcast summed back?"
     if kind == "TypeError" and "'NoneType' object is not callable" in message:
         return "is None called like a function? A leaf has no rule"
+    if kind == "TypeError" and NONE_FOR_A_NUMBER.search(message):
+        return "is None used as a number, such as an axis that was not given?"
     if kind in ("TypeError", "AttributeError") and "NoneType" in message:
         return NO_RETURN
     if kind == "TypeError" and RESULT_CALLED.search(message):

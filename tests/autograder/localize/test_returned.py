@@ -74,6 +74,19 @@ def test_another_error_in_a_rule_is_not_said_to_come_from_tensors(returned):
     assert "uses a tensor" not in report.place
 
 
+@pytest.mark.parametrize(
+    ("hidden", "said"),
+    [
+        (False, "the rule of `/` returned an array of shape (4,) for its first input, which has shape (3, 4)."),
+        (True, "The rule of `/` returned an array of the wrong shape for its first input."),
+    ],
+)
+def test_a_gradient_of_an_impossible_shape_is_named_and_not_the_sum_that_stumbles_over_it(hidden, said):
+    change = DIVIDE.format(returned="1 / b.data, -a.data / b.data**2")
+    report = report_on("04", change, {"a / b": lambda a, b: a / b}, [(3, 4), (4,)], hidden)
+    assert report.place == said, report.text()
+
+
 def rule_of(operation, returned):
     return f"{operation}.backward = staticmethod(lambda ctx, grad: {returned})\n"
 
