@@ -17,7 +17,7 @@
 #
 # *Core: about 75 minutes; section 4 is a good place for a break. Further: about 25 minutes, optional. You build `no_grad`, `enable_grad`, `inference_mode` and `detach`. You need lessons 05 and 06.*
 #
-# The same model is trained three times. It has one weight, a squared error, and a penalty that keeps the weight small. The second program takes the penalty out of its tensor as a number, with `.item()`. The third computes the loss with recording off. Each mistake is in one line. **Predict** what each program does.
+# The same model is trained three times. It has one weight, a squared error, and a penalty that keeps the weight small. The second program takes the penalty out of its tensor as a number, with `.item()`. The third computes the loss with recording off. Each mistake is in one line. **Predict** which mistakes are noticed.
 
 # %%
 from autograder.student import check_gradients, hints, predict, quiz, start_lesson
@@ -67,7 +67,7 @@ for slip in ("none", "item()", "recording off"):
 # 3. say what `inference_mode` forbids that `no_grad` allows, and when the error comes;
 # 4. choose between them for a task.
 #
-# If something breaks your engine, run the next cell again, and then every cell below it.
+# If something breaks your engine, run the next cell again (it "loads the engine" with `start_lesson`), and then every cell below it.
 
 # %%
 start_lesson()
@@ -226,10 +226,15 @@ z, constant = unrecorded(lambda: ((y + x).tanh(), MiniTensor([4.0, 5.0]) * 2))
 assert np.allclose(y.data, [3.0, -6.0]), "the value must be computed as before"
 assert x.requires_grad, "the switch must leave the input as it is"
 for result in (y, z, constant):
+    assert not result.requires_grad or result.grad_fn is not None, (
+        "recording was off: the result has no grad_fn, but its requires_grad is True. `record` sets "
+        "both, so set neither outside it"
+    )
     assert not result.requires_grad, (
         "recording was off, so the result must not require grad: `apply` calls is_grad_enabled(), with "
         "parentheses, or reads `recording` of the object `switches`, not of the class "
-        "(run your cell of exercise 1 first, and again after start_lesson)"
+        "(run your cell of exercise 1 first, and again after the cell "
+        "'Run this cell: it loads the engine')"
     )
     assert result.grad_fn is None, "recording was off, so the result must not have a grad_fn"
 again = x.tanh()
@@ -435,7 +440,8 @@ with no_grad():
         inner = x * 3
     after = x * 3
 assert not outer.requires_grad, (
-    "no_grad: nothing is recorded inside (after start_lesson, run your cell of exercise 1 again)"
+    "no_grad: nothing is recorded inside (after the cell 'Run this cell: it loads the engine', run "
+    "your cell of exercise 1 again)"
 )
 assert inner.requires_grad, "enable_grad inside no_grad records"
 assert not after.requires_grad, (
@@ -475,14 +481,17 @@ except Exception:  # what contextlib makes can be entered only once, which is fi
     inside = False
 assert not inside, "in a second block with the same no_grad object nothing is recorded either"
 
-escaped = False
+escaped = ""
 try:
     with no_grad():
-        raise KeyError("an error inside")
-except KeyError:
-    escaped = True
+        raise KeyError("lost")
+except Exception as error:
+    escaped = repr(error)
 assert is_grad_enabled(), "the switch must be put back if the block ends with an error"
 assert escaped, "the error must propagate"
+assert escaped == "KeyError('lost')", (
+    f"the block raises KeyError('lost'), and this error must propagate; here {escaped} comes out"
+)
 ### BEGIN HIDDEN TESTS
 answers = []
 with no_grad():
@@ -688,12 +697,19 @@ assert scaled.__doc__ == "Scale a tensor.", "functools.wraps keeps the docstring
 x = MiniTensor([1.0, 2.0], requires_grad=True)
 assert scaled(x) is not None, "the new function must return what the function returns"
 assert np.allclose(scaled(x).data, [3.0, 6.0]), "the result of the function must be returned"
+said = ""
+try:
+    scaled(x, factor=5)
+except TypeError as error:
+    said = str(error)
+assert not said, f"named arguments must reach the function; here scaled(x, factor=5) raises: {said}"
 assert np.allclose(scaled(x, factor=5).data, [5.0, 10.0]), "named arguments must reach the function"
 assert not recording_inside(), (
     "recording is on while the function runs: the mode must hold then, not while you decorate it"
 )
 assert not scaled(x).requires_grad, (
-    "inside the function nothing is recorded (after start_lesson, run your cell of exercise 1 again)"
+    "inside the function nothing is recorded (after the cell 'Run this cell: it loads the engine', "
+    "run your cell of exercise 1 again)"
 )
 assert is_grad_enabled(), "after the call the switch is as it was before"
 
@@ -730,10 +746,10 @@ assert still_on, (
 raised = False
 try:
     quiet_failing(1)
-except KeyError:
-    raised = True
+except KeyError as error:
+    raised = error.args == (1,)
 still_on, switches.recording = is_grad_enabled(), True
-assert raised, "the error of the function must propagate"
+assert raised, "the error of the function must propagate as it is"
 assert still_on, "after an error the switch must be as before"
 ### BEGIN HIDDEN TESTS
 result = quiet_nested(quiet_nested, x, 3)
@@ -821,6 +837,11 @@ assert y.requires_grad and y.grad_fn is not None, "detach must leave the history
 assert d.grad_fn is None, "a detached tensor has no history: its grad_fn is None"
 assert not d.requires_grad, "a detached tensor does not require grad"
 assert d.shares_memory_with(y), "detach must not copy: both tensors share the memory"
+try:
+    shape = (MiniTensor(2.0, requires_grad=True) * 3).detach().shape
+except Exception as error:
+    shape = f"{type(error).__name__}: {error}"
+assert shape == (), f"detach must work for shape (), the shape of a loss, and keep it; here: {shape}"
 (d * x).backward(np.array([[1.0, 10.0, 100.0]]))
 assert np.allclose(x.grad.data, [[1.0, 40.0, 900.0]]), "d is a constant: the gradient of d * x is d"
 assert x.detach().shares_memory_with(x) and x.requires_grad, "detach leaves the original as it is"
@@ -849,7 +870,7 @@ with no_grad():
 ### END HIDDEN TESTS
 
 # %% [markdown] items="78 F31"
-# Shared memory can be dangerous. **Predict** the three numbers: the value of `x` after a write to its detached twin, the gradient that your engine finds, and the right gradient of `x**2` at the old value 3.
+# Shared memory can be dangerous. The right gradient of `x**2` at 3 is 6. **Predict** which one your engine finds after 100 is written to the detached twin of `x`.
 
 # %%
 predict("Which gradient does your engine find?")
@@ -873,15 +894,15 @@ attempt("PyTorch: backward", lambda: y_torch.backward())
 # %% tags=["demo"] items="79 80"
 predict("With the code detached, whose gradient is None?", "the encoder's", "the decoder's", "both")
 generator = np.random.default_rng(3)
-for tensor in (MiniTensor, torch.tensor):
-    for stop in (False, True):
+for name, tensor in {"yours": MiniTensor, "PyTorch": torch.tensor}.items():
+    for form in ("attached", "detached"):
         rows = tensor(generator.normal(size=(5, 4)))
         encoder = tensor(generator.normal(size=(4, 2)), requires_grad=True)
         decoder = tensor(generator.normal(size=(2, 4)), requires_grad=True)
         code = (rows @ encoder).tanh()
-        rebuilt = (code.detach() if stop else code) @ decoder
+        rebuilt = (code.detach() if form == "detached" else code) @ decoder
         ((rebuilt - rows) ** 2).mean().backward()
-        print("detached:" if stop else "attached:", "encoder, decoder", set_or_none(encoder, decoder))
+        print(f"{name}, {form}: encoder, decoder", set_or_none(encoder, decoder))
 
 # %% [markdown]
 # Here is the graph of a result with one factor detached. The detached tensor `cut` is a leaf: no edge leads from it to `x`, so `x` and `tanh` are not in the picture.
@@ -897,15 +918,15 @@ explore(out)
 # | --- | --- | --- |
 # | applies to | a piece of code | one tensor |
 # | the operations | run, and make no node | were recorded before; the gradient stops here |
-# | memory of the result | new, as always | shared with the original |
+# | memory of the result | new, except for views | shared with the original |
 # | memory of the history | never kept | kept as long as something holds the original |
 # | ends with | the block, or `enable_grad` | nothing: the twin has no history |
 #
-# Some texts say that `no_grad` allocates no memory. It does: each result needs its own memory.
+# Some texts say that `no_grad` allocates no memory. It does: each result needs its own memory, unless it is a view such as `x.T`.
 #
 # ### Loud or quiet
 #
-# Let `y = g(x) + x`, where `g(x)` should be the cube of `x`. At 2 the right slope is 13. If the path through `g` is lost, the gradient is 1. Here are twelve forms of `g` in PyTorch. **Predict** for each one whether it is right, loud, quiet, or lost with a warning.
+# Let `y = g(x) + x`, where `g(x)` should be the cube of `x`. At 2 the right slope is 13. If the path through `g` is lost, the gradient is 1. Here are twelve forms of `g` in PyTorch. Each is right, loud, quiet, or lost with a warning. **Predict** how many are right.
 
 # %% tags=["demo"] items="F16 73 82"
 predict("How many of the twelve are right?")
@@ -920,7 +941,7 @@ for text in ways:
 torch.set_warn_always(False)
 
 # %% [markdown] items="F16 73"
-# The pattern: **autograd sees operations on tensors, and nothing else.** `item()` gives you a plain number, and that is allowed, because logging a loss needs it. (PyTorch warns when it turns a tensor into a number without `item()`, and continues. Without `set_warn_always`, it warns only once in a session.) `.numpy()` is loud because you could compute with an array for a long time before you notice. `detach()` does what it says, so its silence is right.
+# The pattern: **autograd sees operations on tensors, and nothing else.** `item()` gives you a plain number, and that is allowed, because logging a loss needs it. (PyTorch warns when it turns a tensor into a number without `item()`, and continues.) `.numpy()` is loud because you could compute with an array for a long time before you notice. `detach()` does what it says, so its silence is right.
 
 # %% [markdown] items="76"
 # ## 5. inference_mode
@@ -957,7 +978,7 @@ SAVED_INFERENCE = (
 )
 
 # %% [markdown] items="F14 89"
-# When should the error come? "An inference tensor must never meet a recorded one" would be too strict. **Predict** which lines PyTorch refuses.
+# When should the error come? "An inference tensor must never meet a recorded one" would be too strict. **Predict** how many lines PyTorch refuses.
 
 # %% tags=["demo"] items="F14 89"
 predict("How many of the lines does PyTorch refuse?")
@@ -1158,7 +1179,8 @@ with inference_mode():
         "inside: recording off, marking on"
     )
     assert not (w * t).requires_grad, (
-        "inside nothing is recorded (after start_lesson, run your cell of exercise 1 again)"
+        "inside nothing is recorded (after the cell 'Run this cell: it loads the engine', run your "
+        "cell of exercise 1 again)"
     )
 assert is_grad_enabled() and not is_inference_mode_enabled(), "both switches must be put back"
 assert t.is_inference() and not (t + 1).is_inference(), "made inside: marked; made outside: not"
@@ -1171,7 +1193,7 @@ def refusal(compute):
     except NotImplementedError:
         raise
     except RuntimeError as error:
-        return str(error)
+        return str(error) or "a RuntimeError without a text"
     except ValueError as error:
         numbers = " (`==` and `in` compare numbers; compare with `is`)"
         return f"ValueError: {error}{numbers if 'truth value' in str(error) else ''}"
@@ -1237,7 +1259,9 @@ def evaluate(x, factor, again=None):
     return x * factor if again is None else again(x, factor)
 
 
-assert evaluate(w, factor=2).is_inference(), "inference_mode is a decorator too"
+result = evaluate(w, factor=2)
+assert result is not None, "as a decorator: the new function must return what the function returns"
+assert result.is_inference(), "inference_mode is a decorator too"
 assert is_grad_enabled() and not is_inference_mode_enabled(), "after the call both are put back"
 evaluate(w, 2, again=evaluate)
 found = is_grad_enabled(), is_inference_mode_enabled()
@@ -1267,12 +1291,12 @@ escaped = False
 try:
     with inference_mode():
         raise KeyError("inside")
-except KeyError:
-    escaped = True
+except KeyError as error:
+    escaped = error.args == ("inside",)
 found = is_grad_enabled(), is_inference_mode_enabled()
 switches.recording, switches.inference = True, False
 assert found == (True, False), "after an error both switches must be put back"
-assert escaped, "the error must propagate"
+assert escaped, "the error must propagate as it is"
 ### BEGIN HIDDEN TESTS
 for refused in (lambda: w * t, lambda: w / t, lambda: t @ w):
     raised = False
@@ -1348,7 +1372,7 @@ for name, (tensor, mode) in {"yours": yours, "PyTorch": theirs}.items():
 #
 # The rule "never use `no_grad` for serving" is a preference: except for tiny operations, the times differ little (*Further*).
 #
-# `model.eval()` is something else. It does not change recording. It changes what some layers **compute**: Dropout stops dropping, BatchNorm uses its stored statistics. **Predict** the two answers in each line.
+# `model.eval()` is something else. It does not change recording. It changes what some layers **compute**: Dropout stops dropping, BatchNorm uses its stored statistics. **Predict** in which mode the same answer comes twice.
 
 # %% tags=["demo"] items="84"
 predict(
@@ -1366,7 +1390,7 @@ for training in (True, False):
         model.train(training)
         with torch.set_grad_enabled(recording):
             first, second = model(ones), model(ones)
-        print("train()" if training else "eval()", "" if recording else "and no_grad", end=": ")
+        print("train()" if training else "eval()", end=": " if recording else " and no_grad: ")
         print(f"recorded {first.requires_grad}, twice the same {torch.equal(first, second)}")
 
 # %% [markdown] items="84"
@@ -1684,7 +1708,7 @@ assert is_grad_enabled(), "the switch must be as before"
 ### END HIDDEN TESTS
 
 # %% [markdown] items="F30"
-# Your two functions work on PyTorch's networks too, if they use only operators and `detach`. (With your `no_grad`, the first line says "set" for `G`. With `MiniTensor`, you get a TypeError.) **Predict** the two answers in each line: in the turn of `G`, do the parameters of `D` get a gradient?
+# Your two functions work on PyTorch's networks too, if they use only operators and `detach`. (With your `no_grad`, the first line says "set" for `G`. With `MiniTensor`, you get a TypeError.) **Predict:** in the turn of `G`, do the parameters of `D` get a gradient?
 
 # %% tags=["demo"] items="F30"
 predict("In the turn of G, do the parameters of D get a gradient?", "yes", "no")
@@ -1712,7 +1736,7 @@ who_has_a_gradient("turn of G, D frozen:", generator_loss(G, D, z))
 # %% [markdown] items="F10"
 # ## What recording costs: time
 #
-# "Inference mode is 10 to 34 percent faster" is a claim from a tutorial. Its program timed the three modes one after the other, without a warm-up, in one order. Do the same here, with one difference: the three candidates are **the same code**. **Predict** the three times.
+# "Inference mode is 10 to 34 percent faster" is a claim from a tutorial. Its program timed the three modes one after the other, without a warm-up, in one order. Do the same here, with one difference: the three candidates are **the same code**. **Predict** which of the three runs is slowest.
 
 # %% tags=["demo"] items="F10"
 predict(
@@ -1906,7 +1930,7 @@ for name, values in curves.items():
 # %% [markdown] items="F11 F13"
 # ## Two myths about the modes
 #
-# Some texts say that *the modes differ because `no_grad` counts a version for every operation*, and that *only `no_grad` allows writing to a leaf*. **Predict** the version numbers, and how many of the two writes fail.
+# Some texts say that *the modes differ because `no_grad` counts a version for every operation*, and that *only `no_grad` allows writing to a leaf*. **Predict** how many of the two writes fail.
 
 # %% tags=["demo"] items="F11 F13"
 predict("How many of the two writes to a leaf fail?", "0", "1", "2")
@@ -1934,7 +1958,7 @@ with torch.inference_mode():
 # %% [markdown]
 # ## Decorated generators
 #
-# A **generator** function, with `yield` in its body, is a trap for a decorator. **Predict** what each line prints.
+# A **generator** function, with `yield` in its body, is a trap for a decorator. **Predict** whether yours records its results.
 
 # %% tags=["demo"]
 predict("Does your decorated generator record its results?", "yes", "no")

@@ -81,6 +81,14 @@ PLANTED = [
         ("test_apply", "test_no_grad", "test_decorated", "test_inference_mode"),
     ),
     Planted(
+        "apply sets requires_grad whatever the switch says",
+        "",
+        "    if is_grad_enabled() and any(x.requires_grad for x in inputs):\n",
+        "    output.requires_grad = any(x.requires_grad for x in inputs)\n"
+        "    if is_grad_enabled() and output.requires_grad:\n",
+        ("test_apply", "test_no_grad", "test_decorated", "test_inference_mode"),
+    ),
+    Planted(
         "only leaves count as inputs that require grad",
         "",
         "any(x.requires_grad for x in inputs)",
@@ -147,6 +155,13 @@ PLANTED = [
         ("test_no_grad", "test_decorated"),
     ),
     Planted(
+        "another error of the same type comes out",
+        "",
+        "        switches.recording = self.before\n",
+        "        switches.recording = self.before\n        if kind is not None:\n            raise kind\n",
+        ("test_no_grad", "test_decorated"),
+    ),
+    Planted(
         "enable_grad is forgotten",
         "",
         "        switches.recording = self.recording\n",
@@ -200,6 +215,14 @@ PLANTED = [
         ("test_decorated",),
     ),
     Planted(
+        "named arguments do not reach the function",
+        "",
+        "    def call(*arguments, **named):\n        with type(self)():\n"
+        "            return function(*arguments, **named)",
+        "    def call(*arguments):\n        with type(self)():\n            return function(*arguments)",
+        ("test_decorated",),
+    ),
+    Planted(
         "the name is lost",
         "",
         "    @functools.wraps(function)\n    def call(*arguments, **named):\n        with type(self)():",
@@ -225,6 +248,13 @@ PLANTED = [
         "",
         "    return MiniTensor(self.data)\n",
         "    return MiniTensor(self.data.copy())\n",
+        ("test_detach",),
+    ),
+    Planted(
+        "detach needs an axis",
+        "",
+        "    return MiniTensor(self.data)\n",
+        "    return MiniTensor(self.data[:])\n",
         ("test_detach",),
     ),
     Planted(
@@ -284,6 +314,13 @@ PLANTED = [
         ("test_inference_mode",),
     ),
     Planted(
+        "the result of a function in inference mode is not returned",
+        "",
+        "            with inference_mode(self.mode):\n                return function(*arguments, **named)",
+        "            with inference_mode(self.mode):\n                function(*arguments, **named)",
+        ("test_inference_mode",),
+    ),
+    Planted(
         "equal numbers count as the marked array",
         "",
         "any(saved is x.data for saved in ctx.saved_tensors)",
@@ -339,6 +376,21 @@ PLANTED = [
         "",
         "            raise RuntimeError(SAVED_INFERENCE)",
         "            raise RuntimeError(SAVED_INFERENCE[:47])",
+        ("test_inference_mode",),
+    ),
+    Planted(
+        "the error has no text",
+        "",
+        "            raise RuntimeError(SAVED_INFERENCE)",
+        "            raise RuntimeError",
+        ("test_inference_mode",),
+    ),
+    Planted(
+        "the error of a block of inference_mode is replaced",
+        "",
+        "        switches.recording, switches.inference = self.before\n",
+        "        switches.recording, switches.inference = self.before\n        if kind is not None:\n"
+        "            raise kind\n",
         ("test_inference_mode",),
     ),
     Planted(
