@@ -1093,8 +1093,8 @@ def try_backward():
         text = error_of(loss)
         assert "Trying to backward" in text, (
             "with retain_graph=False each node is released when its rule has run, so a further "
-            "backward through the graph raises an error. "
-            f"After create_graph={create_graph} it is {text!r}"
+            "backward through the graph raises 'RuntimeError: Trying to backward ...'. Here, after "
+            f"create_graph={create_graph}, it raises {text or 'no error'}"
         )
 
 
@@ -1181,12 +1181,16 @@ def try_wanted():
         raise AssertionError(
             "with create_graph, the gradient for the result is a MiniTensor already; without it, an "
             f"array. Here create_graph is True, and your walk raises {error!r}"
-        ) from error
+        ) from None
     assert recorded.requires_grad, "with create_graph it has a history"
     ends = [edge_to(x)[0], hidden.grad_fn]
     found = walk(z.grad_fn, MiniTensor(1.0), True, False, ends)
     assert ends[0] in found and np.allclose(found[ends[0]].data, [4.0, 24.0]), (
         "a wanted node that leads to another wanted node works as well: the walk goes on"
+    )
+    assert ends[1] in found and np.allclose(found[ends[1]].data, [4.0, 12.0]), (
+        "every wanted node is in the result, even one that works: here `hidden`, which leads to the "
+        "other wanted node"
     )
     assert x.grad is None, "a wanted AccumulateGrad that does not work adds nothing to .grad"
     hidden.retain_grad()
@@ -1432,7 +1436,7 @@ def hvp(function, x, v):
 
     function: takes a MiniTensor of the shape of x, uses it and returns a MiniTensor of shape ()
     x: MiniTensor that requires grad; it and its .grad stay unchanged
-    v: array or MiniTensor of the shape of x
+    v: array, list or MiniTensor of the shape of x
     Returns: MiniTensor of the shape of x; zeros if the gradient does not depend on x
     Raises: what function raises
 
@@ -1653,9 +1657,13 @@ assert says(lambda: grad(y, cube)).startswith("Trying to backward"), (
 )
 
 x.grad = MiniTensor([7.0, 7.0])
-product = hvp(lambda x: (x**3).sum(), x, [1.0, 10.0])
+product = result_of(lambda: hvp(lambda x: (x**3).sum(), x, [1.0, 10.0]))
 assert x.grad is not None and x.grad.data.tolist() == [7.0, 7.0], (
     "hvp leaves .grad alone: use grad, not backward"
+)
+assert not isinstance(product, str) or "does not require grad" not in product, (
+    "the gradient of sum(x**3) leads back to x only if it was recorded: create_graph=True records it, "
+    f"retain_graph=True only keeps the old graph. hvp raises {product!r}"
 )
 assert isinstance(product, MiniTensor), f"hvp returns a MiniTensor, not {product!r}"
 assert np.any(product.data), (
@@ -1667,6 +1675,12 @@ assert np.allclose(product.data, [6.0, 120.0]), (
 )
 assert np.allclose(product.data, [6.0, 120.0], rtol=0, atol=1e-11), (
     f"right to a few digits only, as differences are: {product.data.tolist()}. Use two calls of grad"
+)
+v = MiniTensor([1.0, 10.0])
+errors = (RuntimeError, TypeError, ValueError)
+product = result_of(lambda: hvp(lambda x: (x**3).sum(), x, v), errors)
+assert isinstance(product, MiniTensor) and np.allclose(product.data, [6.0, 120.0]), (
+    f"v may be a MiniTensor as well as an array: the product is [6, 120] again, not {product!r}"
 )
 product = hvp(lambda x: x[0] * x[0] * x[1], x, [1.0, 0.0])
 assert not np.allclose(product.data, [6.0, 0.0]), (
@@ -1690,21 +1704,31 @@ count = MiniTensor(np.ones(9), requires_grad=True).walks_of(hvp)
 assert count < 9, (
     f"for 9 entries, hvp walks {count} times. Do not build the Hessian: two walks are enough"
 )
-product = result_of(lambda: hvp(lambda x: (x * [5.0, 7.0]).sum(), x, [1.0, 1.0]))
-assert isinstance(product, MiniTensor), (
-    f"a linear function has Hessian zero: hvp returns a MiniTensor of zeros, not {product!r}"
-)
-assert product.shape == (2,) and np.allclose(product.data, 0.0), "a linear function has Hessian zero"
+for v in (np.ones(2), MiniTensor([1.0, 1.0])):
+    product = result_of(lambda: hvp(lambda x: (x * [5.0, 7.0]).sum(), x, v))
+    assert isinstance(product, MiniTensor), (
+        f"a linear function has Hessian zero: hvp returns a MiniTensor of zeros, not {product!r}"
+    )
+    assert product.shape == x.shape, (
+        f"a linear function, and v of type {type(v).__name__}: the zeros have the shape of x, "
+        f"{x.shape}, not {product.shape}"
+    )
+    assert np.allclose(product.data, 0.0), f"a linear function has Hessian zero, not {product!r}"
 product = result_of(lambda: hvp(lambda x: (x * w).sum(), x, [1.0, 1.0]))
 assert isinstance(product, MiniTensor), (
     f"zeros too where the gradient has a history that does not lead to x, not {product!r}"
 )
-assert product.shape == (2,) and np.allclose(product.data, 0.0), (
+assert product.shape == x.shape, (
+    f"zeros of the shape of x, {x.shape}, too where the gradient does not depend on x, not of shape "
+    f"{product.shape}"
+)
+assert np.allclose(product.data, 0.0), (
     "the gradient of sum(x * w) is w: it has a history, but does not depend on x, so zeros again"
 )
 said = says(lambda: hvp(lambda x: grad(x * x, x)[0].sum(), x, [1.0, 1.0]))
 assert said.startswith("grad can be implicitly created only"), (
-    f"function raises an error here, and hvp must neither catch nor replace it; the text is {said!r}"
+    "function raises an error here, 'grad can be implicitly created only ...'. hvp must neither catch "
+    f"nor replace it, but it raises {said or 'no error'}"
 )
 x.grad = None
 ### BEGIN HIDDEN TESTS
@@ -1805,7 +1829,7 @@ for retain in (False, True):
 # %% [markdown] items="121 F8"
 # There are two switches and two columns. `retain_graph` decides the last column, `create_graph` the column before it. They look like one switch because `create_graph` sets the default of `retain_graph`.
 #
-# Your engine can draw the graph that it has made. Here is the graph of the slope of `tanh(x * w)`, which is `(1 - y * y) * w`. Step through it. Which two operations belong to the forward pass? Which edges lead from the rules back into it?
+# Your engine can draw the graph that it has made. Here is the graph of the slope of `y = tanh(x * w)`, which is `(1 - y * y) * w`. Step through it. Which two operations belong to the forward pass? Which arrows lead from there into the rules?
 
 # %% tags=["demo"]
 from mini_autograd.widgets import explore
@@ -1815,7 +1839,7 @@ x, w = MiniTensor(0.4, requires_grad=True), MiniTensor(2.0, requires_grad=True)
 explore(slope)
 
 # %% [markdown]
-# The product `x * w` and its `tanh` belong to the forward pass. The rules lead back into it where they use `y` and `w`.
+# The product `x * w` and its `tanh` belong to the forward pass. Arrows lead into the rules from `y` (here `v2`) and `w`.
 #
 # ## Quiz
 #
@@ -2357,15 +2381,16 @@ assert np.allclose(b.grad.data, [-0.8]), "a short gradient is not made longer"
 assert held._version == 2, "a short gradient is multiplied by 1, in one counted write too"
 clip_grad_norm_((p for p in parameters), 10.0)
 assert held._version == 3, "parameters may be a generator, which can be iterated over only once"
-for order in (2.0, math.inf):
-    text = says(lambda: clip_grad_norm_([none], 1.0, order))
-    assert not text, f"no gradients: the norm of order {order} is 0. Yours raises {text!r}"
-    assert clip_grad_norm_([none], 1.0, order).item() == 0.0, "no gradients: the norm is 0"
 single = with_gradients([[3.0, -4.0], [-12.0, 1.0]])[0]
 found = clip_grad_norm_(single, 100.0, norm_type=math.inf).item()
 assert found == 12.0, f"the norm of order inf is the largest absolute value, 12, not {found}"
 found = clip_grad_norm_(single, 100.0, norm_type=1.0).item()
 assert found == 20.0, f"the norm of order 1 is the sum of all absolute values, 20, not {found}"
+for order in (2.0, math.inf):
+    text = says(lambda: clip_grad_norm_([none], 1.0, order))
+    assert not text, f"no gradients: the norm of order {order} is 0. Yours raises {text!r}"
+    found = clip_grad_norm_([none], 1.0, order).item()
+    assert found == 0.0, f"no gradients: the norm of order {order} is 0, not {found}"
 
 infinite = with_gradients([math.inf, 1.0])[0]
 text = says(lambda: clip_grad_norm_(infinite, 1.0, error_if_nonfinite=True))
@@ -2667,6 +2692,11 @@ def try_curvature(array, dim, seed):
     assert np.allclose(value, wanted), (
         f"a = {array.tolist()}: the value should be {wanted}, not {value}"
     )
+    said = says(lambda: grad(a.logsumexp(dim=dim).sum(), a, create_graph=True))
+    assert "computes with arrays" not in said, (
+        "with create_graph, the rule gets MiniTensors and must return one: use operators, reshape and "
+        f"applied(Exp, x), no function of NumPy.{said.rpartition('?')[2]}"
+    )
     found = hvp(lambda a: (a.logsumexp(dim=dim) * cotangent).sum(), a, v).data
     assert found.any(), (
         "all second derivatives are 0, as if the softmax were a constant. Compute it in the rule, with "
@@ -2679,6 +2709,10 @@ def try_curvature(array, dim, seed):
     assert not np.allclose(found, s * v * np.expand_dims(cotangent, dim)), (
         "this is the result if only a leads back, and the output is a constant. Is the output read "
         "from ctx.saved_tensors? Is the saved output the same array that forward returns?"
+    )
+    assert not np.allclose(found, right - s * v * np.expand_dims(cotangent, dim)), (
+        "this is the result if only the output leads back, and a is a constant. Is a read from "
+        "ctx.saved_tensors? Is the saved array the same one that forward got?"
     )
     assert np.allclose(found, right), f"the second derivatives should give\n{right}\nnot\n{found}"
 
@@ -2693,6 +2727,10 @@ def try_two_dims():
     assert np.allclose(found, right), (
         "a call with dim 1, then one with dim 0: keep what the rule needs in ctx. A global name or the "
         f"class has only the last. The gradient of the first should be\n{right}\nnot\n{found}"
+    )
+    shares = shares_of(a.logsumexp(dim=1).grad_fn, np.ones(2))
+    assert not any(isinstance(share, MiniTensor) for share in shares), (
+        "if grad is an array, backward returns an array. Here it returns a MiniTensor"
     )
 
 
@@ -2712,7 +2750,7 @@ credit = check_gradients(
 if credit.is_whole:  # otherwise the card says what is wrong
     try_two_dims()
     try_curvature(np.array([[1.0, 2.0, -0.5], [0.0, 0.3, 0.1]]), 1, seed=0)
-    try_curvature(np.array([1000.0, 999.0]), 0, seed=1)
+    try_curvature(np.array([[1000.0, 999.0], [0.0, 0.5]]), 1, seed=1)
 ### BEGIN HIDDEN TESTS
 credit = credit + check_gradients(
     {

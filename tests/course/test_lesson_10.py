@@ -251,6 +251,14 @@ PLANTED = [
         ("test_walk", "test_grad"),
     ),
     Planted(
+        "only nodes that do not work are in the result",
+        "",
+        "            if node in wanted:\n                found[node] = as_tensor(grad)\n            if not works:\n"
+        "                continue\n",
+        "            if not works:\n                found[node] = as_tensor(grad)\n                continue\n",
+        ("test_walk", "test_grad"),
+    ),
+    Planted(
         "the cotangent of grad is ignored",
         "",
         "cotangent_of(outputs, grad_outputs), [edge",
@@ -389,6 +397,35 @@ PLANTED = [
         ("test_grad",),
     ),
     Planted(
+        "hvp refuses a vector that is a MiniTensor",
+        "",
+        "grad((slope * v).sum(), x, allow_unused=True)",
+        "grad((slope * MiniTensor(v)).sum(), x, allow_unused=True)",
+        ("test_grad",),
+    ),
+    Planted(
+        "the zeros of hvp have the shape of a MiniTensor that NumPy does not see",
+        "",
+        "    return MiniTensor(np.zeros(x.shape)) if product is None else product",
+        "    return MiniTensor(np.zeros_like(v, dtype=float)) if product is None else product",
+        ("test_grad",),
+    ),
+    Planted(
+        "hvp of a linear function is one zero",
+        "",
+        "    return MiniTensor(np.zeros(x.shape)) if product is None else product",
+        "    return MiniTensor(0.0) if product is None else product",
+        ("test_grad",),
+    ),
+    Planted(
+        "hvp keeps the graph and does not ask for a history",
+        "",
+        "    (slope,) = grad(function(x), x, create_graph=True)\n    product = None\n    if slope.requires_grad:\n"
+        "        (product,)",
+        "    (slope,) = grad(function(x), x, retain_graph=True)\n    product = None\n    if True:\n        (product,)",
+        ("test_grad", "test_logsumexp"),
+    ),
+    Planted(
         "hvp of a linear function fails",
         "",
         "    if slope.requires_grad:\n        (product,)",
@@ -451,6 +488,31 @@ PLANTED = [
         ("test_logsumexp",),
     ),
     Planted(
+        "the input is an attribute of ctx",
+        "",
+        "        ctx.save_for_backward(a, output)\n        return output\n        ### END SOLUTION\n\n"
+        "    @staticmethod\n    def backward(ctx, grad):\n        ### BEGIN SOLUTION\n"
+        "        a, output = ctx.saved_tensors\n",
+        "        ctx.a = a\n        ctx.save_for_backward(output)\n        return output\n\n"
+        "    @staticmethod\n    def backward(ctx, grad):\n"
+        "        a, (output,) = ctx.a, ctx.saved_tensors\n",
+        ("test_logsumexp",),
+    ),
+    Planted(
+        "all rows share one largest number",
+        "",
+        "        largest = a.max(axis=dim, keepdims=True)\n",
+        "        largest = a.max()\n",
+        ("test_logsumexp",),
+    ),
+    Planted(
+        "the rule always returns a MiniTensor",
+        "",
+        "        return grad.reshape(ctx.kept) * softmax\n",
+        "        return as_tensor(grad.reshape(ctx.kept) * softmax)\n",
+        ("test_logsumexp",),
+    ),
+    Planted(
         "the softmax is saved",
         "",
         "        ctx.save_for_backward(a, output)\n        return output\n",
@@ -499,6 +561,13 @@ PLANTED = [
         "",
         "    norm = sizes.max() if norm_type",
         "    norm = np.max([np.abs(g.data).max() for g in grads]) if norm_type",
+        ("test_clip",),
+    ),
+    Planted(
+        "the norm of order inf uses the formula of the others",
+        "",
+        "    norm = sizes.max() if norm_type == math.inf else (sizes**norm_type).sum() ** (1 / norm_type)\n",
+        "    norm = (sizes**norm_type).sum() ** (1 / norm_type)\n",
         ("test_clip",),
     ),
     Planted(
