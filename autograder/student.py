@@ -55,7 +55,7 @@ __all__ = [
 
 ENGINE = "MiniTensor"
 NOT_YOURS = "{!r} handed this in, but it uses the variant of {!r}: use the name under which you hand in."
-AGAIN = "The engine was reset to the start of this lesson. Now run every cell below the first start_lesson(...)."
+AGAIN = "The engine was reset to the start of this lesson. Now run every cell below this one."
 
 
 def check_gradients(

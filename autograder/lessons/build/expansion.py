@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import contextlib
 import hashlib
 import json
 from collections import Counter
@@ -10,8 +11,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from autograder.lessons.build.lesson_files import IMPORT_OF_HELPERS
+from autograder.lessons.build.names import completed
 from autograder.lessons.build.quiz_cells import expand_quiz
 from autograder.lessons.build.text import TextCell
+from autograder.notebooks.regions import without_hidden_tests
+from autograder.notebooks.statements import bound_names, parse
 from autograder.quizzes.sealing import seal_hints
 
 HINT_COMMENT = "# Run this cell when you are stuck. Each hint opens with a click and goes one step further."
@@ -33,6 +37,7 @@ def _notebook_cells(cells: Sequence[TextCell]) -> list[TextCell]:
         if "hint" in cell.tags:
             hints.setdefault(cell.exercise, []).append(cell.source)
     result: list[TextCell] = []
+    alone = _standing_alone(cells)
     for cell in cells:
         if "hint" in cell.tags:
             if texts := hints.pop(cell.exercise, None):
@@ -41,12 +46,29 @@ def _notebook_cells(cells: Sequence[TextCell]) -> list[TextCell]:
         elif "quiz" in cell.tags:
             result += expand_quiz(cell)
         elif cell.is_test and cell.kind == "code":
-            result.append(replace(cell, source=f"{CHECK_COMMENT.format(_points_of(cell))}\n{cell.source}"))
+            result.append(replace(cell, source=f"{CHECK_COMMENT.format(_points_of(cell))}\n{alone[cell.grade_id]}"))
         elif cell.kind == "code" and only_imports(cell.source):
             result.append(replace(cell, source=f"{IMPORT_COMMENT.format(_imported(cell))}\n{cell.source}"))
         elif not cell.style:
             result.append(cell)
     return result
+
+
+def _standing_alone(cells: Sequence[TextCell]) -> dict[str, str]:
+    """grade_id -> source of each test cell, preceded by the functions that it needs and only the tests above it define.
+    Students skip checks, for example those that they passed yesterday.
+    """
+    code = [cell for cell in cells if cell.kind == "code" and not cell.style and "quiz" not in cell.tags]
+    defined = bound_names(statement for cell in code if not cell.is_test for statement in parse(cell.source))
+    above: list[str] = []
+    found = {}
+    for cell in code:
+        if cell.is_test:
+            with contextlib.suppress(SyntaxError):  # IPython's commands
+                found[cell.grade_id] = cell.source
+                found[cell.grade_id] = completed(cell.source, above, defined)
+            above.append(without_hidden_tests(cell.source))
+    return found
 
 
 def _points_of(check: TextCell) -> str:

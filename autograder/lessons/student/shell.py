@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import html
+import linecache
 from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
@@ -20,6 +21,7 @@ from autograder.sandbox.inside.engine_file import EngineError
 
 FIRST_CALLS = 4
 LONGEST_LINE = 500  # including color codes; a sealed text in a cell is one line of many thousand letters
+GIVEN = "# Run this cell"  # the page folds the cells that begin like this: readers need not see their code
 NOT_DEFINED = "{}. Run the cell that defines it, then this one again."
 HOLDS = "right: every assertion in this cell holds"
 ENDLESS = (
@@ -110,7 +112,8 @@ def shown_shortly(
         shell._showtraceback(kind, error, [str(error)])
     elif isinstance(error, NameError):
         lines = shell.InteractiveTB.structured_traceback(kind, error, trace, tb_offset=tb_offset)
-        if any(len(line) > LONGEST_LINE for part in lines for line in part.split("\n")):
+        sealed = any(len(line) > LONGEST_LINE for part in lines for line in part.split("\n"))
+        if sealed or (_of_cell(trace, last) and _is_given(last)):
             lines = [f"{kind.__name__}: {NOT_DEFINED.format(error)}"]
         shell._showtraceback(kind, error, lines)
     elif isinstance(error, AssertionError) and str(error) and _is_alone(error) and _of_cell(trace, last):
@@ -125,6 +128,11 @@ def shown_shortly(
 def _is_alone(error: BaseException) -> bool:
     """Whether no other error led to this one, or its author has hidden it with `from None`."""
     return error.__context__ is None or (error.__suppress_context__ and error.__cause__ is None)
+
+
+def _is_given(last: TracebackType) -> bool:
+    """Whether this is code of a folded cell, which would show a student the right answers of its tests."""
+    return linecache.getline(last.tb_frame.f_code.co_filename, 1).startswith(GIVEN)
 
 
 def _of_cell(trace: TracebackType, last: TracebackType) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 from pathlib import Path
+from typing import Any
 
 import nbformat
 import pytest
@@ -62,6 +63,36 @@ def test_hints_become_one_sealed_cell_at_the_place_of_the_first(lesson: Path) ->
         "Its derivative is twice the number, so `2 * x`.",
     ]
     assert sum("exponent comes down" in cell.source for cell in cells) == 0
+
+
+CUBE = """
+# %% [markdown]
+# Write a function that returns the derivative of $x^3$.
+
+# %% nbgrader={"grade_id": "cube", "solution": true}
+def cube(x):
+    ### BEGIN SOLUTION
+    return 3 * x**2
+    ### END SOLUTION
+
+# %% nbgrader={"grade_id": "test_cube", "grade": true, "points": 1}
+check_function(cube, lambda x: times(3, x) * x, [2.0], points=1)
+
+# %% [markdown]
+# ## Questions
+"""
+
+
+def test_a_check_repeats_what_only_a_check_above_it_defines(lesson: Path) -> None:
+    helpers = "FACTOR = 1\n\n\ndef times(n, x):\n    return FACTOR * n * x\n\n\ncredit = check_function(slope, "
+    text = lesson.read_text().replace("credit = check_function(slope, ", helpers, 1)
+    lesson.write_text(text.replace("\n# %% [markdown]\n# ## Questions\n", CUBE, 1))
+    check = next(cell for cell in assemble(lesson).cells if cell.id == "test_cube")
+    names: dict[str, Any] = {"cube": lambda x: 3 * x**2}
+    exec("from autograder.student import check_function\n" + check.source, names)
+    assert names["times"](3, 2.0) == 6.0, "a student who skips the first check can run the second one"
+    assert check.source.startswith("# Run this cell to check your answer (1 point).\nFACTOR = 1\n")
+    assert "-1.75" not in check.source, "hidden tests are not repeated"
 
 
 def test_a_quiz_becomes_questions_answers_and_a_check(lesson: Path) -> None:

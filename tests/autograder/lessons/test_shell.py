@@ -26,6 +26,8 @@ CELLS = {
     "a rule not written": "class Sub:\n    def backward(x):\n        raise NotImplementedError\n\n\nSub.backward(1)",
     "an error with words": "def half(x):\n    raise NotImplementedError('odd numbers')\n\n\nhalf(1)",
     "answers missing": f"quiz(answers, sealed='{'x' * 20_000}')",
+    "check before the answer": "# Run this cell to check your answer (1 point).\nassert norm2(1) in [2, 4]",
+    "a name in another cell": "assert norm2(1) in [2, 4]",
     "no engine": "autograder.student.start_lesson('engine1.cut_off')",
     "endless": "def again(x):\n    return again(x)\n\n\nassert again(1)",
     "endless in a cleanup": "def twice(x):\n    try:\n        twice(x)\n    finally:\n        x + 1\n\n\ntwice(1)",
@@ -69,6 +71,12 @@ def test_an_exercise_that_is_not_written_is_named_in_one_line(outputs: dict[str,
 def test_a_sealed_text_does_not_fill_the_page(outputs: dict[str, list[NotebookNode]]) -> None:
     (line,) = outputs["answers missing"][0].traceback
     assert line == "NameError: name 'quiz' is not defined. Run the cell that defines it, then this one again."
+
+
+def test_a_check_without_its_answer_shows_nothing_of_its_code(outputs: dict[str, list[NotebookNode]]) -> None:
+    (line,) = outputs["check before the answer"][0].traceback
+    assert line == "NameError: name 'norm2' is not defined. Run the cell that defines it, then this one again."
+    assert "assert norm2(1)" in strip_ansi("\n".join(outputs["a name in another cell"][0].traceback))
 
 
 def test_a_failed_assertion_of_the_cell_is_one_line_and_others_show_where(
