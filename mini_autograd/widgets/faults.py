@@ -46,12 +46,19 @@ def _wrong_sums(graph: Graph) -> dict[int, str]:
     differs = {node.index for node in graph.nodes if disagreement(node)}
     users = {index: {edge.target for edge in graph.edges if edge.source == index} for index in differs}
     first = {index for index in differs if not users[index] & differs}
+    sources = {edge.source for edge in graph.edges}
+    known = {node.index for node in graph.nodes if node.stored is not None or node.index not in sources}
     return {
-        number: f"This is where it goes wrong: {graph.nodes[edge.source].name}.grad holds "
-        f"{describe(graph.nodes[edge.source].stored)}, but {describe(graph.nodes[edge.source].incoming)} is right."
+        number: _wrong_sum(graph.nodes[edge.source], users[edge.source] <= known)
         for number, edge in enumerate(graph.edges)
         if edge.source in first
     }
+
+
+def _wrong_sum(node: Node, certain: bool) -> str:
+    """`certain`: the gradients of all nodes that send to it are known and right."""
+    where = "This is where it goes wrong" if certain else "It goes wrong here or in a step before"
+    return f"{where}: {node.name}.grad holds {describe(node.stored)}, but {describe(node.incoming)} is right."
 
 
 def _right_shares(node: Node, sources: list[Node]) -> list[Any]:

@@ -58,6 +58,31 @@ def test_the_graph_opens_where_the_gradient_goes_wrong(name):
     assert shown.opened_by.startswith("Show on the graph: ")
 
 
+def keeps_leaves_alone(engine):
+    """The engine, which afterward keeps the gradients of leaves alone, as PyTorch does."""
+    backward = engine.backward
+
+    def forgetting(self, *gradient):
+        backward(self, *gradient)
+        nodes = [self]
+        while nodes:
+            node = nodes.pop()
+            nodes += node.inputs
+            if node.inputs:
+                node.grad = None
+
+    engine.backward = forgetting
+    return engine
+
+
+def test_an_inner_gradient_that_nobody_knows_may_be_the_wrong_one():
+    engine = keeps_leaves_alone(students.pending_dict(("assigned_not_accumulated", "pending")))
+    _, shown = shown_for(engine, lambda a, b: (h := a * b).exp() * h, [(), ()])
+    said = [line for step in shown.steps for line in step["lines"] if "it goes wrong" in line.lower()]
+    assert said
+    assert all(line.startswith("It goes wrong here or in a step before: ") for line in said)
+
+
 def test_the_numbers_can_be_checked_on_paper():
     _, shown = shown_for(students.closures(("operands_swapped", "*")), product, [(), ()])
     numbers = [abs(value) for _, _, value in shown.computed["leaves"]]
