@@ -523,6 +523,29 @@ PLANTED = [
         "",
         ("test_record", "test_backward", KEEPS, "test_sgd"),
     ),
+    Planted(
+        "a leaf gets each contribution at once",
+        "",
+        "                pending[source] = pending[source] + share if",
+        "                if isinstance(source, AccumulateGrad):\n"
+        "                    source.accumulate(share)\n                    continue\n"
+        "                pending[source] = pending[source] + share if",
+        (KEEPS,),
+    ),
+    Planted(
+        "None from a rule is summed to a shape",
+        "",
+        "            if source is not None and share is not None:\n                share = sum_to(share, shape)\n",
+        "            share = sum_to(share, shape)\n            if source is not None and share is not None:\n",
+        (KEEPS,),
+    ),
+    Planted(
+        "the edges are not from edge_to",
+        "",
+        "tuple(edge_to(x) for x in inputs)",
+        "tuple((x.grad_fn, 0) for x in inputs)",
+        ("test_record", "test_backward", KEEPS, "test_graph_lines", "test_sgd"),
+    ),
 ]
 STYLES = ["", *styles(LESSON)]
 

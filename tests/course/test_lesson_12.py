@@ -584,6 +584,50 @@ PLANTED = [
         "(scores.data.argmax(axis=0)[: len(labels)] == labels)",
         ("test_repair_two",),
     ),
+    Planted(
+        "the model runs in evaluation mode, which is put back",
+        "",
+        "    for name, output in layer_outputs(model, x):\n        if",
+        "    training = model.training\n    model.eval()\n    pairs = layer_outputs(model, x)\n"
+        "    model.train(training)\n    for name, output in pairs:\n        if",
+        ("test_outputs",),
+    ),
+    Planted(
+        "the model runs in training mode, and its mode is put back",
+        "",
+        "    for name, output in layer_outputs(model, x):\n        if",
+        "    training = model.training\n    model.train()\n    pairs = layer_outputs(model, x)\n"
+        "    model.train(training)\n    for name, output in pairs:\n        if",
+        ("test_outputs",),
+    ),
+    Planted(
+        "the gradients are those of a second run",
+        "",
+        "    slopes = grad(loss, list(named.values()), allow_unused=True)\n",
+        "    slopes = grad(loss_function(model(x), y), list(named.values()), allow_unused=True)\n",
+        ("test_preflight",),
+    ),
+    Planted(
+        "the leaves are those of a second run",
+        "",
+        "topological_order(edge_to(loss)[0])",
+        "topological_order(edge_to(loss_function(model(x), y))[0])",
+        ("test_preflight",),
+    ),
+    Planted(
+        "the norms are rounded",
+        "",
+        "float(np.linalg.norm(grad.data))",
+        "round(float(np.linalg.norm(grad.data)), 4)",
+        ("test_norms",),
+    ),
+    Planted(
+        "the norms switch to evaluation mode",
+        "",
+        "    norms = {}\n",
+        "    norms = {}\n    model.eval()\n",
+        ("test_norms",),
+    ),
 ]
 
 
