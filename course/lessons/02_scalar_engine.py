@@ -582,7 +582,7 @@ MiniTensor.relu = relu
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "functions", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def tanh(a):
-    """The hyperbolic tangent (math.tanh); pictures show its operation, "tanh".
+    """The hyperbolic tangent (math.tanh), recorded as one operation, "tanh", with the input a.
 
     >>> tanh(MiniTensor(0.0)).rule(1.0)
     (1.0,)
@@ -598,7 +598,7 @@ def tanh(a):
 
 
 def exp(a):
-    """The exponential function (math.exp); pictures show its operation, "exp".
+    """The exponential function (math.exp), recorded as one operation, "exp", with the input a.
 
     >>> exp(MiniTensor(0.0)).data
     1.0
@@ -687,7 +687,10 @@ def wrong_function(self, other):
         if not isinstance(inputs, (tuple, list)):
             return f"{name}: inputs must be a tuple; one entry needs a comma: (a,), not {inputs!r}"
         if len(inputs) != 1 or inputs[0] is not self:
-            return f"{name}: its only input must be a itself, (a,), not a copy. Found {inputs!r}"
+            return (
+                f"{name}: its only input must be a itself, (a,), not a copy. Where it is composed of "
+                f"other operations, record it as one, with a rule of its own. Found {inputs!r}"
+            )
         if later != shares:
             return (
                 f"{name} at 0.5: the rule returns {shares}, but {later} after tanh and exp of another "
@@ -1214,12 +1217,23 @@ assert found == (6.0, 3.0), (
     f"for (a + b + a).backward(3.0), where a and b are both 2, expected 6 and 3, not {found}"
 )
 assert c.grad == 3.0, f"the gradient of a node in between is added to its .grad too: 3, not {c.grad}"
-assert d.grad == 3.0, f"so is the gradient that `backward` was given: 3, not {d.grad}"
+assert d.grad == 3.0, (
+    f"the .grad of the output itself gets the gradient that `backward` was given: 3, not {d.grad}"
+)
 d.backward(3.0)
 found = (a.grad, b.grad)
+assert found != (18.0, 9.0), (
+    "a second call adds 6 and 3 once more: 12 and 6 in all, not 18 and 9. At the start `gradient` is "
+    "pending, without what an earlier call has left in .grad"
+)
 assert found == (12.0, 6.0), (
     f"a second call adds 6 and 3 once more: 12 and 6 in all, not {found}. A rule gets what has arrived "
     "in its own call, not what .grad holds, and .grad is added to, not replaced"
+)
+found = (c.grad, d.grad)
+assert found == (6.0, 6.0), (
+    "a second call adds 3 once more to the .grad of the output, and of a node in between: both have 6, "
+    f"not {found[1]} and {found[0]}"
 )
 a = MiniTensor(2.0)
 broken = MiniTensor(1.0, (a,), "broken", lambda grad: (1 / 0,))

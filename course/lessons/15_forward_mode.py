@@ -185,34 +185,42 @@ def push_forward(value, *pairs):
     return Dual(value, np.sum(terms, axis=0))
 
 # %% nbgrader={"grade": true, "grade_id": "test_push_forward", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-def moves(dual, value, tangent):
+def moves(dual, value, tangent, what=""):
     """Compare a Dual with what it should be."""
-    assert dual is not None, "nothing was returned"
+    assert dual is not None, f"{what}nothing was returned"
     assert np.shape(dual.value) == np.shape(value) and np.allclose(dual.value, value), (
-        f"the value should be {value}, not {dual.value}"
+        f"{what}the value should be {value}, not {dual.value}"
     )
     if tangent is None:
-        assert dual.tangent is None, "nothing moves here, so the tangent must be None"
+        assert dual.tangent is None, f"{what}nothing moves here, so the tangent must be None"
         return
-    assert dual.tangent is not None, "something moves here, so the tangent must not be None"
+    assert dual.tangent is not None, f"{what}something moves, so the tangent must not be None"
     assert np.shape(dual.tangent) == np.shape(value), (
-        f"the tangent needs the shape {np.shape(value)} of the value, not {np.shape(dual.tangent)}"
+        f"{what}the tangent needs the shape {np.shape(value)} of the value, "
+        f"not {np.shape(dual.tangent)}"
     )
     assert np.allclose(dual.tangent, tangent), (
-        f"the tangent should be {tangent}, not {dual.tangent}"
+        f"{what}the tangent should be {tangent}, not {dual.tangent}"
     )
+
+
+def try_push(value, pairs, tangent):
+    """Check a call of push_forward, which must not change its inputs."""
+    call = f"push_forward{(value, *pairs)}"
+    found = push_forward(value, *pairs)
+    assert f"push_forward{(value, *pairs)}" == call, f"{call}: an input was changed"
+    moves(found, value, tangent, f"{call}: ")
 
 
 x, y = Dual(3.0, 1.0), Dual([1.0, 2.0], [0.5, -1.0])
-moves(push_forward(9.0, (3.0, x), (3.0, x)), 9.0, 6.0)
-moves(push_forward([3.0, 6.0], ([1.0, 2.0], x), ([3.0, 2.0], y)), [3.0, 6.0], [2.5, 0.0])
-moves(push_forward([4.0, 5.0], (1.0, x), (1.0, Dual([1.0, 2.0]))), [4.0, 5.0], [1.0, 1.0])
-moves(push_forward([2.0, 3.0], (2.0, Dual([1.0, 1.5]))), [2.0, 3.0], None)
-moves(push_forward(-1.0, (1.0, Dual(2.0)), (-1.0, x)), -1.0, -1.0)  # the constant comes first
-moves(x, 3.0, 1.0)
-moves(push_forward(4.0, (2.0, Dual(2.0, 0.0))), 4.0, 0.0)  # a tangent of 0 is a tangent
+try_push(9.0, [(3.0, x), (3.0, x)], 6.0)
+try_push([3.0, 6.0], [([1.0, 2.0], x), ([3.0, 2.0], y)], [2.5, 0.0])
+try_push([4.0, 5.0], [(1.0, x), (1.0, Dual([1.0, 2.0]))], [1.0, 1.0])
+try_push([2.0, 3.0], [(2.0, Dual([1.0, 1.5]))], None)
+try_push(-1.0, [(1.0, Dual(2.0)), (-1.0, x)], -1.0)  # the constant comes first
+try_push(4.0, [(2.0, Dual(2.0, 0.0))], 0.0)  # a tangent of 0 is a tangent
 column = Dual([[1.0], [2.0]], [[10.0], [20.0]])
-moves(push_forward(np.ones((2, 2)), (1.0, column)), np.ones((2, 2)), [[10.0, 10.0], [20.0, 20.0]])
+try_push([[1.0, 1.0], [2.0, 2.0]], [(1.0, column)], [[10.0, 10.0], [20.0, 20.0]])
 ### BEGIN HIDDEN TESTS
 moves(
     push_forward(np.zeros((2, 3)), (np.array([1.0, 2.0, 3.0]), column), (1.0, Dual(np.ones(3)))),
@@ -248,7 +256,7 @@ Dual.__neg__ = lambda a: push_forward(-a.value, (-1.0, a))
 # %% [markdown]
 # ### Exercise 2: the slopes
 #
-# You have written these rules three times already. `dual_exp` and `dual_log` are given. Write the other five. Let each hand its value and slopes to `push_forward`: the optional exercise 5 replaces it, and rules that do without it fail there.
+# You have written these rules three times already. `dual_exp` and `dual_log` are given. Write the other five. It is best if each calls `push_forward`: the optional exercise 5 replaces it, and rules that do without it fail there.
 
 # %% [markdown] tags=["hint"] exercise="slopes"
 # `a * b` moves with `a` by the slope `b.value`, and with `b` by the slope `a.value`: `push_forward(a.value * b.value, (b.value, a), (a.value, b))`.
@@ -800,7 +808,10 @@ try_rule("a @ b", lambda a, b: a @ b, [Dual(A, dA), Dual(B, dB)], A @ B, dA @ B 
 try_rule("row @ array", lambda a: a @ B, [Dual(A[0], dA[0])], A[0] @ B, dA[0] @ B)
 try_rule("a @ array", lambda a: a @ B, [Dual(A, dA)], A @ B, dA @ B)
 try_rule("array @ b", lambda b: A @ b, [Dual(B, dB)], A @ B, A @ dB)
-assert (Dual(A) @ B).tangent is None and Dual(A).sum().tangent is None, "constants stay constants"
+for what, found in (("a @ array", Dual(A) @ B), ("a.sum()", Dual(A).sum())):
+    assert found.tangent is None, (
+        f"{what}, where a is a constant: the tangent should be None, not\n{found.tangent}"
+    )
 
 
 def try_jvp(function, inputs, tangents, value, tangent):
@@ -1160,6 +1171,21 @@ def times_calls():
     return function
 
 
+def times_passes():
+    """For a Dual, a function that multiplies by 1, by 2 after one pass backward, and so on."""
+    passes = []
+
+    def function(x):
+        result = x * np.ones((2, 1))
+        if hasattr(x, "tangent"):
+            return result * (1.0 + len(passes))
+        go_back = result.backward
+        result.backward = lambda *given, **named: passes.append(go_back(*given, **named))
+        return result
+
+    return function
+
+
 def try_jacobians(function, x, right, *names):
     """Compare the named functions, or all three, with the result on paper."""
     ways = {
@@ -1183,7 +1209,12 @@ def try_jacobians(function, x, right, *names):
         assert np.allclose(turned, right) or not np.allclose(found, turned), (
             f"{name}: each column was put where a row belongs. It should give\n{right}\nnot\n{found}"
         )
-        assert np.allclose(found, right), f"{name} should give\n{right}\nnot\n{found}"
+        added = np.cumsum(np.reshape(right, (-1, x.size)), axis=1).reshape(np.shape(right))
+        assert np.allclose(added, right) or not np.allclose(found, added), (
+            f"{name}: each column is a sum of columns. Does a direction have more than a single 1?"
+            f" It should give\n{right}\nnot\n{found}"
+        )
+        assert np.allclose(found, right), f"{name} at {x} should give\n{right}\nnot\n{found}"
         assert np.allclose(found, right, rtol=1e-12, atol=1e-12), (
             f"{name} is right only to a few digits, like finite differences, not to rounding"
         )
@@ -1229,6 +1260,11 @@ factor = np.max(jacobian(lambda x: once_more(x).sum(), X))
 assert factor <= 2, (
     "jacobian, 3 inputs and 1 output: one pass, and one call to count the outputs, are enough, but "
     f"your last pass was call {factor:.0f} of the function"
+)
+extra = np.max(jacobian(times_passes(), pair)) - 1
+assert extra == 0, (
+    "jacobian, 2 inputs and 4 outputs: 2 passes forward are enough, but before them there were "
+    f"{extra:.0f} backward"
 )
 ### BEGIN HIDDEN TESTS
 try_jacobians(lambda x: told_apart(x).sum(), pair, np.array([5.0, 5.0]), "jacobian")
@@ -1313,15 +1349,15 @@ question(
 question(
     "training",
     "Why is a network with a million weights not trained with forward mode?",
-    right("The gradient of one loss takes a million passes, or one stack of a million tangents.", "Reverse mode gets it in one pass backward."),
-    wrong("Forward mode is less exact.", "Both are exact to rounding; you measured it.", misconception="forward_is_numerical"),
-    wrong("PyTorch has no forward mode.", "`torch.func.jvp` and `torch.autograd.forward_ad`.", misconception="pytorch_is_reverse_only"),
-    wrong("Forward mode needs more memory for the graph.", "It has no graph.", misconception="forward_keeps_a_graph"),
+    right("The gradient of one loss takes a million passes, or one stack of a million tangents", "Reverse mode gets it in one pass backward."),
+    wrong("Forward mode is less exact", "Both are exact to rounding; you measured it.", misconception="forward_is_numerical"),
+    wrong("PyTorch has no forward mode", "`torch.func.jvp` and `torch.autograd.forward_ad`.", misconception="pytorch_is_reverse_only"),
+    wrong("Forward mode needs more memory for the graph", "It has no graph.", misconception="forward_keeps_a_graph"),
 )
 question(
     "memory",
     "A program of 10,000 operations, one after the other. What does one forward-mode pass keep until its end?",
-    right("Nothing but what is alive anyway: a value, and its tangent beside it.", "The curve you measured was flat."),
+    right("Nothing but what is alive anyway: a value, and its tangent beside it", "The curve you measured was flat."),
     wrong("10,000 tangents, as reverse mode keeps 10,000 values", "A tangent is used at once and then forgotten.", misconception="forward_keeps_a_graph"),
     wrong("The graph, but without saved values", "There are no nodes at all.", misconception="forward_keeps_a_graph"),
     wrong("The whole Jacobian of each operation", "Only its product with the tangent is computed.", misconception="jacobians_are_built"),
@@ -1337,15 +1373,15 @@ question(
 question(
     "vmap",
     "What does `vmap` save when it pushes 64 tangents at once?",
-    right("The repeated values, and 63 of 64 calls of each operation.", "The arithmetic on the tangents stays, and so does their memory."),
-    wrong("Nothing: it is a loop in a nicer form.", "You counted the operations.", misconception="vmap_is_a_loop"),
+    right("The repeated values, and 63 of 64 calls of each operation", "The arithmetic on the tangents stays, and so does their memory."),
+    wrong("Nothing: it is a loop in a nicer form", "You counted the operations.", misconception="vmap_is_a_loop"),
     wrong("63 of 64 parts of the arithmetic", "Every tangent still has to be multiplied by every slope.", misconception="vmap_is_free"),
     wrong("Memory: one tangent is kept for all", "It keeps 64 of them.", misconception="vmap_is_free"),
 )
 question(
     "confusion",
     "When does forward mode without tags give a wrong number?",
-    right("When an inner derivative uses a variable that an outer one is moving.", "Two different `ε` are added as if they were one."),
+    right("When an inner derivative uses a variable that an outer one is moving", "Two different `ε` are added as if they were one."),
     wrong("For every second derivative", "The second derivative of `x**3` was right even without tags.", misconception="nesting_always_fails"),
     wrong("When a variable is used twice", "`x * x * x` is no problem for one `ε`.", misconception="reuse_breaks"),
     wrong("Never; it raises an error", "It printed 2 without a warning. An error is what PyTorch's `forward_ad` raises.", misconception="wrong_means_error"),
@@ -1353,10 +1389,10 @@ question(
 question(
     "duality",
     "For random `v` and `w`, `w · (J v)` from forward mode and `(w J) · v` from reverse mode differ by 0.3. What follows?",
-    right("At least one of the two modes has a wrong rule for this function.", "They are the same number, computed in two modes."),
-    wrong("Nothing: the modes approximate differently.", "Neither approximates.", misconception="forward_is_numerical"),
-    wrong("Reverse mode is right, as it is the usual one.", "Only a third route could say which.", misconception="reverse_always_wins"),
-    wrong("`J` is not square.", "The identity holds for any shape.", misconception="jacobians_are_square"),
+    right("At least one of the two modes has a wrong rule for this function", "They are the same number, computed in two modes."),
+    wrong("Nothing: the modes approximate differently", "Neither approximates.", misconception="forward_is_numerical"),
+    wrong("Reverse mode is right, as it is the usual one", "Only a third route could say which.", misconception="reverse_always_wins"),
+    wrong("`J` is not square", "The identity holds for any shape.", misconception="jacobians_are_square"),
 )
 
 # %% [markdown]
@@ -1698,7 +1734,7 @@ def try_stack(name, function, arrays, count, seed=4):
     try:
         together = function(*[Dual(array, stack) for array, stack in zip(arrays, stacks)])
     except ValueError as error:
-        raise AssertionError(f"{name}: {error}. {cause}") from None
+        raise AssertionError(f"{name}: {str(error).strip()}. {cause}") from None
     assert together is not None and together.tangent is not None, (
         f"{name}: the tangents are missing"
     )
@@ -1719,17 +1755,21 @@ def try_stack(name, function, arrays, count, seed=4):
 draw = np.random.default_rng(6)
 P, Q, R = (draw.uniform(0.5, 2.0, size=shape) for shape in ((3, 3), (3, 1), (3,)))
 try_rule("a single tangent", lambda a: a * R, [Dual(P, Q + R)], P * R, (Q + R) * R)
-stack, right = Dual([1.0, 2.0], [[1.0, 0.0, 2.0], [0.0, 1.0, 3.0]]), [[2.0, 0.0, 4.0], [0.0, 3.0, 9.0]]
-try:
-    found = getattr(push_forward([2.0, 6.0], (np.array([2.0, 3.0]), stack)), "tangent", None)
-except ValueError as error:
-    raise AssertionError(
-        f"push_forward, slopes 2 and 3, three tangents: {error}. Does it make room for the stack, "
-        "or did you run exercise 1 again, which has its own push_forward?"
-    ) from None
-assert np.shape(found) == (2, 3) and np.allclose(found, right), (
-    f"push_forward, slopes 2 and 3, three tangents: they should become\n{right}\nnot\n{found}"
-)
+stack = Dual([1.0, 2.0], [[1.0, 0.0, 2.0], [0.0, 1.0, 3.0]])
+for slope in (np.array([2.0, 3.0]), np.array([[2.0, 3.0], [4.0, 5.0]])):
+    what = f"push_forward, slopes {slope.tolist()}, an input of shape (2,) with three tangents"
+    try:
+        found = getattr(push_forward(slope * stack.value, (slope, stack)), "tangent", None)
+    except ValueError as error:
+        raise AssertionError(
+            f"{what}: {str(error).strip()}. The slope needs a 1 at the end if the tangent has an axis "
+            "more than the value of that input. Or did you run exercise 1 again, which has its own "
+            "push_forward?"
+        ) from None
+    right = np.stack([slope * tangent for tangent in stack.tangent.T], axis=-1)
+    assert np.shape(found) == right.shape and np.allclose(found, right), (
+        f"{what}: they should become\n{right}\nnot\n{found}"
+    )
 try_stack("a * b", lambda a, b: a * b, [P, R], 4)
 try_stack("a * array", lambda a: a * R, [Q], 4)
 try_stack("a + array, which has more rows", lambda a: a + np.zeros((2, 1)), [R], 3)
@@ -1742,9 +1782,10 @@ rows, moving_rows = P.sum(1, keepdims=True), (Q + R).sum(1, keepdims=True)
 try_rule("a.sum(1, True)", lambda a: a.sum(1, True), [Dual(P, Q + R)], rows, moving_rows)
 try_stack("a @ b", lambda a, b: a @ b, [P, P[:, :2]], 3)
 try_stack("vector @ b", lambda a, b: a @ b, [R, P], 3)
-assert (Dual(P) * R).tangent is None and (Dual(P) @ P).sum().tangent is None, (
-    "constants stay constants"
-)
+for what, found in (("a * array", Dual(P) * R), ("a @ array", Dual(P) @ P), ("a.sum()", Dual(P).sum())):
+    assert found.tangent is None, (
+        f"{what}, where a is a constant: the tangent should be None, not\n{found.tangent}"
+    )
 
 
 def try_whole(function, x, right):
@@ -2046,6 +2087,14 @@ except RecursionError:
     raise AssertionError(
         "tagged_mul calls itself without end: does it multiply the parts, seen from the larger tag?"
     ) from None
+for tag, other in ((7, 9), (9, 7)):
+    found = tag_of(tagged_mul(Tagged(3.0, 5.0, tag), Tagged(2.0, 1.0, other)))
+    assert found == 9, f"tagged_mul, tags {tag} and {other}: the result should have tag 9, not {found}"
+found = derivative(lambda x: x, 5.0)
+assert found == 1.0, (
+    f"derivative: the slope of x at 5 should be 1.0, not {found}. Does x move at rate 1, "
+    "and do x and parts_of get the same tag?"
+)
 try_slope("x*x*x at 5", lambda x: x * x * x, 5.0, 75.0)
 try_slope("2*x + 5 at 3", lambda x: 2.0 * x + 5.0, 3.0, 2.0)
 try_slope("a constant", lambda x: 4.0, 3.0, 0.0)

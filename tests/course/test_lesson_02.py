@@ -165,6 +165,43 @@ PLANTED = [
         ("test_backward_once",),
     ),
     Planted(
+        "each call starts with a .grad of 0 in all nodes but the leaves",
+        "",
+        """    pending = {self: gradient}
+    for node in topological_order(self):
+        grad = pending.pop(node)
+        node.grad += grad
+        if node.rule is not None:
+            for source, share in zip(node.inputs, node.rule(grad)):
+                pending[source] = pending.get(source, 0.0) + share
+""",
+        """    order = topological_order(self)
+    for node in order:
+        if node.rule is not None:
+            node.grad = 0.0
+    self.grad += gradient
+    for node in order:
+        if node.rule is not None:
+            for source, share in zip(node.inputs, node.rule(node.grad)):
+                source.grad += share
+""",
+        ("test_backward_once",),
+    ),
+    Planted(
+        "a call pushes on what an earlier one left in the output",
+        "",
+        "pending = {self: gradient}",
+        "pending = {self: self.grad + gradient}",
+        ("test_backward_once",),
+    ),
+    Planted(
+        "tanh is composed of other operations",
+        "",
+        '    return MiniTensor(output, (a,), "tanh", rule)',
+        "    power_of_e = (a * 2).exp()\n    return (power_of_e - 1) / (power_of_e + 1)",
+        ("test_functions",),
+    ),
+    Planted(
         "only leaves keep their gradient",
         "",
         "        node.grad += grad\n",

@@ -499,6 +499,51 @@ PLANTED = [
         ("test_stack",),
     ),
     Planted(
+        "the slopes are multiplied into the tangents of the inputs",
+        "",
+        SINGLE,
+        "for slope, dual in pairs:\n"
+        "        if dual.tangent is not None:\n"
+        "            dual.tangent *= slope\n"
+        "    terms = [dual.tangent for _, dual in pairs if dual.tangent is not None]",
+        ("test_push_forward", "test_slopes", "test_jvp", "test_jacobians"),
+    ),
+    Planted(
+        "reverse mode runs first, and counts the outputs",
+        "",
+        "    outputs = as_dual(function(Dual(x))).value.size\n",
+        "    outputs = jacobian_reverse(function, x).size // x.size\n",
+        ("test_jacobians",),
+    ),
+    Planted(
+        "a direction keeps the 1 of the pass before",
+        "",
+        "    for position in range(x.size):\n        direction = np.zeros(x.shape)\n",
+        "    direction = np.zeros(x.shape)\n    for position in range(x.size):\n",
+        ("test_jacobians",),
+    ),
+    Planted(
+        "a stack is looked for in the result",
+        "",
+        "        stack = dual.tangent.shape[dual.ndim :]",
+        "        stack = dual.tangent.shape[np.ndim(value) :]",
+        ("test_stack",),
+    ),
+    Planted(
+        "the tag of the left factor",
+        "",
+        f"    tag = max(tag_of(a), tag_of(b))\n{BOTH_PARTS}",
+        f"    tag = tag_of(a)\n{BOTH_PARTS}",
+        ("test_tags",),
+    ),
+    Planted(
+        "two tags in a call",
+        "",
+        "    return parts_of(function(Tagged(x, 1.0, tag)), tag)[1]\n    ### END",
+        "    return parts_of(function(Tagged(x, 1.0, next(tags))), tag)[1]\n    ### END",
+        ("test_tags",),
+    ),
+    Planted(
         "relu does without push_forward",
         "",
         "return push_forward(np.maximum(a.value, 0.0), (1.0 * (a.value > 0), a))",
