@@ -97,7 +97,8 @@ def _start(graph: Graph) -> Step:
     leaves = [node for node in graph.nodes if node.kind not in COMPUTED]
     known = [node for node in leaves if node.name == title(node) and not node.shape and node.value is not None]
     named = [f"{node.name} = {describe(node.value)}" for node in known]
-    first = "The graph starts with its leaves" + (f": {', '.join(named)}." if named else ".")
+    among = ":" if len(named) == len(leaves) else ", among them"
+    first = "The graph starts with its leaves" + (f"{among} {', '.join(named)}." if named else ".")
     lines = (first, "Step forward to evaluate one operation after another.")
     return Step("start", None, lines, appear=tuple(node.index for node in leaves))
 

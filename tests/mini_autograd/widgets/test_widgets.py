@@ -52,6 +52,11 @@ def test_the_story_of_a_graph():
     ]
 
 
+def test_leaves_without_a_name_are_leaves_too():
+    a = MiniTensor(2.0)
+    assert lines(a * MiniTensor(3.0), {"a": a})[0] == "The graph starts with its leaves, among them a = 2."
+
+
 def test_steps_carry_what_the_picture_needs():
     steps = story(read_graph(*example()))
     assert [step.phase for step in steps] == ["start", *["forward"] * 2, *["backward"] * 3, "end"]
