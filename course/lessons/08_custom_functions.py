@@ -145,7 +145,7 @@ Function.apply = classmethod(apply)
 # %% [markdown]
 # ### Exercise 1: only what is needed
 #
-# Write the rule of `Linear`. In place of a gradient that is not needed, it returns `None`. Skip the product for it, too: no check can see whether you do, but the section *What Linear saves* (*Further*) measures the time.
+# Write the rule of `Linear`. In place of a gradient that is not needed, it returns `None`; this is checked. Skip the product, too: no check sees whether you compute it, but *What Linear saves* (*Further*) measures the time.
 
 # %% [markdown] tags=["hint"] exercise="linear"
 # The gradient of `x` is `grad @ w.T`, that of `w` is `x.T @ grad`, that of `b` is `grad` summed over the rows. `b` was broadcast over the rows, so the engine would sum `grad` itself; you may also return `grad`.
@@ -274,7 +274,8 @@ except Exception:  # the card says where it fails
 assert shares is not None, "the rule of linear returns None: is its `return` missing?"
 assert isinstance(shares, tuple) and len(shares) == 3, "return a tuple of three, for x, w and b"
 assert shares[0] is None or shares[1] is not None, (
-    "x needs no gradient and w needs one, but the rule does the opposite: is a condition turned around?"
+    "x needs no gradient and w needs one, but the rule returns one for x and None for w: is a "
+    "condition turned around, or do two gradients stand in each other's place?"
 )
 assert not np.array_equal(shares[0], [[4.0, 40.0]] * 3), (
     "the first of the three is the gradient of w: the order is x, w, b"
@@ -292,7 +293,7 @@ credit = check_gradients(
 )
 if credit.is_whole:  # otherwise the card says what is wrong
     shares = node.backward(node, arriving)
-    assert shares[0] is None, "x is not needed, so its gradient must not be computed: None"
+    assert shares[0] is None, "x needs no gradient here: return None in its place"
     frozen = MiniTensor(np.ones((3, 2)))
     node = MiniTensor(np.ones((4, 3)), requires_grad=True).linear(frozen, [0.0, 1.0]).grad_fn
     shares = node.backward(node, arriving)
@@ -334,7 +335,7 @@ w, b = MiniTensor([[0.5], [-0.25]], requires_grad=True), MiniTensor([0.1], requi
 explore(x.linear(w, b).tanh().sum())
 
 # %% [markdown] items="92"
-# In PyTorch the base class is `torch.autograd.Function`, and its `forward` gets tensors. The rest is the same, with one exception: `backward` returns one gradient per argument of `forward`, so an argument that is not a tensor gets `None`. Section 3 shows one.
+# In PyTorch the base class is `torch.autograd.Function`, and its `forward` gets tensors. Two more differences: `save_for_backward` takes only tensors, and `backward` returns one gradient per argument of `forward`. So an argument that is not a tensor gets `None`; section 3 shows one.
 
 # %% tags=["demo"] items="90 94"
 class SquareTorch(torch.autograd.Function):
@@ -391,7 +392,7 @@ for name, rule in rules.items():
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "abs", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class Abs(Function):
     """The absolute value of a, entry by entry. At 0 the gradient is 0, as in PyTorch. Keep what
-    the rule needs in ctx, not in the class.
+    the rule needs in ctx, not in the class. backward returns an array of the shape of a.
 
     >>> a = MiniTensor([-2.0, 0.0, 3.0], requires_grad=True)
     >>> y = a.abs()
@@ -461,7 +462,13 @@ MiniTensor.abs = absolute
 credit = check_gradients({"a.abs()": lambda a: a.abs()}, [[(3,)], [(2, 3)]], points=2)
 if credit.is_whole:  # otherwise the card says what is wrong
     a = MiniTensor([-2.0, 0.0, 3.0], requires_grad=True)
-    a.abs().backward(np.array([1.0, 10.0, 100.0]))
+    y = a.abs()
+    share = y.grad_fn.backward(y.grad_fn, np.ones(3))
+    assert not isinstance(share, np.ndarray) or share.shape == (3,), (
+        f"for an input of shape (3,), backward returns a gradient of shape {share.shape}. "
+        "(saved_tensors is a tuple, even with one value: is it unpacked?)"
+    )
+    y.backward(np.array([1.0, 10.0, 100.0]))
     assert a.grad.data[1] == 0.0, f"at 0 the gradient should be 0, not {a.grad.data[1]}"
     assert np.allclose(a.grad.data, [-1.0, 0.0, 100.0]), (
         f"a 0 among the entries changes nothing for the others: [-1, 0, 100], not {a.grad.data}"
@@ -628,6 +635,13 @@ credit = check_gradients(
     points=2,
 )
 if credit.is_whole:  # otherwise the card says what is wrong
+    first = MiniTensor([[0.0, 0.0], [0.0, 0.0]], requires_grad=True)
+    earlier = first.logsumexp(dim=1)
+    MiniTensor([[5.0, 5.0], [7.0, 8.0]], requires_grad=True).logsumexp(dim=0)
+    earlier.backward(np.array([1.0, 10.0]))
+    assert np.allclose(first.grad.data, [[0.5, 0.5], [5.0, 5.0]]), (
+        "a second call has changed the rule of the first: keep values in ctx"
+    )
     a = MiniTensor([[1000.0, 1000.0], [0.0, -2000.0]], requires_grad=True)
     y = a.logsumexp(dim=1)
     assert np.allclose(y.data, [1000 + np.log(2), 0.0]), (
@@ -643,13 +657,6 @@ if credit.is_whole:  # otherwise the card says what is wrong
     y.backward(np.array([10.0, 1.0]))
     assert np.allclose(a.grad.data, [[5.0, 5.0], [1.0, 0.0]]), (
         f"the gradient is wrong for large entries: {a.grad.data}"
-    )
-    first = MiniTensor([[0.0, 0.0], [0.0, 0.0]], requires_grad=True)
-    earlier = first.logsumexp(dim=1)
-    MiniTensor([[5.0], [7.0]], requires_grad=True).logsumexp(dim=0)
-    earlier.backward(np.array([1.0, 10.0]))
-    assert np.allclose(first.grad.data, [[0.5, 0.5], [5.0, 5.0]]), (
-        "a second call has changed the rule of the first: keep values in ctx"
     )
 ### BEGIN HIDDEN TESTS
 credit = credit + check_gradients(
@@ -1040,12 +1047,13 @@ wrong = with_rule(lambda grad, output: -grad)
 other = MiniTensor([[2.0, 3.0, 4.0]], requires_grad=True)
 expect(MISMATCH + "0", lambda a, b: wrong(a) * wrong(b), (x, other))  # the first of two
 expect("passed", lambda f, x: wrong(f) * x, (fixed, x), why=skipped)
-expect(MISMATCH + "0", with_rule(lambda grad, output: grad * np.nan), (x,))
+nan = "Here a table contains NaN: a NaN agrees with nothing, not even with a NaN."
+expect(MISMATCH + "0", with_rule(lambda grad, output: grad * np.nan), (x,), nan)
 half_right = with_rule(lambda grad, output: np.where(output > 0, grad * (1 - output**2), 0.0))
 expect(MISMATCH + "0", half_right, (x,))
 canceling = with_rule(lambda grad, output: grad * (1 - output**2 + np.array([0.1, -0.1, 0.0])))
 expect(MISMATCH + "0", canceling, (x,))
-expect("passed", half_right, (x,), atol=1.0)
+expect("passed", half_right, (x,), "Here gradcheck is called with atol=1.0: use it.", atol=1.0)
 
 
 class Uneven(Function):
@@ -1063,17 +1071,19 @@ class Uneven(Function):
 pair = MiniTensor([1.0, 2.0], requires_grad=True)
 uneven = "Here the slopes are [1000, 1] numerically and [1000, 1.5] analytically."
 expect(MISMATCH + "0", Uneven.apply, (pair,), uneven)  # each entry has its own tolerance
-expect(MISMATCH + "0", lambda x: x * np.nan, (x,))  # a NaN agrees with nothing, not even with a NaN
+expect(MISMATCH + "0", lambda x: x * np.nan, (x,), nan)
 doubled = with_rule(lambda grad, output: 2 * grad * (1 - output**2))
 twice = "Here analytical = 2 * numerical, and the allowed difference is 1e-5 + 0.6 * |numerical|."
 expect(MISMATCH + "0", doubled, (x,), twice, rtol=0.6)
-expect("passed", with_rule(lambda grad, output: grad * (1 - output**2) * 1.005), (x,), rtol=0.01)
+nearly = with_rule(lambda grad, output: grad * (1 - output**2) * 1.005)
+expect("passed", nearly, (x,), "Here gradcheck is called with rtol=0.01: use it.", rtol=0.01)
 zero = MiniTensor([0.0], requires_grad=True)
 expect("passed", with_rule(lambda grad, output: 1.15 * grad), (zero,), allowed, atol=0.1, rtol=0.1)
 small = "Here analytical = 0 and numerical = 3e-5; the allowed difference is 1e-5 + 1e-3 * 3e-5."
 thrown_away = with_rule(lambda grad, output: 0 * grad)
 expect(MISMATCH + "0", lambda x: thrown_away(x) * 3e-5, (zero,), small)
-expect(MISMATCH + "0", lambda x: x**3, (MiniTensor([1.0], requires_grad=True),), eps=0.5)
+given = "Here gradcheck is called with eps=0.5: use it. The numerical slope of x**3 at 1 is then 3.25."
+expect(MISMATCH + "0", lambda x: x**3, (MiniTensor([1.0], requires_grad=True),), given, eps=0.5)
 found = tables_in(with_rule(lambda grad, output: grad * 5.0), (zero,))
 for name, slope in (("numerical", 1.0), ("analytical", 5.0)):
     assert any(abs(number - slope) < 1e-3 for number in found), (
@@ -1930,7 +1940,7 @@ plt.show()
 # %% [markdown] items="131 133 134 135"
 # ## Say it aloud
 #
-# Here are thirteen questions from interviews and forums. You have built the answer to each. Answer in two sentences, then open it.
+# Here are thirteen questions from interviews and forums. You have built most of the answers. Answer in two sentences, then open it.
 #
 # <details><summary>What is automatic differentiation, and what is its graph?</summary>
 #

@@ -354,6 +354,11 @@ def complaint(action):
     return ""
 
 
+def said(text):
+    """A complaint as a part of a message."""
+    return f"you say: {text!r}" if text else "no error was raised"
+
+
 def sources(node):
     """Which tensors the notes of a node name."""
     return [None if note is None else note.source for note in node.notes]
@@ -392,10 +397,17 @@ assert (x * w).grad_fn.notes[1].version == 1, "the note has the version at the t
 text = complaint(lambda: product.saved_tensors)
 assert text.startswith(MODIFIED), (
     "w was saved at version 0 and is at version 1, so saved_tensors raises the error that modified "
-    f"returns; raised was: {text or 'nothing'}"
+    f"returns; {said(text)}"
 )
 assert "[MiniTensor [3]] is at version 1; expected version 0 instead" in text, (
     f"raise modified(self, position) with the position of w; you say: {text}"
+)
+cube = x**3
+x.written()
+text = complaint(lambda: cube.sum().backward())
+assert text.startswith(MODIFIED), (
+    "`x**3` had saved x, its input 0, and x was written to: a note whose source is 0 counts too; "
+    f"{said(text)}"
 )
 
 y = x.exp()
@@ -403,7 +415,7 @@ assert sources(y.grad_fn) == ["output"], "exp saves its output"
 y.written()
 text = complaint(lambda: y.sum().backward())
 assert "which is output 0 of ExpBackward0, is at version 1" in text, (
-    f"exp had saved y, and y was written to; you say: {text!r}"
+    f"exp had saved y, and y was written to; {said(text)}"
 )
 z = x + w
 x.written()
@@ -415,17 +427,17 @@ assert text == "", (
 cube = x**3
 text = complaint(lambda: cube.sum().backward())
 assert text == "", (
-    "x was written to before `x**3` saved it, and not since. The note has version 1, and x is still at "
-    f"version 1, so this is no error; you say: {text!r}"
+    "x was written to before `x**3` saved it, and not since. The note has version 2, and x is still at "
+    f"version 2, so this is no error; you say: {text!r}"
 )
 text = complaint(lambda: cube.sum().backward())
 assert text.startswith("Trying to backward through the graph a second time"), (
-    f"the values are freed: saved_tensors raises RuntimeError(SECOND_BACKWARD); you say: {text!r}"
+    f"the values are freed: saved_tensors raises RuntimeError(SECOND_BACKWARD); {said(text)}"
 )
 x.written()
 again = complaint(lambda: cube.sum().backward())
 assert again == text, (
-    f"freed, and written to: look for freed values before you compare versions; you say: {again!r}"
+    f"freed, and written to: look for freed values before you compare versions; {said(again)}"
 )
 none_saved = (x + 1.0).grad_fn
 assert complaint(lambda: none_saved.saved_tensors) == "" and none_saved.saved_tensors == (), (
@@ -457,7 +469,7 @@ turned = SavesTransposed.apply(h)
 h.written()
 text = complaint(lambda: turned.sum().backward())
 assert text.startswith(MODIFIED), (
-    f"h.T was saved, and h was written to: a note whose source is None counts too; you say: {text!r}"
+    f"h.T was saved, and h was written to: a note whose source is None counts too; {said(text)}"
 )
 credit = check_gradients({"(a * b).exp()": lambda a, b: (a * b).exp()}, [(3,), (3,)], points=4)
 ### BEGIN HIDDEN TESTS
@@ -767,6 +779,9 @@ MiniTensor.copy_ = in_place(Copy.apply)
 MiniTensor.zero_ = lambda self: self.copy_(0.0)
 
 # %% nbgrader={"grade": true, "grade_id": "test_change", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+import sys
+
+
 def add_and_tell(self, other):
     """Whether add_ returns self, and whether self still has its old array and its old counter."""
     array, counter = self.data, self._counter
@@ -784,11 +799,15 @@ def seen_by_operation(self):
 
 
 def seen_by_take_over(self):
-    """What the memory of self holds when add_(1) calls take_over."""
+    """When add_(1) gives self a new history: its numbers, its version, and which function does it."""
     seen = []
-    self.grad_fn.retaining = lambda: seen.append(self.data.tolist())
+
+    def retaining():  # set_history asks this, called by take_over
+        seen.append((self.data.tolist(), self._version, sys._getframe(2).f_code.co_name))
+
+    self.grad_fn.retaining = retaining
     self.add_(1.0)
-    return seen[:1]
+    return seen[0] if seen else None
 
 
 MiniTensor.add_and_tell, MiniTensor.seen_by_operation = add_and_tell, seen_by_operation
@@ -821,15 +840,15 @@ assert y.grad_fn.name() == "AddBackward0", (
 )
 text = complaint(lambda: y.add_(MiniTensor(np.ones((2, 3)))))
 assert text == "output with shape [3] doesn't match the broadcast shape [2, 3]", (
-    f"the result has the shape (2, 3), and y has (3,); you say: {text!r}"
+    f"the result has the shape (2, 3), and y has (3,); {said(text)}"
 )
 text = complaint(lambda: y.copy_(MiniTensor(np.ones((1, 3)))))
 assert text == "output with shape [3] doesn't match the broadcast shape [1, 3]", (
-    f"(1, 3) is another shape than (3,); you say: {text!r}"
+    f"(1, 3) is another shape than (3,); {said(text)}"
 )
 text = complaint(lambda: change(y, lambda former: former.sum()))
 assert text == "output with shape [3] doesn't match the broadcast shape []", (
-    f"a result of shape () is not broadcast to (3,): it is refused as well; you say: {text!r}"
+    f"a result of shape () is not broadcast to (3,): it is refused as well; {said(text)}"
 )
 assert y.data.tolist() == [3.0, 5.0, 7.0], "a refused write changes no number"
 assert y._version == 2 and y.grad_fn.name() == "AddBackward0", "a refused write changes nothing"
@@ -846,8 +865,10 @@ with no_grad():
 assert y.requires_grad and y.grad_fn is before, "with recording off the history stays"
 assert y._version == 1, "with recording off the write is counted too"
 seen = (x * 1).seen_by_take_over()
-assert seen != [], "the new value requires grad: call take_over(self, new)"
-assert seen == [[2.0, 4.0, 6.0]], "take_over comes before the write: it may refuse"
+assert seen is not None, "the new value requires grad: call take_over(self, new)"
+assert seen[2] == "take_over", "call take_over(self, new), not what it calls now: *Further* replaces it"
+assert seen[0] == [2.0, 4.0, 6.0], "take_over comes before the write: it may refuse"
+assert seen[1] == 0, "take_over comes before the count of the write too: it may refuse"
 point, turned = MiniTensor(2.0), MiniTensor([[1.0, 2.0], [3.0, 4.0]]).turned()
 text = complaint(lambda: point.mul_(2.0))
 assert text == "", f"a tensor of shape () can be written to as well, with [...]; you say: {text!r}"
@@ -1264,7 +1285,9 @@ turned[0].mul_(10.0)
 assert x.data.tolist() == [0.0, 1.0, 2.0, 30.0, 4.0, 5.0], "a write through a view of a view reaches x"
 assert (x._version, row._version) == (1, 1), "all that share the memory share its version"
 assert hasattr(row, "_recipe"), "remember(self, output, recipe) is missing"
-assert row._recipe(x + 1).data.tolist() == [31.0, 5.0, 6.0], (
+made = row._recipe(x + 1).data.tolist()
+assert made != 2.0, "row is table[1]: the first argument of remember is self (here table), not its base"
+assert made == [31.0, 5.0, 6.0], (
     "remember needs the recipe itself: it makes the view from any base"
 )
 picked = x[[0, 2]]
@@ -1897,6 +1920,9 @@ MiniTensor.__setitem__ = setitem
 assert "positions_of" in globals() and "setitem" in globals(), (
     "run the two code cells above first: they connect CopySlices with the engine"
 )
+assert "CopySlices" in take_over.__code__.co_names, (
+    "take_over is the one of section 2: run the two code cells above again"
+)
 
 
 def row_written(a, b):
@@ -1983,8 +2009,21 @@ if credit.is_whole:  # otherwise the card says what is wrong
     )
     assert base.data.tolist() == [[1.0, 2.0], [3.0, 4.0]], "the base must not be written to: copy it"
     y.backward(np.array([1.0, 10.0, 100.0]))
-    assert x.grad.data.tolist() == [0.0, 0.0, 100.0], "replaced entries have no effect"
-    assert v.grad.data.tolist() == [0.0, 1.0, 10.0], "entries that did not stay have no effect"
+    arrived = "y[[0, 0, 1]] = v, and y gets the gradient [1, 10, 100]"
+    assert x.grad.data.tolist() == [0.0, 0.0, 100.0], (
+        f"{arrived}: y[0] and y[1] were replaced, so x gets [0, 0, 100]; yours: {x.grad.data.tolist()}"
+    )
+    assert v.grad.data.tolist() == [0.0, 1.0, 10.0], (
+        f"{arrived}: v[0] did not stay, v[1] did, so v gets [0, 1, 10]; yours: {v.grad.data.tolist()}"
+    )
+    replaced = CopySlices.apply(base, 9.0, positions=np.array([1, 2]))
+    base.grad = None
+    (replaced.T * MiniTensor([[1.0, 2.0], [3.0, 4.0]])).sum().backward()
+    assert base.grad.data.tolist() == [[1.0, 0.0], [0.0, 4.0]], (
+        "this gradient, [[1, 3], [2, 4]], is stored column by column: reshape(-1) copies such an "
+        "array, and zeros that are written to a copy are lost. base gets [[1, 0], [0, 4]]; "
+        f"yours: {base.grad.data.tolist()}"
+    )
     shared = MiniTensor(np.zeros(3))
     with no_grad():
         quiet = shared[:2]
@@ -2454,4 +2493,4 @@ for text, operation in operations.items():
     print(f"{text:16s} {mine[0]:6s} {mine[1]:8s} {verdict}")
 
 # %% [markdown] items="113 114"
-# Where the two differ, the two rules have saved different things, and both are right. Your `x * 3` turned the 3 into a tensor and saved both factors; for PyTorch's rule the 3 is enough. An `abs` may keep its input, or only a sign that no tensor shares.
+# Where they differ, the two rules have saved different things, and both are right. Your `x * 3` turned the 3 into a tensor and saved both factors; for PyTorch's rule the 3 is enough. `abs` and `logsumexp` may keep inputs and outputs, or only a new array: a sign, a softmax.

@@ -157,6 +157,24 @@ PLANTED = [
         ("test_abs",),
     ),
     Planted(
+        "what abs has saved is not unpacked",
+        "",
+        "        (sign,) = ctx.saved_tensors\n",
+        "        sign = ctx.saved_tensors\n",
+        ("test_abs",),
+    ),
+    Planted(
+        "log-sum-exp keeps the softmax in its class",
+        "",
+        "        ctx.save_for_backward(np.exp(a - output))\n        ctx.dim = dim\n"
+        "        return output.squeeze(axis=dim)\n        ### END SOLUTION\n\n    @staticmethod\n"
+        "    def backward(ctx, grad):\n        ### BEGIN SOLUTION\n        (softmax,) = ctx.saved_tensors\n",
+        "        LogSumExp.softmax = np.exp(a - output)\n        ctx.dim = dim\n"
+        "        return output.squeeze(axis=dim)\n        ### END SOLUTION\n\n    @staticmethod\n"
+        "    def backward(ctx, grad):\n        ### BEGIN SOLUTION\n        softmax = LogSumExp.softmax\n",
+        ("test_logsumexp",),
+    ),
+    Planted(
         "log-sum-exp keeps the dimension in its class",
         "",
         "        ctx.dim = dim\n        return output.squeeze(axis=dim)",

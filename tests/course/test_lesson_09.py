@@ -96,6 +96,14 @@ PLANTED = [
         ("test_versions",),
     ),
     Planted(
+        "a note whose source is 0 is skipped",
+        "",
+        "        if note is not None and note.counter.value != note.version:\n            raise modified",
+        "        if note is not None and (note.source is None or note.source) and note.counter.value != note.version:\n"
+        "            raise modified",
+        ("test_versions", "test_change", "test_view"),
+    ),
+    Planted(
         "the saved values are a list",
         "",
         "            raise modified(self, position)\n    return self.saved",
@@ -173,6 +181,22 @@ PLANTED = [
         ("test_change", "test_copy_slices"),
     ),
     Planted(
+        "the write is counted before it may be refused",
+        "",
+        "    if new.requires_grad:\n        take_over(self, new)\n    self.data[...] = new.data\n"
+        "    self._counter.value += 1\n    return self\n",
+        "    self._counter.value += 1\n    if new.requires_grad:\n        take_over(self, new)\n"
+        "    self.data[...] = new.data\n    return self\n",
+        ("test_change", "test_copy_slices"),
+    ),
+    Planted(
+        "what take_over does is done without it",
+        "",
+        "        take_over(self, new)\n    self.data",
+        "        set_history(self, new.grad_fn)\n    self.data",
+        ("test_change", "test_copy_slices"),
+    ),
+    Planted(
         "what is not recorded loses its history",
         "",
         "    if new.requires_grad:\n        take_over(self, new)\n    self.data",
@@ -198,6 +222,13 @@ PLANTED = [
         "",
         "    if np.may_share_memory(output.data, self.data):\n",
         "    if True:\n",
+        ("test_view", "test_copy_slices"),
+    ),
+    Planted(
+        "the recipe of a view of a view is taken as one of the base",
+        "",
+        "        remember(self, output, recipe)\n    return output\n",
+        "        remember(output._base, output, recipe)\n    return output\n",
         ("test_view", "test_copy_slices"),
     ),
     Planted(
@@ -261,6 +292,13 @@ PLANTED = [
         "",
         "        rest.put(ctx.positions, 0.0)\n",
         "",
+        ("test_copy_slices",),
+    ),
+    Planted(
+        "zeros are written to a copy of a gradient stored by columns",
+        "",
+        "        rest = grad.copy()\n        rest.put(ctx.positions, 0.0)\n",
+        "        rest = np.array(grad)\n        rest.reshape(-1)[ctx.positions] = 0.0\n",
         ("test_copy_slices",),
     ),
     Planted(
