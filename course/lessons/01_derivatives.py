@@ -253,6 +253,8 @@ def square_of_sum(x):
 
 mistakes = {  # at six ones and with the step 0.5, where all slopes are 12
     "is each entry put back before the next one is moved?": [[12, 11, 10], [9, 8, 7]],
+    "only the first entry is computed; does return stand inside the loop?": [[12, 0, 0], [0, 0, 0]],
+    "f(x + h) - f(x) is divided by 2 * h; the second call should be at x - h": 6.25,
     "all entries of x are moved at once": 72,
     "a whole row of x is moved at once": 36,
     "a whole row of x is moved at once; x[i] is a view of it": 20.25,
@@ -525,6 +527,7 @@ mistakes = {
     "the contributions of two uses are added, not multiplied": (d_s * y * d_s, d_s * x),
     "in x * y the gradient for y has the factor x": (d_s * y + d_s, d_s),
     "y is used only once": (d_s * y + d_s, d_s * x + d_s),
+    "the gradient for x has a factor 2 * s, like that for y": (y + 1, d_s * x),
 }
 credit = check_handwritten_gradient(
     product_and_sum_gradient,
@@ -626,11 +629,15 @@ assert not slip(tanh_neuron_gradient, neuron, {"this": without}), (
     "a step is missing: the loss is error**2, so 2 * error goes back to the steps before"
 )
 d_z, twice = 2 * error * slope, 2 * error * (1 - math.tanh(a) ** 2)
+by_z, by_a = 2 * error * (1 - (w * x + b) ** 2), 2 * error * (1 - a)
 mistakes = {
     "the slope of error**2 is 2 * error, not error": error * without,
     "the slope of error**2 is 2 * error, not error**2": error**2 * without,
     "the slope of tanh is 1 - a**2, not 1 - tanh(a)**2": (twice * x, twice * w, twice, -2 * error),
+    "the slope of tanh is 1 - a**2, not 1 - z**2": (by_z * x, by_z * w, by_z, -2 * error),
+    "the slope of tanh is 1 - a**2, not 1 - a": (by_a * x, by_a * w, by_a, -2 * error),
     "the target does not go through tanh": (d_z * x, d_z * w, d_z, -d_z),
+    "b goes through tanh, like w and x": (d_z * x, d_z * w, 2 * error, -2 * error),
     "b is added, so its gradient is d_z": (d_z * x, d_z * w, d_z * b, -2 * error),
 }
 credit = check_handwritten_gradient(
@@ -656,7 +663,7 @@ credit
 #
 # Replace tanh with **ReLU**: `relu(z)` is `z` where `z` is positive, and 0 elsewhere. Its slope is 1 on the right and 0 on the left. At exactly 0 it has a corner and no slope; like PyTorch we say 0 there.
 #
-# You may have read that a gradient written by hand cannot deal with an `if`. Test that claim: the derivative of the program that ran is the derivative of the branch that ran.
+# Some say that a gradient written by hand cannot deal with an `if`. Test that claim: the derivative of the program that ran is the derivative of the branch that ran.
 
 # %% [markdown]
 # ### Exercise 4: a neuron with ReLU
@@ -713,6 +720,9 @@ mistakes = {
     "the target does not go through relu": (0.0, 0.0, 0.0, 0.0),
     "the error is relu(z) - target, not z - target": (0.0, 0.0, 0.0, -2 * (-2.0 - target)),
 }
+cause = slip(relu_neuron_gradient, neuron, mistakes)
+mistakes = {"relu has no factor 1 - a**2": (-5.0, -1.25, -2.5, -2.0)}  # a is 1.5 here
+cause = cause or slip(relu_neuron_gradient, (0.5, 2.0, 0.5, 0.5), mistakes)
 credit = check_handwritten_gradient(
     relu_neuron_gradient,
     lambda w, x, b, target: ((w * x + b).relu() - target) ** 2,
@@ -723,7 +733,7 @@ credit = check_handwritten_gradient(
         [between(0.5, 1.5), between(1.0, 3.0), between(-9.0, -6.0), between(1.0, 4.0)],
     ],
     points=2,
-    name=f"(relu(w * x + b) - target)**2{slip(relu_neuron_gradient, neuron, mistakes)}",
+    name=f"(relu(w * x + b) - target)**2{cause}",
 )
 
 
@@ -985,7 +995,7 @@ cases = [
     ([[1.0, 2.0], [4.0, 0.0]], [[1.0, 3.0], [4.0, 0.0]], 0.25, "arrays may have any shape"),
     ([0.0, 0.0], [3.0, 0.0], 1.0, "a gradient that was lost has a relative error of 1"),
     ([8.0, 1.0], [8.0, 1 + 2**-20], 2**-23, "a small difference is not 0"),
-    ([2**-40], [2**-39], 0.5, "only the ratio counts, however small the entries are"),
+    ([2**-200], [2**-199], 0.5, "only the ratio counts, however small the entries are"),
 ]
 for one, other, right, why in cases:
     a, b = np.array(one), np.array(other)
@@ -1025,9 +1035,10 @@ predict("Where is the hasty gradient wrong?", "nowhere", "at one point", "at the
 mixed_points = np.array([0.5, -1.0, 2.0, -3.5])
 moved = numerical_gradient(sum_of_abs, mixed_points)
 print("relative error:", relative_error(hasty_gradient(mixed_points), moved))
+print("hasty:", hasty_gradient(mixed_points), "  moved:", moved.round(6))
 
 # %% [markdown]
-# The rule was wrong all along; we had only asked where it is right. **A passed check is evidence for the points, the inputs and the tolerance that were tested.** It is not a proof. For this reason the checks of this course try random points, of both signs,
+# The rule was wrong all along; we had only asked where it is right. **A passed check is evidence for the points, the inputs and the tolerance that were tested.** It is not a proof. So the checks of this course try random points, of both signs,
 # in awkward shapes.
 #
 # The opposite happens too: a correct gradient that fails. PyTorch has a checker of its own, `torch.autograd.gradcheck`. **Predict:** does it accept the built-in sine of PyTorch?

@@ -84,7 +84,7 @@ print_guesses(known, unknown, line_end)
 # %% [markdown]
 # To get from the second line to the third, you must remember more than one letter: how a word continues, where in the line you are, and which thing came before. A small Transformer learns this in a few seconds, on **your** engine. You
 #
-# 1. build the three layers that are still missing: embedding, layer norm, and causal self-attention;
+# 1. build what is still missing: the lookup of an embedding, layer norm, and causal self-attention;
 # 2. put them together, from the heads of one layer up to a model;
 # 3. train it alongside PyTorch from the same weights, and compare the two curves.
 #
@@ -483,6 +483,10 @@ def try_layer_norm(size, x, seed, eps=1e-5, tolerance=1e-9):
             ("eps is 1e-5 in place of self.eps", centered / np.sqrt(variance + 1e-5) * weight + bias),
             ("eps is added to the root of the variance", centered / (root + eps) * weight + bias),
             ("the bias is also multiplied by weight", (normal + bias) * weight),
+            ("the root is missing", centered / (variance + eps) * weight + bias),
+            ("weight and bias are missing", normal),
+            ("weight is missing", normal + bias),
+            ("bias is missing", normal * weight),
         ]
         for axis in range(x.ndim - 1):
             wrong = normalized(axis) * weight + bias
@@ -683,14 +687,14 @@ def attention(q, k, v):
 def slopes_agree(forward, leaves, seed, what):
     """Compare gradients for a random cotangent with differences of values along random directions."""
     random = np.random.default_rng(seed)
-    for leaf in leaves:
+    for leaf in leaves.values():
         leaf.grad = None
     output = forward()
     assert output.requires_grad, f"{what}: the result does not require a gradient. Is it detached?"
     cotangent = random.normal(size=output.shape)
     output.backward(cotangent)
-    for number, leaf in enumerate(leaves):
-        assert leaf.grad is not None, f"{what}: no gradient arrives at input {number}"
+    for name, leaf in leaves.items():
+        assert leaf.grad is not None, f"{what}: no gradient arrives at {name}"
         values, direction = np.array(leaf.data), random.normal(size=leaf.shape)
         ends = []
         for step in (1e-5, -1e-5):
@@ -699,7 +703,8 @@ def slopes_agree(forward, leaves, seed, what):
         overwrite(leaf, values)
         wanted, found = (ends[0] - ends[1]) / 2e-5, (leaf.grad.data * direction).sum()
         assert abs(found - wanted) < 1e-6 * max(1.0, abs(wanted)), (
-            f"{what}: along a direction in input {number} the slope is {wanted}, not {found}"
+            f"{what}: if {name} moves in some direction, the slope is {wanted:.6g}, but its gradient "
+            f"gives {found:.6g}"
         )
 
 
@@ -757,9 +762,15 @@ found = try_attention(np.full((3, 2), 1e15), keys, np.ones((3, 1)))
 assert np.allclose(found, [[1, 0, 0], [0.5, 0.5, 0], [0, 0, 1]]), (
     f"scores of -1e30 and a large future score: the weights should not be {found}"
 )
+stack = random.normal(size=(3, 2, 3, 5, 4))
+found, alone = try_attention(*stack), try_attention(*stack[:, 1, 2])
+assert np.allclose(found[1, 2], alone), (
+    "q, k, v of shape (2, 3, 5, 4): each of the 6 problems should get the weights that it gets alone. "
+    "Do length and size come from the last two axes?"
+)
 leaves = [MiniTensor(array, requires_grad=True) for array in random.normal(size=(3, 2, 4, 3))]
-slopes_agree(lambda: attention(*leaves)[0], leaves, 7, "output")
-slopes_agree(lambda: attention(*leaves)[1], leaves[:2], 8, "weights")
+slopes_agree(lambda: attention(*leaves)[0], dict(zip("qkv", leaves)), 7, "output")
+slopes_agree(lambda: attention(*leaves)[1], dict(zip("qk", leaves)), 8, "weights")
 ### BEGIN HIDDEN TESTS
 for shape, width in (((1, 4), 4), ((5, 2), 7), ((2, 3, 6, 4), 1), ((2, 1, 3, 2), 2)):
     q, k = random.normal(size=(2, *shape))
@@ -777,9 +788,9 @@ output.backward(cotangent)
 for leaf in leaves:
     assert (leaf.grad.data[3:] == 0).all() and np.abs(leaf.grad.data[:3]).sum() > 0, "the future counts"
 leaves = [MiniTensor(array, requires_grad=True) for array in 30 * random.normal(size=(3, 2, 3, 4, 5))]
-slopes_agree(lambda: attention(*leaves)[0], [leaves[2]], 9, "values")
+slopes_agree(lambda: attention(*leaves)[0], {"v": leaves[2]}, 9, "output")
 shared = MiniTensor(random.normal(size=(3, 4)), requires_grad=True)
-slopes_agree(lambda: attention(shared, shared, shared)[0], [shared], 10, "one tensor in three roles")
+slopes_agree(lambda: attention(shared, shared, shared)[0], {"x": shared}, 10, "attention(x, x, x)")
 ### END HIDDEN TESTS
 
 # %% [markdown]
@@ -952,9 +963,9 @@ def try_heads(width, heads, rows, length, seed):
     assert not np.allclose(found.data, joined), "the result does not go through `project`"
     right = joined @ layer.project.weight.data.T + layer.project.bias.data
     assert np.allclose(found.data, right), "the output is not that of the heads, side by side"
-    places = [leaf, *[parameter for _, parameter in layer.named_parameters()]]
+    places = {"x": leaf, **dict(layer.named_parameters())}
     assert len(places) == 5, "two linear layers have four parameters"
-    slopes_agree(lambda: layer(leaf), places, seed, f"width {width}, {heads} heads")
+    slopes_agree(lambda: layer(leaf), places, seed, f"width {width}, heads={heads}")
 
 
 manual_seed(0)
@@ -1225,6 +1236,8 @@ def try_block(width, heads, rows, length, seed):
     def processed(values, norm=block.norm2):
         return block.mlp(norm(MiniTensor(values))).data
 
+    raw = x.data + block.attention(MiniTensor(x.data)).data
+    norm_last = block.norm1(MiniTensor(raw)).data
     right = middle + processed(middle)
     assert np.abs(right - x.data).max() > 1e-3, "the parts of the block return nothing"
     found = block(x)
@@ -1236,12 +1249,15 @@ def try_block(width, heads, rows, length, seed):
         ("the second sum adds to x, not to y", x.data + processed(middle)),
         ("`mlp` gets norm2(x), not norm2(y)", middle + processed(x.data)),
         ("`mlp` gets norm1(y), not norm2(y)", middle + processed(middle, block.norm1)),
+        ("`mlp` gets y, not norm2(y)", middle + processed(middle, lambda y: y)),
+        ("`attention` gets x, not norm1(x)", raw + processed(raw)),
+        ("norm1 comes after the sum", norm_last + processed(norm_last)),
     ):
         assert not np.allclose(found.data, result), f"this is the result if {what}"
     assert np.allclose(found.data, right), (
         "the block should be y + mlp(norm2(y)), where y = x + attention(norm1(x))"
     )
-    slopes_agree(lambda: block(x), [x, block.norm2.weight], seed, "block")
+    slopes_agree(lambda: block(x), {"x": x, "norm2.weight": block.norm2.weight}, seed, "block")
 
 
 def try_model(model, ids):
@@ -1274,7 +1290,8 @@ def try_model(model, ids):
     assert np.allclose(found.data, right), (
         "the scores are not head(norm(blocks(rows of the letters + rows of the places 0, 1, 2, ...)))"
     )
-    places = [model.token.weight, model.place.weight, model.head.bias]
+    names = ("token.weight", "place.weight", "head.bias")
+    places = {name: dict(model.named_parameters())[name] for name in names}
     slopes_agree(lambda: model(ids), places, 3, "model")
 
 
@@ -1308,7 +1325,7 @@ assert len([name for name, _ in model.named_parameters()]) == 2 + 3 * 12 + 4
 ### END HIDDEN TESTS
 
 # %% [markdown]
-# Here is the graph of one small block, for 2 positions of width 3. **Predict** the number of its nodes, and how many different paths lead from the result back to `x`.
+# Here is the graph of one small block, for 2 positions of width 3. **Predict** how many paths lead from the result back to `x`; the second cell counts them.
 
 # %% tags=["demo"]
 manual_seed(4)
@@ -1339,7 +1356,7 @@ difference = model(ids).data - model_torch(torch.tensor(ids)).detach().numpy()
 print(f"scores of the two models before training: difference {np.abs(difference).max():.1e}")
 
 # %% [markdown]
-# A batch of `batches` is 16 pieces of the diary, each 24 letters long, from random places. The targets are the same pieces, shifted by one letter. Before training, `preflight` from lesson 12 checks the model. And `greedy_text` lets the model write: it guesses the next letter, appends it, and asks again. **Predict** what the untrained model writes.
+# A batch of `batches` is 16 pieces of the diary, each 24 letters long, from random places. The targets are the same pieces, shifted by one letter. Before training, `preflight` from lesson 12 checks the model; an empty list means no complaints. And `greedy_text` lets the model write: it guesses the next letter, appends it, and asks again. **Predict** what the untrained model writes.
 
 # %% tags=["demo"]
 def greedy_text(start, count):
@@ -1381,7 +1398,7 @@ assert relative.max() < 1e-6, "the curves differ by more than rounding: look for
 plot_losses(losses, losses_torch, baseline_losses(known, unknown, line_end))
 
 # %% [markdown]
-# The two curves coincide. The dotted lines show the loss of the three ways of guessing from the start. The model cannot reach the lowest one: for the first letters of a piece it does not know what came before. What did it learn? Look at two places in the new diary: the first letter of the weather, which follows from the thing, and the first letter of the thing, which is random, one of four. **Predict** the share of right guesses at both.
+# The two curves coincide. The dotted lines show the three ways of guessing at the top of this lesson. The model cannot reach the lowest one: for the first letters of a piece it does not know what came before. What did it learn? Look at two places in the new diary: the first letter of the weather, which follows from the thing, and the first letter of the thing, which is random, one of four. **Predict** the share of right guesses at both.
 
 # %% tags=["demo"]
 predict("What share of the first letters of the thing is guessed right, in percent?")
@@ -1426,7 +1443,7 @@ for head, row in enumerate(every[:, -1]):
 # | --- | --- | --- |
 # | 01 | numerical gradients, the chain rule by hand | the tests above compare slopes with differences |
 # | 02 | operations that remember, `backward` | one call, and every parameter has a gradient |
-# | 03 | an order for the graph, without recursion | `x` in a block takes two paths, and both contributions arrive before its rule runs |
+# | 03 | an order for the graph, without recursion | all contributions to a value arrive before its rule runs |
 # | 04 | arrays, broadcasting, products, softmax | scores, patterns, the rows of the places that are stretched over the batch |
 # | 05 | leaves and accumulation | rows that are looked up many times |
 # | 06 | freeing what is saved | no step leaves anything behind for the next |
@@ -1554,7 +1571,7 @@ progress()
 # %% [markdown]
 # # Further
 #
-# This part is optional. Your engine works without its exercises, which only earn points. Its sections do not depend on each other.
+# This part is optional. Its exercises only earn points, and its sections do not depend on each other.
 
 # %% [markdown]
 # ## Writing
@@ -1819,7 +1836,9 @@ except Exception as error:
 assert said == "ValueError", f"a negative temperature should raise ValueError, but raises {said}"
 flat = [0.0] * 50
 draws = drawn(flat, 1.0, 20)
-assert draws == drawn(flat, 1.0, 20), "all random numbers come from the generator that is given"
+assert draws == drawn(flat, 1.0, 20), (
+    "generators with one seed give different draws: are all random numbers from the given generator?"
+)
 assert len(set(draws)) > 5, "each draw takes new random numbers"
 counting = Counting(6)
 given = [3, 4]
@@ -1830,9 +1849,8 @@ assert list(written) == [3, 4, 5, 0, 1, 2, 3], (
 assert isinstance(written, list) and all(isinstance(number, int) for number in written), (
     "generate should return a list of ints"
 )
-assert given == [3, 4] and MiniTensor(0.0).after_writing(generate, Counting(6), [3, 4]) == [3, 4], (
-    "the list that was given must stay as it is"
-)
+kept = MiniTensor(0.0).after_writing(generate, Counting(6), [3, 4])
+assert given == kept == [3, 4], f"generate must not change the list of ids: [3, 4] becomes {kept}"
 from_array = generate(Counting(6), np.array([3, 4]), 2, np.random.default_rng(1))
 assert list(from_array) == [3, 4, 5, 0], "the numbers may come as an array"
 assert all(isinstance(number, int) for number in from_array), (
@@ -1846,15 +1864,20 @@ again, other = (
 assert list(again) == list(hot) != list(other), "generate must hand its own generator to choose"
 windows = [window for window, _, _ in counting.calls]
 assert windows == [[[3, 4]], [[3, 4, 5]], [[3, 4, 5, 0]], [[4, 5, 0, 1]], [[5, 0, 1, 2]]], (
-    f"the model should see at most its last 4 numbers, but saw {windows}"
+    f"in each round the model should see all numbers so far, at most the last 4, but saw {windows}"
 )
 assert not any(training for _, training, _ in counting.calls), (
     "while it writes, the model and the layers inside it should be in evaluation mode"
 )
-assert not any(recording for _, _, recording in counting.calls), "nothing should be recorded"
-assert counting.training and counting.inner.training and is_grad_enabled(), (
-    "afterward everything is as before"
+assert not any(recording for _, _, recording in counting.calls), (
+    "is_grad_enabled() is True while the model writes, but nothing should be recorded"
 )
+for what, now in (
+    ("model.training", counting.training),
+    ("training of the layer inside the model", counting.inner.training),
+    ("is_grad_enabled()", is_grad_enabled()),
+):
+    assert now, f"{what} was True before generate and is False afterward"
 counting.eval()
 generate(counting, given, 1, np.random.default_rng(1))
 assert not counting.training, "a model in evaluation mode should stay in it"
@@ -2010,7 +2033,7 @@ for name, milliseconds in medians.items():
     print(f"{name:14s} {milliseconds:7.2f} ms per step   {ratio:5.2f} times PyTorch")
 
 # %% [markdown]
-# Where does your time go? Put a stopwatch around every rule of your engine. Before you look, **predict** the share of the matrix products, and which operation costs most.
+# Where does your time go? Put a stopwatch around every rule of your engine. **Predict** the share of the matrix products, and which operation costs most.
 
 # %% tags=["demo"] items="112"
 def kinds_below(kind):
@@ -2153,7 +2176,7 @@ print(f"the step is {steps['with a power'] / best:.2f} times as fast as it was",
 print(f"and takes {best / steps['PyTorch']:.2f} times as long as PyTorch's")
 
 # %% [markdown]
-# A stopwatch, not thinking, showed what is worth changing.
+# A stopwatch showed what is worth changing. The model keeps the last way, so the cells above would now measure that.
 
 # %% [markdown] items="124 126"
 # And memory? Measure what the graph keeps for its rules (lesson 13), and the peak with a checkpoint around each block. **Predict** the share that is left, and the price in time.

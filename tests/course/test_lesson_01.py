@@ -23,6 +23,8 @@ PLANTED = [
         "    gradient = np.zeros_like(x)\n    x = np.array(x, dtype=np.float64)\n",
         NUMERICAL,
     ),
+    Planted("a step back to x alone", "", "x[position] = old - h\n", "x[position] = old + h - h\n", NUMERICAL),
+    Planted("return inside the loop", "", "    return gradient\n", "        return gradient\n", NUMERICAL),
     Planted("vectors only", "", "np.ndindex(x.shape)", "range(len(x))", NUMERICAL),
     Planted(
         "f gets a flat array",
@@ -41,6 +43,15 @@ PLANTED = [
     Planted("uses multiplied", "", "return d_s * y + d_s, d_s * x", "return d_s * y * d_s, d_s * x", PRODUCT),
     Planted("another input gets its use too", "", "d_s, d_s * x", "d_s, d_s * x + d_s", PRODUCT),
     Planted("a factor of the product forgotten", "", "d_s, d_s * x", "d_s, d_s", PRODUCT),
+    Planted("the incoming gradient of x forgotten", "", "d_s * y + d_s, d_s * x", "y + 1, d_s * x", PRODUCT),
+    Planted(
+        "b does not go through tanh",
+        "",
+        "(1 - a**2)\n    return d_z * x, d_z * w, d_z,",
+        "(1 - a**2)\n    return d_z * x, d_z * w, d_error,",
+        TANH,
+    ),
+    Planted("one minus the output", "", "(1 - a**2)", "(1 - a)", TANH),
     Planted("the square of the error left out", "", "d_error = 2 * (a - target)", "d_error = 1.0", TANH),
     Planted("half of the error", "", "d_error = 2 * (a - target)", "d_error = a - target", TANH),
     Planted("tanh twice", "", "(1 - a**2)", "(1 - math.tanh(a)**2)", TANH),
@@ -64,6 +75,7 @@ PLANTED = [
     Planted("the target goes through relu", "", "d_z = d_error if", "d_z = d_error = d_error if", RELU),
     Planted("relu by the sign of x", "", "d_error if z > 0 else", "d_error if x > 0 else", RELU),
     Planted("relu the wrong way around", "", "d_error if z > 0 else", "d_error if z < 0 else", RELU),
+    Planted("relu with the slope of tanh", "", "d_error if z > 0", "d_error * (1 - z**2) if z > 0", RELU),
     Planted("relu begins at 1", "", "d_error if z > 0 else", "d_error if z > 1 else", RELU),
     Planted("relu has slope 1 at the corner", "", "d_error if z > 0 else", "d_error if z >= 0 else", RELU),
     Planted(
@@ -100,6 +112,13 @@ PLANTED = [
         "",
         "return float(difference / size) if size > 0 else 0.0",
         "return float(difference / (size + 1e-12))",
+        ERROR,
+    ),
+    Planted(
+        "a smallest size",
+        "",
+        "size = max(np.abs(a).max(), np.abs(b).max())",
+        "size = max(np.abs(a).max(), np.abs(b).max(), 1e-12)",
         ERROR,
     ),
     Planted(

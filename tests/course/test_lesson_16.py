@@ -565,6 +565,52 @@ PLANTED = [
         "    ids, before = list(ids), model.training\n",
         ("test_generate",),
     ),
+    Planted(
+        "the size is that of axis 1",
+        "",
+        "    length, size = q.shape[-2:]\n",
+        "    length, size = q.shape[-2], q.shape[1]\n",
+        ("test_attention", "test_heads"),
+    ),
+    Planted("no root of the variance", "", "(variance + self.eps).sqrt()", "(variance + self.eps)", ("test_layer_norm",)),
+    Planted(
+        "no weight and no bias",
+        "",
+        "(variance + self.eps).sqrt() * self.weight + self.bias\n",
+        "(variance + self.eps).sqrt()\n",
+        ("test_layer_norm", "test_model"),
+    ),
+    Planted(
+        "no weight",
+        "",
+        "(variance + self.eps).sqrt() * self.weight + self.bias\n",
+        "(variance + self.eps).sqrt() + self.bias\n",
+        ("test_layer_norm", "test_model"),
+    ),
+    Planted(
+        "no bias",
+        "",
+        "(variance + self.eps).sqrt() * self.weight + self.bias\n",
+        "(variance + self.eps).sqrt() * self.weight\n",
+        ("test_layer_norm",),
+    ),
+    Planted("no norm before the attention", "", "self.attention(self.norm1(x))", "self.attention(x)", ("test_model",)),
+    Planted("no norm before the layers", "", "self.mlp(self.norm2(x))", "self.mlp(x)", ("test_model",)),
+    Planted(
+        "the mode is asked too late",
+        "",
+        "    model.eval()\n    try:\n        with no_grad():\n            for _",
+        "    model.eval()\n    before = model.training\n    try:\n        with no_grad():\n            for _",
+        ("test_generate",),
+    ),
+    Planted("only the last letter is seen", "", "ids[-model.context :]", "ids[-1:]", ("test_generate",)),
+    Planted(
+        "a letter less than the context",
+        "",
+        "ids[-model.context :]",
+        "ids[-model.context + 1 :]",
+        ("test_generate",),
+    ),
 ]
 
 
