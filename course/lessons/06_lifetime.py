@@ -244,7 +244,7 @@ print("x * 2, then square:", result_alive(lambda middle: middle**2))
 # %% [markdown] items="64"
 # ## 2. Let go
 #
-# When `backward` has called the rule of a node, the values that the node saved have done their work. Usually `backward` is not called on this graph again, so a good engine frees them **at once**, node by node, and not at the end. Memory is given back while the gradients travel backward.
+# When `backward` has called the rule of a node, the values that the node saved have done their work. Usually `backward` is not called on this graph again, so a good engine frees them **at once**, node by node.
 #
 # And if `backward` is called again? Then the values are gone, and the error must say so clearly. This is PyTorch's message:
 
@@ -571,6 +571,16 @@ def backward(self, gradient=None, retain_graph=False):
 MiniTensor.backward = backward
 
 # %% nbgrader={"grade": true, "grade_id": "test_backward", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+from contextlib import suppress
+
+x = MiniTensor(2.0, requires_grad=True)
+y = x**3
+with suppress(RuntimeError):  # the check below shows errors
+    y.backward()
+assert x.grad is not None or y.grad_fn.next_functions, (
+    "after backward the node of x**3 has no edges, and no gradient has arrived at x: free what the "
+    "node has saved, and leave its next_functions as they are"
+)
 credit = check_gradients(
     {"(a @ b).tanh().sum(1)": lambda a, b: (a @ b).tanh().sum(1)},
     [(2, 3), (3, 4)],
@@ -653,7 +663,7 @@ theirs = backward_twice(torch.tensor(2.0, requires_grad=True) ** 3)
 print(ours, "\nequal to PyTorch's:", ours == theirs)
 
 # %% [markdown] items="68"
-# So which operations survive a second call? Those that saved nothing. **Predict** the column before you run it.
+# So which operations survive a second call? Those that saved nothing. **Predict** the column.
 
 # %% tags=["demo"] items="68 F7"
 operations = ["x + 1", "-x", "x.mean()", "x.reshape(2, 2)", "x[1:]", "x * 2", "x * x", "x / 2"]
@@ -708,7 +718,7 @@ for tensor in (MiniTensor, torch.tensor):
 # %% [markdown] items="25"
 # ## 3. A training step, watched
 #
-# Weak references can watch objects without keeping them alive. A *census* counts the nodes and the saved arrays that exist, and takes a sample after each operation, forward and backward. It changes no line of your engine. `Census` is in `helpers_06.py`, beside this notebook; you don't need to read it.
+# Weak references can watch objects without keeping them alive. A *census* counts the nodes and the saved arrays that exist, after each operation. It leaves out the batch and the weights, which are alive anyway, and changes no line of your engine. `Census` is in `helpers_06.py`, beside this notebook; you don't need to read it.
 
 # %% [markdown]
 # ### One step, with and without retain_graph
@@ -733,7 +743,7 @@ def one_step(retain_graph):
 plot_steps({f"retain_graph={retain}": one_step(retain) for retain in (False, True)})
 
 # %% [markdown]
-# Read it from left to right. In the forward pass, each layer adds its saved output. After the gray line the values go, one node after the other, while the number of nodes stays. With `retain_graph=True` the values stay too. The last point is `del loss`: then everything goes, retained or not.
+# In the forward pass, each layer adds its saved output. After the gray line the values go, one node after the other, while the number of nodes stays. With `retain_graph=True` the values stay too. The last point is `del loss`: then everything goes, retained or not.
 #
 # So retaining is not a leak. It postpones the freeing from `backward` to the moment when the graph itself goes.
 
@@ -867,9 +877,10 @@ assert np.allclose(x.grad.data, [10.0, 44.0]), (
 )
 assert held(trunk.grad_fn)[1] == 0, "after the last call, the shared part must have been freed"
 alone = (x * x).sum()
-backward_each([alone])
+returned = backward_each([alone])
 assert held(alone.grad_fn)[1] == 0, "a single loss is the last one too"
-nothing = backward_each([])  # no loss, nothing to do, and no error
+backward_each([])  # no loss, nothing to do, and no error
+assert returned is None, f"backward_each returns None, not {returned!r}"
 ### BEGIN HIDDEN TESTS
 x = MiniTensor(1.0, requires_grad=True)
 trunk = x.exp()
@@ -891,7 +902,7 @@ difference = np.abs(encoder_each.grad.data - encoder_sum.grad.data).max()
 print(f"largest difference of the encoder's gradient: {difference:.1e}")
 
 # %% [markdown]
-# The same gradients. One call for the sum goes through the trunk once and needs no `retain_graph`. Separate calls are needed only if something has to happen in between, for example if you want to look at the gradient of one loss alone.
+# The same gradients. One call for the sum goes through the trunk once and needs no `retain_graph`. Separate calls are needed only if something has to happen in between, for example to look at the gradient of one loss alone.
 
 # %% [markdown] items="71 72"
 # ## 5. Leak detective
@@ -951,7 +962,7 @@ show_growth((plain, retaining, remembering, validating, carrying), MiniTensor, F
 # In C and D the fix is one word: remember a number, not a tensor. (In D, the next lesson does better still: a validation that is not recorded makes no graph at all.) `loss.item()` is a Python float, which knows nothing of graphs. For whole tensors, in PyTorch, use `.detach().cpu()`: cut the history off, and move the numbers out of the GPU's memory.
 
 # %% [markdown] items="73"
-# Here it is in slow motion, for three steps of a small network. **Predict** before you press a button: what is alive at the end of each step if the losses are kept in a list, with and without `retain_graph=True`, and what does `.item()` change? Then press *Start*, step through it, and find the moment at which each node goes.
+# Here it is in slow motion, for three steps of a small network. **Predict** before you press a button: what is alive at the end of each step if the losses are kept in a list, with and without `retain_graph=True`, and what does `.item()` change? Then press *Start*, and find out when each node goes. The batch and the weights are not counted.
 
 # %% tags=["demo"]
 lifetime()
@@ -979,7 +990,7 @@ for steps in (1, 10, 25):
     print(f"after {steps:2d} steps (nodes, bytes) behind the state:", held(state.grad_fn))
 
 # %% [markdown]
-# Write a version that does not leak. The state enters each step as a **constant**: a new leaf, with no edge to the step before. (In PyTorch you write `state.detach()`; your engine gets this method in lesson 07. Until then, make a MiniTensor of the array.) `retain_graph` is not needed anymore.
+# Write a version that does not leak. The state enters each step as a **constant**: a new leaf, with no edge to the step before. The losses and the states stay the same, but the gradient changes: it is cut off at each step. (In PyTorch you write `state.detach()`; your engine gets this method in lesson 07. Until then, make a MiniTensor of the array.) `retain_graph` is not needed.
 
 # %% [markdown] tags=["hint"] exercise="run_sequence"
 # A MiniTensor made of `state.data` has the same numbers and no `grad_fn`. Do it once per step, before the state is used again.
@@ -1068,28 +1079,32 @@ def by_hand(weights, inputs, targets):
 
 
 def backward_calls(self, function, inputs, targets):
-    """How often a function calls backward with these arguments, how many of the calls retain, and the
-    largest number of graphs of earlier calls that are still there at a later call."""
+    """How often a function calls backward with these arguments, how many of the calls retain, the
+    largest number of graphs of earlier calls that are still there at a later call, and the largest
+    number of leaves that a call reaches."""
     import weakref
 
-    kind, calls, retained, most = type(self), [], 0, 0
+    kind, calls, retained, most, leaves = type(self), [], 0, 0, 0
+    names = getattr(function, "__globals__", {})
     backward = kind.backward
 
     def counted(tensor, gradient=None, retain_graph=False):
-        nonlocal retained, most
+        nonlocal retained, most, leaves
         retained += bool(retain_graph)
         most = max(most, sum(node() is not None for node in calls))
         calls.append(weakref.ref(tensor.grad_fn))
+        nodes = names.get("topological_order", lambda root: [])(tensor.grad_fn)
+        leaves = max(leaves, sum(type(node).__name__ == "AccumulateGrad" for node in nodes))
         return backward(tensor, gradient, retain_graph)
 
-    names, kind.backward = getattr(function, "__globals__", {}), counted
+    kind.backward = counted
     names |= {"backward": counted} if names.get("backward") is backward else {}
     try:
         function(self, inputs, targets)
     finally:
         kind.backward = backward
         names |= {"backward": backward} if names.get("backward") is counted else {}
-    return len(calls), retained, most
+    return len(calls), retained, most, leaves
 
 
 def run_watched(self, function, *arguments):
@@ -1116,6 +1131,9 @@ except RuntimeError as error:
     )
     raise
 assert not changed, "inputs and targets belong to the caller: do not change the lists or their arrays"
+assert not isinstance(history, MiniTensor), (
+    "run_sequence returns (history, state), in this order: history is the list of losses"
+)
 assert len(history) == 6, f"history must hold one loss for each of the 6 steps, not {len(history)}"
 others = [type(value).__name__ for value in history if type(value) is not float]
 assert not others, f"history must hold Python floats, as loss.item() gives, not {others[0]}"
@@ -1133,6 +1151,13 @@ assert not state.requires_grad, "the state is a constant: it must not require a 
 assert w.grad is not None, (
     "w.grad is None: no gradient arrived. Use w itself, and call backward in each step"
 )
+calls, retained, graphs, leaves = MiniTensor(start, requires_grad=True).backward_calls(
+    run_sequence, inputs, targets
+)
+assert calls == 6, (
+    f"for six steps backward should be called 6 times, not {calls}. Call it in each step: then its "
+    "graph can go"
+)
 assert np.allclose(w.grad.data, gradient), (
     "each step's gradient goes through this step only, and all are added up in w.grad"
 )
@@ -1144,17 +1169,14 @@ assert np.allclose(again, right), (
 assert np.allclose(w.grad.data, 2 * gradient), (
     "a second run adds to what is in w.grad: nothing is cleared"
 )
-calls, retained, graphs = MiniTensor(start, requires_grad=True).backward_calls(
-    run_sequence, inputs, targets
-)
-assert calls == 6, (
-    f"for six steps backward is called {calls} times. Call it in each step: then its graph can go"
-)
 assert graphs <= 1, (
     f"at a call of backward the graphs of {graphs} earlier steps are still there: call it in each "
     "step, and keep no loss"
 )
 assert retained == 0, "no graph is used twice here: leave retain_graph out"
+assert leaves == 1, (
+    "w should be the only leaf that gets a gradient: make each state without requires_grad=True"
+)
 ### BEGIN HIDDEN TESTS
 run_sequence(w, inputs[:1], targets[:1])
 assert np.allclose(w.grad.data, 2 * gradient), (

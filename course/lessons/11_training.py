@@ -755,7 +755,7 @@ assert 0.4 < (negative == 0).mean() < 0.6 and np.allclose(negative[negative > 0]
 # Complete `forward` for `x` of shape `(rows, features)`. The branch for evaluation is given: there the running statistics replace mean and variance, and nothing is updated. In training:
 #
 # * `mean` and `variance` are taken over the rows, the variance divided by `rows`;
-# * `self.track(mean, variance, rows)` updates the buffers. It is given, and takes arrays of shape `(features,)`;
+# * `self.track(mean, variance, rows)` updates the buffers. It is given; both have shape `(features,)`;
 # * the result is `(x - mean) / sqrt(variance + eps) * weight + bias`. Mean and variance are computed from `x`, so the gradient must flow through them as well: use operations of your engine.
 #
 # The numbers are PyTorch's. Look at `track`: PyTorch, too, divides the running variance by `rows - 1`, but the variance of the batch by `rows`.
@@ -766,7 +766,7 @@ assert 0.4 < (negative == 0).mean() < 0.6 and np.allclose(negative[negative > 0]
 # `mean = x.mean(dim=0)` has shape (features,) and is stretched over the rows. `centered = x - mean`, `variance = (centered * centered).mean(dim=0)`.
 
 # %% [markdown] tags=["hint"] exercise="batchnorm"
-# `track` wants arrays: `self.track(mean.data, variance.data, x.shape[0])`.
+# `self.track(mean.data, variance.data, x.shape[0])`. The buffers need only numbers.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "batchnorm", "locked": false, "schema_version": 3, "solution": true, "task": false}
 class BatchNorm1d(Module):
@@ -797,7 +797,7 @@ class BatchNorm1d(Module):
         self.register_buffer("num_batches_tracked", MiniTensor(0.0))
 
     def track(self, mean, variance, rows):
-        """Update the buffers, in place, by the statistics of one batch: arrays of shape (features,)."""
+        """Update the buffers, in place, by the mean and variance of one batch, of shape (features,)."""
         if rows == 1:
             raise ValueError("Expected more than 1 value per channel when training")
         unbiased = variance * rows / (rows - 1)
@@ -981,10 +981,10 @@ def try_training(layer, rows, weight, bias, eps=1e-5, momentum=0.1):
     try:
         y = layer(x)
     except RuntimeError as error:
-        assert "match the broadcast shape" not in str(error), (
-            f"track takes arrays of shape {np.shape(mean)}. {error}"
-        )
-        raise
+        if "match the broadcast shape" not in str(error):
+            raise
+        said = f"one number per column, so of shape {np.shape(mean)} (dim=0 is over the rows)"
+        raise AssertionError(f"mean and variance for track: {said}. {error}") from None
     assert isinstance(y, MiniTensor), f"forward returns a MiniTensor, not {y!r}"
     deviation = np.sqrt(rows.var(axis=0) + eps)
     normal = (rows - rows.mean(axis=0)) / deviation
@@ -993,7 +993,11 @@ def try_training(layer, rows, weight, bias, eps=1e-5, momentum=0.1):
     close(y, normal * weight + bias, f"the result in training{reason}")
 
     grad = np.random.default_rng(12).normal(size=rows.shape)
-    y.backward(grad)
+    if y.requires_grad:
+        y.backward(grad)
+    assert x.grad is not None, (
+        "no gradient arrives at x: compute with x, recorded, and not with x.data or x.detach()"
+    )
     inner = grad * weight
     reason = reason_for_gradient(x.grad, inner, normal, deviation)
     inner = inner - inner.mean(axis=0) - normal * (inner * normal).mean(axis=0)
@@ -1086,7 +1090,7 @@ close(leaf.grad, inner / np.sqrt(rows.var(axis=0) + 1e-5) + cotangent * normal, 
 # %% [markdown] items="84"
 # ### eval() and no_grad, once more
 #
-# In lesson 07 you saw that `eval()` and `no_grad` are two different things. Now the model also remembers earlier batches. **Predict** the four lines, above all the column `changed`: does a forward pass change the model?
+# In lesson 07 you saw that `eval()` and `no_grad` are different things. Now the model also remembers earlier batches. **Predict** the four lines, above all the column `changed`: does a forward pass change the model?
 
 # %% tags=["demo"] items="84"
 predict("In how many of the four lines does a forward pass change the model?")
@@ -1100,7 +1104,7 @@ for training, recording in ((True, True), (True, False), (False, True), (False, 
     same = np.array_equal(outputs.data, again.data)
     after = model.state_dict()
     changed = [name for name in after if not np.array_equal(after[name].data, before[name])]
-    print("train()" if training else "eval() ", "" if recording else "no_grad", end="   ")
+    print("train()" if training else "eval() ", "       " if recording else "no_grad", end="   ")
     megabytes = kept_megabytes(outputs)
     print(f"twice the same {same!s:5s}   changed {len(changed)}   saved {megabytes:5.2f} MB")
 
@@ -1305,7 +1309,15 @@ def mistaken_changes(gradients, lr, betas, eps):
     of_all = running((past**2).reshape(t, -1).sum(axis=1), betas[1])
     first, second = 1 - betas[0] ** t, 1 - betas[1] ** t  # the divisors of the correction
     share = (1 - betas[0]) / (1 - betas[1])
+    late, late_square = (1 - beta ** (2 * t) for beta in betas)  # the divisors if t counts double
+    not_squared = np.sqrt(running(past, betas[1]))
     changes = {
+        'state["step"] grows by 2 in each step, the given line adds 1 already': (
+            lr * mean * first / late / (np.sqrt(square * second / late_square) + eps)
+        ),
+        "the gradient is not squared in the square": lr * mean / (not_squared + eps),
+        "the gradient is used in place of the corrected mean": lr * past[-1] / (np.sqrt(square) + eps),
+        "eps is always 1e-8": formula(gradients, lr, betas, 1e-8),
         "eps is not added": formula(gradients, lr, betas, 0.0),
         "eps is added inside the root": formula(gradients, lr, betas, 0.0, inside=eps),
         "beta1 and beta2 are swapped": formula(gradients, lr, betas[::-1], eps),
@@ -1338,7 +1350,7 @@ def likely_reason(places, gradients, *options):
     steps = [mistaken_changes(gradients[: t + 1], *options) for t in range(len(gradients))]
     for reason in steps[0]:
         right = [place - changes[reason] for place, changes in zip(places, steps)]
-        if np.allclose(places[1:], right, rtol=1e-9, atol=1e-12):
+        if np.allclose(places[1:], right, rtol=1e-9, atol=1e-12, equal_nan=True):
             return f": {reason}"
     return ""
 
@@ -1715,6 +1727,7 @@ def reason_for_step(found, x, error, size):
     gradients = [2 * x[piece].T @ error[piece] / len(x[piece]) for piece in pieces]
     factors = {"1": 1, "1 / parts": 1 / len(pieces), "size / rows": size / len(x)}
     factors["rows of the batch / rows of the part"] = [len(x) / len(x[piece]) for piece in pieces]
+    factors["rows of the part / micro_batch"] = [len(x[piece]) / size for piece in pieces]
     factors["1 / rows of the part"] = [1 / len(x[piece]) for piece in pieces]
     for word, factor in factors.items():
         if np.allclose(found, np.tensordot(np.broadcast_to(factor, len(pieces)), gradients, 1)):
@@ -1781,7 +1794,7 @@ def step_of(rows, micro_batch, start, lr=0.1):
 
 
 switches.recording, switches.inference = True, False
-for rows, micro_batch, right in ((6, None, [6]), (8, 4, [4, 4]), (9, 4, [4, 4, 1])):
+for rows, micro_batch, right in ((6, None, [6]), (9, 4, [4, 4, 1]), (8, 4, [4, 4])):
     parts = step_of(rows, micro_batch, [[1.0], [2.0]])
     assert parts == right, f"{rows} rows, micro_batch={micro_batch}: parts of {right} rows, not {parts}"
 quiet = Observed(np.array([[1.0], [2.0]]))
@@ -1801,7 +1814,8 @@ for _, modes, recording in model.calls:
     assert not recording, "nothing should be recorded"
 assert isinstance(found, float), f"the loss should be returned as a float, not {found}"
 reasons = {
-    17 / 3: "this is the mean of the batch means",
+    17 / 3: "each batch counts the same, whatever its number of rows",
+    25.0: "the sum over all samples is not divided by the number of all rows",
     3.4: "the losses of the batches are not multiplied by their rows",
     1.8: "only the last batch counts",
     0.0: "only the first batch counts",
@@ -1912,7 +1926,7 @@ print(f"best weights: loss {evaluate(model, test_loader, cross_entropy):.4f}", e
 print(f"{(answers == labels[600:]).mean():.1%} of {len(answers)} held-out digits right")
 
 # %% [markdown] items="60"
-# This time the lowest loss is back, because `best` was a copy. Read the table. Is the loss on the held-out digits still falling? Does the norm of the gradient grow? In which epochs did clipping shorten gradients?
+# The lowest loss is back. `best` is a copy, so no later epoch changed it. Read the table. Is the loss on the held-out digits still falling? Does the norm of the gradient grow? In which epochs did clipping shorten gradients?
 #
 # But is the training *right*? *Further* trains such a network in PyTorch beside yours, measures what cutting a batch changes, and tries three ways to update a parameter.
 #

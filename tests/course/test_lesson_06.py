@@ -385,6 +385,42 @@ PLANTED = [
         ("test_run_sequence",),
     ),
     Planted(
+        "backward takes the edges of a node away",
+        "",
+        "            node.release()\n",
+        "            node.release()\n            node.next_functions = ()\n",
+        ("test_backward", FREES, "test_backward_each", "test_run_sequence"),
+    ),
+    Planted(
+        "the losses are returned",
+        "",
+        "        loss.backward(retain_graph=i < len(losses) - 1)\n",
+        "        loss.backward(retain_graph=i < len(losses) - 1)\n    return losses\n",
+        ("test_backward_each",),
+    ),
+    Planted(
+        "only the last loss runs backward",
+        "",
+        "        loss.backward()\n        history.append(loss.item())\n"
+        "        state = MiniTensor(state.data)\n    return",
+        "        history.append(loss.item())\n        state = MiniTensor(state.data)\n    loss.backward()\n    return",
+        ("test_run_sequence",),
+    ),
+    Planted(
+        "the state comes first",
+        "",
+        "    return history, state\n    ### END",
+        "    return state, history\n    ### END",
+        ("test_run_sequence",),
+    ),
+    Planted(
+        "each state is a leaf that gets a gradient",
+        "",
+        "        state = MiniTensor(state.data)\n    return history, state\n",
+        "        state = MiniTensor(state.data, requires_grad=True)\n    return history, MiniTensor(state.data)\n",
+        ("test_run_sequence",),
+    ),
+    Planted(
         "retain_graph is left in",
         "",
         "        loss.backward()\n        history",

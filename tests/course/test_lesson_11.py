@@ -420,6 +420,13 @@ ADAM = {
         '(1 - beta1) * state.get("mean", 0.0) + beta1 * gradient',
     ),
     "eps is added to the quotient": ("(np.sqrt(square) + self.eps)", "np.sqrt(square) + self.eps"),
+    'state["step"] grows by 2 in each step, the given line adds 1 already': (
+        'state.get("step", 0) + 1\n',
+        'state.get("step", 0) + 1\n        state["step"] += 1\n',
+    ),
+    "the gradient is not squared in the square": ("* gradient**2", "* gradient"),
+    "the gradient is used in place of the corrected mean": ("self.lr * mean /", "self.lr * gradient /"),
+    "eps is always 1e-8": ("+ self.eps)", "+ 1e-8)"),
     "betas are always 0.9 and 0.999": ("beta1, beta2 = self.betas", "beta1, beta2 = 0.9, 0.999"),
     "change returned None: it should return what step subtracts": (
         "        return self.lr * mean",
@@ -439,6 +446,51 @@ def test_the_reason_is_the_mistake_that_fits_all_steps(reason: str) -> None:
     with pytest.raises(AssertionError) as caught:
         exec(cells["test_adam"], names)
     assert str(caught.value).split("]: ")[-1] == reason
+
+
+MESSAGES = {
+    "no gradient arrives at x": (
+        "batchnorm",
+        "mean = x.mean(dim=0)\n",
+        "x = x.detach()\n        mean = x.mean(dim=0)\n",
+    ),
+    "(dim=0 is over the rows)": (
+        "batchnorm",
+        """mean = x.mean(dim=0)
+        centered = x - mean
+        variance = (centered * centered).mean(dim=0)
+""",
+        """mean = x.mean(dim=1, keepdim=True)
+        centered = x - mean
+        variance = (centered * centered).mean(dim=1, keepdim=True)
+""",
+    ),
+    "(each batch counts the same, whatever its number of rows)": (
+        "loop",
+        """.item() * x.shape[0]
+                rows += x.shape[0]
+""",
+        """.item() * loader.batch_size
+                rows += loader.batch_size
+""",
+    ),
+    "not divided by the number of all rows": ("loop", "rows += x.shape[0]", "rows = x.shape[0]"),
+    "multiplied by rows of the part / micro_batch": ("loop", "(part_x.shape[0] / rows)", "(part_x.shape[0] / size)"),
+}
+
+
+@pytest.mark.parametrize("message", list(MESSAGES))
+def test_a_message_names_the_mistake(message: str) -> None:
+    names = solved(LESSON)
+    cells = {cell.grade_id: cell.source for cell in cells_that_define(LESSON, tests=True) if cell.nbgrader}
+    answer, right, wrong = MESSAGES[message]
+    assert cells[answer].count(right) == 1
+    exec(cells[answer].replace(right, wrong), names)
+    with pytest.raises(AssertionError) as caught:
+        exec(cells[f"test_{answer}"], names)
+    assert message in str(caught.value)
+    assert caught.value.__cause__ is None
+    assert caught.value.__suppress_context__ or caught.value.__context__ is None
 
 
 def test_a_loss_that_is_computed_twice_for_a_part_costs_nothing() -> None:
