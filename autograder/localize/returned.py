@@ -280,14 +280,18 @@ def _described(symbol: str, answer: dict[str, Any], misshapen: bool) -> Misfit |
 
 
 def _misshapen(trial: Trial, number: int, answer: dict[str, Any]) -> Misfit | None:
-    """What to say if a rule's gradient has a shape that no sum brings to the shape of the input."""
+    """What to say if a rule's gradient has a shape that no sum brings to the shape of the input. A rule that passes the
+    gradient of the result on, in its shape, makes another mistake, which has other names.
+    """
     draws, shares = trial.part.draws, answer.get("shares")
     inputs = draws[min(number, len(draws) - 1)].inputs
     if not isinstance(shares, list) or len(shares) != len(inputs):
         return None
     symbol = trial.part.steps[0].symbol
+    result = np.shape(trial.expected[min(number, len(trial.expected) - 1)].reference.value)
     for ordinal, share, array in zip(ORDINALS, shares, inputs, strict=False):
-        if isinstance(share, np.ndarray) and share.ndim and not _can_be_summed(share.shape, np.shape(array)):
+        odd = isinstance(share, np.ndarray) and share.shape not in ((), result)
+        if odd and not _can_be_summed(share.shape, np.shape(array)):
             returned = f"an array of shape {share.shape} for its {ordinal} input"
             sentence = f"the rule of `{symbol}` returned {returned}, which has shape {np.shape(array)}."
             public = f"The rule of `{symbol}` returned an array of the wrong shape for its {ordinal} input."
