@@ -647,6 +647,13 @@ assert c.grad is not None and d.grad is not None, (
     f"c and d, the two inputs of one operation, both get a .grad; here they are {c.grad} and {d.grad}"
 )
 assert np.array_equal(c.grad, d.grad), "a rule should be called once, for all its inputs together"
+c, d = MiniTensor([1.0, 2.0]), MiniTensor([3.0, 4.0])
+e = MiniTensor(np.ones(2), (c, d), "once", once())
+(e + e).backward([1.0, 10.0])
+assert np.array_equal(c.grad, [2.0, 20.0]), (
+    "e + e uses e twice, but the rule of e should be called once, when both shares have arrived. This "
+    f"rule is right at its first call only: c.grad is [2, 20], not {c.grad}"
+)
 ### BEGIN HIDDEN TESTS
 assert message_of_backward(MiniTensor(np.ones((2, 1))) * 2.0) == words, "two outputs need a cotangent"
 e = MiniTensor([1.0, 2.0])
@@ -1278,18 +1285,38 @@ MiniTensor.transpose = transpose
 MiniTensor.__getitem__ = getitem
 
 # %% nbgrader={"grade": true, "grade_id": "test_rearranging", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-def picks_again(self, cotangent):
-    """Whether the rule of self[1] picks entry 1 once more, from its cotangent."""
+def seen_in_index(self, cotangent):
+    """What is wrong with the rule of self[1], in brackets; empty if it is none of these mistakes."""
     try:
         self[1].backward(cotangent)
-    except Exception:
-        return False  # the check below says what it was
-    return np.array_equal(self.grad, cotangent[1])
+    except Exception as error:
+        flat = "array is 0-dimensional" in str(error)  # np.zeros_like(a)
+        return " (the rule indexes an array without axes: a is no array, but a.data is)" if flat else ""
+    again = np.array_equal(self.grad, cotangent[1])
+    why = " (the rule returns grad[index], but grad has the shape of a[index] already)"
+    return why if again else ""
 
 
-MiniTensor.picks_again = picks_again
-again = MiniTensor(np.zeros((3, 4))).picks_again(np.array([1.0, 2.0, 3.0, 4.0]))
-why = " (the rule returns grad[index], but grad has the shape of a[index] already)" if again else ""
+def gradient_of_second_call(self, cotangent):
+    """What a second call of backward from self[[0, 2]] gives to self, which starts anew."""
+    picked = self[[0, 2]]
+    for _ in range(2):
+        picked.grad = self.grad = None
+        picked.backward(cotangent)
+    return self.grad
+
+
+def second_call(v):
+    return MiniTensor(np.zeros(3)).gradient_of_second_call(np.asarray(v))
+
+
+def put_back(v):
+    return np.array([v[0], 0.0, v[1]])
+
+
+MiniTensor.seen_in_index = seen_in_index
+MiniTensor.gradient_of_second_call = gradient_of_second_call
+why = MiniTensor(np.zeros((3, 4))).seen_in_index(np.array([1.0, 2.0, 3.0, 4.0]))
 credit = check_gradients(
     {
         "a.reshape(2, 6)": lambda a: a.reshape(2, 6),
@@ -1302,8 +1329,10 @@ credit = check_gradients(
         "a[[0, 1, 1], [3, 2, 2]]": lambda a: a[[0, 1, 1], [3, 2, 2]],
     },
     [(3, 4)],
-    points=2,
+    points=1.5,
 )
+name = "y = a[[0, 2]], then y.backward(v) twice, with a.grad = None in between: a.grad"
+credit = credit + check_function(second_call, put_back, [[(2,)]], points=0.5, name=name)
 ### BEGIN HIDDEN TESTS
 credit = credit + check_gradients(
     {
@@ -1630,8 +1659,16 @@ v = np.array([[1.0, 5.0, -2.0], [3.0, 0.0, 2.0], [4.0, -1.0, 1.0], [2.0, 2.0, 7.
 p = np.exp(x) / np.exp(x).sum(axis=1, keepdims=True)
 log_of_columns = x - np.log(np.exp(x).sum(axis=0))
 log_p, sums, picked = np.log(p), v.sum(axis=1, keepdims=True), np.log(p)[np.arange(4), labels]
+e = np.exp(x - x.max(axis=1, keepdims=True))
+of_e = e * (v - (v * e).sum(axis=1, keepdims=True))
 _, found = MiniTensor(x).tried("softmax", 1, v)
-of_softmax = same_as(found, {"a sum over all entries, not over each row": p * (v - (v * p).sum())})
+of_softmax = same_as(
+    found,
+    {
+        "a sum over all entries, not over each row": p * (v - (v * p).sum()),
+        "exp(x - m), not divided by its sum, in place of p": of_e,
+    },
+)
 value, found = MiniTensor(x).tried("log_softmax", 1, v)
 of_log = same_as(value, {"each row is too large by its m": log_p + x.max(axis=1, keepdims=True)})
 of_log = of_log or same_as(
@@ -1667,9 +1704,15 @@ credit = check_gradients(
     points=2,
 )
 large = np.array([[1000.0, 998, 0], [-1000, -999, -1001], [0, 0, 1], [900, 900, -900]])
-values = [MiniTensor(some).tried("log_softmax", 1, 0 * some)[0] for some in (large[1:2], large)]
-finite = [value is not None and bool(np.isfinite(value).all()) for value in values]
-of_large = " (row 1 alone has no inf: is m the largest of each row?)" if finite == [True, False] else ""
+parts = [large[0:1], large[1:2], large[2:3], large[3:4], large]
+values = [MiniTensor(some).tried("log_softmax", 1, 0 * some)[0] for some in parts]
+*alone, together = [value is not None and bool(np.isfinite(value).all()) for value in values]
+shifted = all(alone) and not together
+of_large = " (no row alone has an inf: is m the largest of each row?)" if shifted else ""
+with np.errstate(divide="ignore"):
+    e = np.exp(large - large.max(axis=1, keepdims=True))
+    rounded = np.log(e / e.sum(axis=1, keepdims=True))
+of_large = of_large or same_as(values[-1], {"the logarithm of a p that was rounded to 0": rounded})
 credit = credit + check_gradients(
     {
         "softmax of large logits": lambda a: a.softmax(1),

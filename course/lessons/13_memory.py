@@ -19,7 +19,7 @@
 #
 # Take a Transformer with 12 blocks of width 512 and a vocabulary of 50,000 words. One training step gets 32 texts of 512 words each, in float32. The forward pass keeps values for the backward pass. **Predict** how much memory these values need, as a multiple of the memory of the weights. And with only one text?
 #
-# You do not need a large machine to find out. On PyTorch's `meta` device tensors have a shape but no numbers. All operations run, gradients included, and nothing is stored. So you can count the bytes that *would* be alive.
+# On PyTorch's `meta` device tensors have a shape but no numbers. All operations run, gradients included, and nothing is stored. So you can count the bytes that *would* be alive.
 
 # %%
 from autograder.student import check_gradients, hints, predict, quiz, start_lesson
@@ -519,7 +519,7 @@ for way in (plain, in_one_node):
 # * Each of these runs must save as many arrays as the first, of the same shapes, in the same order. Otherwise raise `RuntimeError(OTHER_RUN)`, and hand out none of its arrays, not even in a later backward pass.
 # * An input may have been changed in place since then (lesson 09). `versions(inputs)` gives the versions of all tensors among the inputs, data included. Before each new run, compare them with those before the first run. If they differ, do not run the function but raise `RuntimeError(CHANGED_INPUT)`.
 #
-# The graph and the function keep the inputs alive. You don't have to do anything for that, so copy no input.
+# The graph and the function keep the inputs alive, so copy no input.
 
 # %% tags=["engine"]
 OTHER_RUN = (
@@ -753,17 +753,28 @@ def nested(call, x, w):
 def one_array(x):
     MiniTensor.recording.append(is_grad_enabled())
     MiniTensor.requiring.append(x.requires_grad)
+    MiniTensor.itself.append(x is MiniTensor.passed)
     return x.exp()
 
 
-MiniTensor.recording, MiniTensor.requiring, said = [], [], ""
-x = MiniTensor(a, requires_grad=True)
+def error_of_backward(y):
+    """The error that y.backward raises; empty if it raises none."""
+    try:
+        y.backward(np.ones((3, 4)))
+    except Exception as error:
+        return f"{type(error).__name__}: {error}"
+    return ""
+
+
+MiniTensor.recording, MiniTensor.requiring, MiniTensor.itself = [], [], []
+x = MiniTensor.passed = MiniTensor(a, requires_grad=True)
 y = checkpoint(one_array, x)
 assert y is not None, "checkpoint returns None: is a return missing?"
-try:
-    y.backward(np.ones((3, 4)))
-except (RuntimeError, LookupError) as error:
-    said = f"{type(error).__name__}: {error}"
+said = error_of_backward(y)
+assert x.grad is not None or list(MiniTensor.itself)[:1] != [False], (
+    "in the forward pass the function gets another tensor than the input itself, so the input gets no "
+    "gradient"
+)
 assert False not in MiniTensor.recording[1:], (
     "the second run of the function was not recorded: backward turns recording off, so this run needs "
     "enable_grad()"
@@ -773,6 +784,11 @@ assert all(MiniTensor.requiring), (
     "the inputs themselves"
 )
 assert not said, f"backward through a checkpoint around x.exp(), which saves one array: {said}"
+said = error_of_backward(checkpoint(one_array, x))
+assert not said, (
+    "one call of checkpoint, and backward, were right; another call with the same function and input "
+    f"gives an error: {said} Does something stay from the first call?"
+)
 
 
 def product(x, w):
@@ -1196,7 +1212,7 @@ for depth in (16, 36, 100):
 # %% [markdown] items="F39"
 # Both longer and shorter segments need more. A checkpoint around **each** layer keeps as much as no checkpoint at all: the input of every layer. The sum `n / k + k` is smallest for `k` near the square root of `n`. Then about `2 * sqrt(n)` arrays are alive instead of `n`.
 #
-# The planner measures time and memory in real steps, and shows the prediction beside them.
+# The planner measures real steps on your computer, once for each position of the slider "measurement", and shows the prediction beside them. The button "One segment" switches to 16 layers; to compare the same network, set the length to 36.
 
 # %% tags=["demo"] items="F39"
 checkpoint_planner(depth="36", length=6)
@@ -1208,7 +1224,7 @@ checkpoint_planner(depth="36", length=6)
 #
 # Each segment runs in a `checkpoint`, **except the last**: the backward pass begins with it and would recompute its arrays at once, so dropping them saves nothing. Without cuts there is one segment, the last.
 #
-# Be careful: the functions run a second time after your loop has ended. A function that looks up a loop variable then finds its last value.
+# The functions run a second time after your loop has ended. A function that looks up a loop variable then finds its last value.
 
 # %% [markdown] tags=["hint"] exercise="in_segments"
 # The borders are `[0, *cuts, len(layers)]`, and the segments lie between neighbors: `zip(borders, borders[1:])`.
@@ -1332,7 +1348,14 @@ def try_segments(depth, cuts):
             f"cuts {places}: if each layer gets the output of the layer before it, the result is "
             f"{value}, not {y.data}"
         )
-        y.backward(np.array([1.0, 10.0, 100.0]))
+        try:
+            y.backward(np.array([1.0, 10.0, 100.0]))
+        except RuntimeError as error:
+            again = list(MiniTensor.order)[depth:]
+            raise AssertionError(
+                f"cuts {places}: in backward the layers {runs_again(places)} must run again, in this "
+                f"order. {again} ran, then there was an error: {error}"
+            ) from None
         gradients.append([None if w.grad is None else w.grad.data for w in weights])
     order, right = list(MiniTensor.order)[depth:], runs_again(cuts)
     assert cuts or not order, (
@@ -1388,7 +1411,7 @@ for name, count in without.items():
     print(f"ratio {with_checkpoints[name] / count:.2f}")
 
 # %% [markdown] items="125 F37"
-# The forward work **doubles**: every layer runs twice, +100%. But the forward pass is only a third of a whole step, because the backward pass needs two products where the forward pass needs one. So the "30%" belongs to the step, not to the forward pass. The time need not follow this ratio, since not all of it goes into products: in the planner a step with checkpoints may well take twice as long.
+# The forward work **doubles**: every layer runs twice, +100%. But the forward pass is only a third of a whole step, because the backward pass needs two products where the forward pass needs one. So the "30%" belongs to the step, not to the forward pass. The time need not follow this ratio, since not all of it goes into products: in the planner a step with checkpoints may take twice as long.
 #
 # And how much memory does it save? Put a checkpoint around each block of a Transformer in PyTorch, with 1, 2, 4, 8 and 16 blocks. **Predict** the first number.
 
@@ -1399,7 +1422,7 @@ for depth in (1, 2, 4, 8, 16):
     print(f"{depth:2d} blocks: saving {1 - peaks[1] / peaks[0]:4.0%}")
 
 # %% [markdown] items="125 F37"
-# There is no fixed factor here either. One block saves nothing; it even needs a little more. Many blocks save most of the memory. Some texts say that checkpoints save "60%". Here two blocks save less than that, and four blocks more.
+# There is no fixed factor here either. One block saves nothing; it even needs a little more. Some texts say that checkpoints save "60%". Here two blocks save less than that, and four blocks more.
 
 # %% [markdown] items="126 F37"
 # Now return to the model from the start: 12 blocks, 32 texts, 50,000 words. **Predict** what `meta` says with a checkpoint around each block, and what is left when most of the activations are gone.
@@ -1677,8 +1700,12 @@ def best_cuts(saved, outputs):
     return min(plans)[-1]
 
 # %% nbgrader={"grade": true, "grade_id": "test_best_cuts", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-found = peak_bytes([10, 10, 30, 10], [5, 1, 5, 5], (2,))
+saved, outputs = [10, 10, 30, 10], [5, 1, 5, 5]
+found = peak_bytes(saved, outputs, (2,))
 assert found == 41, f"a cut at 2 keeps 1 byte, and the larger segment 40: 41, not {found}"
+assert (saved, outputs) == ([10, 10, 30, 10], [5, 1, 5, 5]), (
+    f"after peak_bytes, `saved` and `outputs` must be as before, not {saved} and {outputs}"
+)
 found = peak_bytes([10, 10, 30, 10], [5, 1, 5, 5], ())
 assert found == 60, f"without cuts everything is kept: 60, not {found}"
 found = peak_bytes([10, 10, 30, 10], [5, 1, 5, 7], (1, 3))

@@ -75,6 +75,26 @@ PLANTED = [
         "cotangent",
     ),
     planted(
+        "a rule is called for each use of its output",
+        """    for node in topological_order(self):
+        grad = pending.pop(node)
+        node.grad = grad if node.grad is None else node.grad + grad
+        if node.rule is not None:
+            for source, share in zip(node.inputs, node.rule(grad)):
+                share = sum_to(share, source.shape)
+                pending[source] = pending[source] + share if source in pending else share
+""",
+        """    def visit(node, grad):
+        node.grad = grad if node.grad is None else node.grad + grad
+        if node.rule is not None:
+            for source, share in zip(node.inputs, node.rule(grad)):
+                visit(source, sum_to(share, source.shape))
+
+    visit(self, pending[self])
+""",
+        "cotangent",
+    ),
+    planted(
         "a plain number for shape ()",
         "return grad.sum(axis=stretched, keepdims=True)",
         "return grad.sum(axis=stretched, keepdims=True) if shape else float(grad.sum())",
@@ -312,6 +332,12 @@ PLANTED = [
         "total[index] += grad",
         "rearranging",
         bug="index_overwritten",
+    ),
+    planted(
+        "all calls of the rule of an index fill the same zeros",
+        "        total = np.zeros(a.shape)\n        np.add.at(total, index, grad)\n",
+        "        total = vars(rule).setdefault('total', np.zeros(a.shape))\n        np.add.at(total, index, grad)\n",
+        "rearranging",
     ),
     planted(
         "picked entries are not carried back",

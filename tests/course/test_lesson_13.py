@@ -170,6 +170,21 @@ PLANTED = [
         ("test_repeatable",),
     ),
     Planted(
+        "the function gets copies of the inputs",
+        "",
+        "    with saved_tensors_hooks(pack, unpack):\n        return function(*inputs)",
+        "    inputs = [MiniTensor(as_tensor(x).data, requires_grad=True) for x in inputs]\n"
+        "    with saved_tensors_hooks(pack, unpack):\n        return function(*inputs)",
+        CHECKPOINT,
+    ),
+    Planted(
+        "all checkpoints share one list of shapes",
+        "",
+        "    shapes, ready, before = [], {}, versions(inputs)\n",
+        "    shapes, ready, before = vars(checkpoint).setdefault('shapes', []), {}, versions(inputs)\n",
+        (*CHECKPOINT, SEGMENTS),
+    ),
+    Planted(
         "the second run gets copies without gradient",
         "",
         "found = arrays_saved_in(function, inputs)\n",
@@ -261,6 +276,14 @@ PLANTED = [
         "",
         "        def segment(x, part=layers[start:end]):\n            for layer in part:\n",
         "        def segment(x):\n            for layer in layers[start:end]:\n",
+        (SEGMENTS,),
+    ),
+    Planted(
+        "the function looks up where its segment begins when it runs",
+        "",
+        "        def segment(x, part=layers[start:end]):\n            for layer in part:\n",
+        "        begin = start\n\n"
+        "        def segment(x, end=end):\n            for layer in layers[begin:end]:\n",
         (SEGMENTS,),
     ),
     Planted(
@@ -481,6 +504,13 @@ PLANTED = [
         "",
         "    places = range(1, len(saved))\n",
         "    places = range(1, len(saved))\n    saved.append(0)\n    outputs.append(0)\n",
+        ("test_best_cuts",),
+    ),
+    Planted(
+        "the estimate changes its lists",
+        "",
+        "    return sum(outputs[cut - 1] for cut in cuts) + max(segments)\n",
+        "    outputs.insert(0, 0)\n    return sum(outputs[cut] for cut in cuts) + max(segments)\n",
         ("test_best_cuts",),
     ),
     Planted(
