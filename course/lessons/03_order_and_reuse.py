@@ -653,7 +653,7 @@ def says(order, right, why):
 
 
 credit = 0
-each = "in d, c, b, a each comes before its inputs"
+each = "in d, c, b, a each comes before its inputs (a and c are two nodes, though both are 2)"
 again = f"{each}, and this is the second call. Is something kept from the first?"
 if says([d, c, b, a], True, each) and says([d, c, b, a], True, again) and says(
     [d, b, c, a], False, "in d, b, c, a the node c comes after its input b"
@@ -779,7 +779,7 @@ print("gradient of the shared weight:", w.grad)
 # %% [markdown]
 # ### Exercise 4: the contribution of each use
 #
-# Write `contributions`. The weight is passed as a list, so that each use can have its own leaf. Use your engine's `backward`.
+# Write `contributions`. The weight is passed as a list, so that each use can have its own leaf.
 
 # %% [markdown] tags=["hint"] exercise="contributions"
 # Make a list of `uses` different MiniTensors, all with the value `number`. `[MiniTensor(number)] * uses` would hold the same MiniTensor many times.
@@ -1026,6 +1026,7 @@ def found_for(self, limit):
         while output.inputs:
             output, length = output.inputs[0], length + 1
         lengths.append(length)
+        assert len(lengths) <= 1000, "longest_chain has tried 1000 chains and does not come to an end"
         if length > limit:
             raise RecursionError("maximum recursion depth exceeded")
         output.grad += gradient * (-1) ** length
@@ -1101,7 +1102,7 @@ for name, function in {"plain recursion": PLAIN, "through map": THROUGH_MAP}.ite
 #
 # What does recursion do for you? It remembers where to continue. Do that yourself, with a list as a stack.
 #
-# Write `topological_order` again, for graphs of any depth. Don't search a list for each node: four times as many nodes would then take 16 times as long. The check counts the lines that run, and the plot at the end of this section measures the time.
+# Write `topological_order` again, for graphs of any depth. Don't search a list for each node: four times as many nodes would then take 16 times as long. The check counts the lines that run, not the time that each takes; the plot at the end of this section measures that.
 #
 # Below your function is the course's version of `backward` from lesson 02, so that from now on everybody has the same one. You don't need to change it: it looks up `topological_order` when it is called, so it finds your new function. A `KeyError` in its line `pending.pop(node)` means that the order is wrong: nothing had arrived when that node's turn came.
 
@@ -1266,7 +1267,8 @@ def fits(root, count, name):
     for node in nodes:
         for source in node.inputs:
             if place.get(source.data, -1) <= place[node.data]:
-                print(f"{name}: {node.data:g} was made from {source.data:g} and must come before it")
+                print(f"{name}: {node.data:g} was made from {source.data:g} and must come before it,")
+                print(f"even if {source.data:g} was met first")
                 return False
     return True
 
@@ -1462,7 +1464,7 @@ for name, time_needed in zip(("forward", "backward", "dropped"), seconds):
     print(f"{name:9s} {1000 * time_needed:7.1f} ms")
 
 # %% [markdown]
-# Nothing in the graph points back to its output: a node holds its inputs and a rule, and the rule holds the inputs too. So when the output is freed, so is the last node, then the one before it, and so on, without a collector. (Python makes sure that this chain does not become too deep for *it*.) An engine whose nodes also knew their results would have reference cycles, and would have to wait for the garbage collector; lesson 06 measures that.
+# Nothing in the graph points back to its output: a node holds its inputs and a rule, and the rule holds the inputs too. So when the output is freed, so is the node before it, then the one before that, and so on, without a collector. (Python makes sure that this chain does not become too deep for *it*.) An engine whose nodes also knew their results would have reference cycles, and would have to wait for the garbage collector; lesson 06 measures that.
 
 # %% [markdown]
 # ### Time and length (further)
@@ -1501,8 +1503,7 @@ axes[0].legend()
 plt.show()
 
 # %% [markdown]
-# Single points jump on a busy machine. But backward and dropping run along nearly straight lines of slope 1: the cost per operation hardly changes, far beyond the dashed line at which recursion ends. Forward bends upward, unless the collector is off. Python's garbage collector counts how many objects are made, and now and then it searches
-# the live ones for reference cycles. Here there are none, so the whole search is wasted. PyTorch keeps its graph in C++, where this collector does not look.
+# Single points jump on a busy machine. But with the collector off, all three run along nearly straight lines of slope 1: the cost per operation hardly changes, far beyond the dashed line at which recursion ends. With the collector on, long chains cost more: forward bends upward most, backward less. Python's garbage collector counts how many objects are made, and now and then it searches the live ones for reference cycles. Here there are none, so the whole search is wasted. PyTorch keeps its graph in C++, where this collector does not look.
 
 # %% [markdown]
 # ### The bug report, once more

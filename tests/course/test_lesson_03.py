@@ -294,6 +294,36 @@ PLANTED = [
         ("test_longest_chain",),
     ),
     Planted(
+        "a search that never ends",
+        "",
+        """    low, high = 0, most + 1
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if survives(middle) else (low, middle)
+""",
+        """    low, high = 0, most
+    while low < high:
+        middle = (low + high) // 2
+        low, high = (middle, high) if survives(middle) else (low, middle - 1)
+""",
+        ("test_longest_chain",),
+    ),
+    Planted(
+        "seen is what has been put on the stack",
+        "",
+        ORDER,
+        """        if inputs_are_done:
+            finished.append(node)
+        else:
+            stack.append((node, True))
+            for source in node.inputs:
+                if source not in seen:
+                    seen.add(source)
+                    stack.append((source, False))
+    return finished[::-1]""",
+        ("test_iterative_order", "test_deep"),
+    ),
+    Planted(
         "recursion again",
         "",
         "    finished, seen, stack = [], set(), [(root, False)]\n",

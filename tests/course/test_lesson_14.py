@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 
-from tests.course.planting import LessonTests, Planted, solved, styles
+from tests.course.planting import LessonTests, Planted, cells_that_define, solved, styles
 
 LESSON = "14_fusion_and_devices"
 
@@ -133,6 +133,22 @@ PLANTED = [
     return value.__array_namespace__()
 """,
         ("test_array_module",),
+    ),
+    Planted(
+        "NotImplemented is returned",
+        "",
+        """        raise Untraceable(f"{ufunc.__name__} is not a plain elementwise operation")
+""",
+        """        return NotImplemented
+""",
+        ("test_note",),
+    ),
+    Planted(
+        "a TypeError in place of Untraceable",
+        "",
+        'raise Untraceable(f"{type(x).__name__} from outside")',
+        'raise TypeError(f"{type(x).__name__} from outside")',
+        ("test_note",),
     ),
     Planted("options are dropped", "", '"__call__" or options or', '"__call__" or', ("test_note",)),
     Planted(
@@ -340,6 +356,20 @@ PLANTED = [
         "",
         "MiniTensor(trace.array(), requires_grad=x.requires_grad) for x in tensors",
         "MiniTensor(trace.array(), requires_grad=True) for x in tensors",
+        ("test_record_chain",),
+    ),
+    Planted(
+        "the tensors themselves are recorded",
+        "",
+        "    output = function(*stand_ins)\n    cotangent",
+        "    output = function(*tensors)\n    cotangent",
+        ("test_record_chain",),
+    ),
+    Planted(
+        "backward without the cotangent",
+        "",
+        "        output.backward(array)\n",
+        "        output.backward()\n",
         ("test_record_chain",),
     ),
     Planted(
@@ -628,6 +658,33 @@ def test_what_cannot_be_recorded_runs_as_it_is(engine: dict[str, Any], function:
         x = engine["MiniTensor"](sign * np.array([[1.0, 2.0], [3.0, 4.0]]), requires_grad=True)
         assert np.array_equal(compiled(x).data, function(x).data)
     assert [*compiled.chains.values()] == [None]
+
+
+@pytest.mark.parametrize("style", ["", *styles(LESSON)], ids=lambda style: style or "solution")
+def test_a_cell_may_run_again(style: str) -> None:
+    names = solved(LESSON, style)
+    cells = [cell.source for cell in cells_that_define(LESSON) if "engine" in cell.tags]
+    saved = next(source for source in cells if "MiniTensor.on_host = " in source)
+    module = next(source for source in cells if "class Trace:" in source)
+    exec(saved, names)
+    exec(module, names)
+    tensor = names["MiniTensor"]
+    assert tensor([1, 2]).data.tolist() == [1.0, 2.0]
+    there = tensor(names["remote"].asarray(np.ones(3)), requires_grad=True)
+    (there * tensor(2.0)).sum().backward()
+    assert there.grad.data.get().tolist() == [2.0, 2.0, 2.0]
+
+
+def test_without_exercise_5_the_sections_after_it_work() -> None:
+    names = solved(LESSON)
+
+    def unwritten(inputs: object) -> None:
+        raise NotImplementedError
+
+    names["on_one_device"] = unwritten
+    there = names["MiniTensor"](names["remote"].asarray(np.ones(3)), requires_grad=True)
+    (2 * there + 1).tanh().sum().backward()
+    np.testing.assert_allclose(there.grad.data.get(), 2 * (1 - np.tanh(3.0) ** 2))
 
 
 def test_a_tensor_from_outside_is_no_constant(engine: dict[str, Any]) -> None:
