@@ -124,7 +124,7 @@ def test_lifetime_counts_what_is_alive(opened):
     demo = Shown(opened, "lifetime()")
     expect(demo.words).to_contain_text("8, 8, 8 nodes and 0 kB, 0 kB, 0 kB")
     demo.press("Start")
-    expect(demo.step).to_contain_text("Step 1: Mm is recorded. Alive: 1 nodes")
+    expect(demo.step).to_contain_text("Step 1: Mm is recorded. Alive: 1 node,")
     demo.press("End")
     demo.press("Both: a leak")
     expect(demo.words).to_contain_text("8, 16, 24 nodes and 33 kB, 67 kB, 100 kB")

@@ -73,7 +73,8 @@ def show(retain_graph: bool, kept: str, delete: bool) -> Shown:
 
 def told(sample: Sample, lines: Sequence[str]) -> str:
     what = sample.event or f"{lines[sample.line]} is done"
-    return f"Step {sample.round + 1}: {what}. Alive: {sample.nodes} nodes, {kilobytes(sample.size)} of saved arrays."
+    nodes = f"{sample.nodes} node{'s' * (sample.nodes != 1)}"
+    return f"Step {sample.round + 1}: {what}. Alive: {nodes}, {kilobytes(sample.size)} of saved arrays."
 
 
 def kilobytes(size: float) -> str:
