@@ -282,8 +282,7 @@ PLANTED = [
         "the function looks up where its segment begins when it runs",
         "",
         "        def segment(x, part=layers[start:end]):\n            for layer in part:\n",
-        "        begin = start\n\n"
-        "        def segment(x, end=end):\n            for layer in layers[begin:end]:\n",
+        "        begin = start\n\n        def segment(x, end=end):\n            for layer in layers[begin:end]:\n",
         (SEGMENTS,),
     ),
     Planted(

@@ -572,7 +572,9 @@ PLANTED = [
         "    length, size = q.shape[-2], q.shape[1]\n",
         ("test_attention", "test_heads"),
     ),
-    Planted("no root of the variance", "", "(variance + self.eps).sqrt()", "(variance + self.eps)", ("test_layer_norm",)),
+    Planted(
+        "no root of the variance", "", "(variance + self.eps).sqrt()", "(variance + self.eps)", ("test_layer_norm",)
+    ),
     Planted(
         "no weight and no bias",
         "",
