@@ -160,14 +160,8 @@ output_used_for_input = Bug(
     explanation="the rule uses the output where the formula needs the input",
     hint="The formula contains the number that went in. Which number does your rule put there?",
     misconception="A derivative is always written in terms of the output.",
-    rules={
-        "Abs": slope(lambda x, y: np.sign(y)),
-        "Log": slope(lambda x, y: 1.0 / y),
-        "Power": power_of_output,
-        "Sin": slope(lambda x, y: np.cos(y)),
-    },
+    rules={"Log": slope(lambda x, y: 1.0 / y), "Power": power_of_output, "Sin": slope(lambda x, y: np.cos(y))},
     examples={
-        "Abs": "sign(x), not sign(abs(x))",
         "Log": "1 / x, not 1 / log(x)",
         "Power": "n * x**(n - 1), not n * (x**n)**(n - 1)",
         "Sin": "cos(x), not cos(sin(x))",
@@ -186,6 +180,7 @@ derivative_forgotten = Bug(
     hint="What does the operation itself do to a small change of its input? That factor belongs in the rule.",
     misconception="A function of one input passes its gradient straight through.",
     rules=dict.fromkeys(("Exp", "Log", "Tanh", "Power", "Sigmoid", "Sqrt", "Sin", "Cos", "Abs"), unchanged),
+    examples={"Abs": "sign(x); the sign of the output is 1"},
 )
 
 
