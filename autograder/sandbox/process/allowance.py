@@ -15,7 +15,6 @@ import os
 import time
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
-from pathlib import Path
 
 ASLEEP = 3.0  # how many times the limit may pass by the clock, not counting the time spent waiting for a processor
 AT_MOST = 6.0  # the same with everything counted, whatever the kernel says
@@ -157,7 +156,7 @@ def _sum(processor: dict[int, float]) -> Usage:
 
 def _stat(process: int) -> tuple[int, float]:
     """The parent of a process, and its processor time with that of the children it has waited for."""
-    fields = Path(f"/proc/{process}/stat").read_bytes().rpartition(b")")[2].split()
+    fields = _read(f"/proc/{process}/stat").rpartition(b")")[2].split()
     return int(fields[1]), sum(map(int, fields[11:15])) / TICK
 
 
@@ -177,12 +176,21 @@ def _tells() -> bool:
 
 
 def _state(path: str) -> bytes:
-    return Path(path).read_bytes().rpartition(b")")[2].split()[0]
+    return _read(path).rpartition(b")")[2].split()[0]
 
 
 def _waited(path: str) -> float:
     """For how long a task was ready to run and had no processor; 0 if the kernel does not say."""
     try:
-        return int(Path(path).read_bytes().split()[1]) * NANO
+        return int(_read(path).split()[1]) * NANO
     except (OSError, IndexError, ValueError):
         return 0.0
+
+
+def _read(path: str) -> bytes:
+    """The content of a small file in /proc, in half the time that a file object takes: a look reads hundreds."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        return os.read(descriptor, 4096)
+    finally:
+        os.close(descriptor)

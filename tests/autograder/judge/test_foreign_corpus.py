@@ -5,9 +5,12 @@ answers, and answers never written. The trial of the solution finds the tests th
 from __future__ import annotations
 
 import copy
+import gc
+import importlib
 import multiprocessing
 import re
 import sys
+from collections.abc import Generator
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,7 +19,9 @@ import pytest
 from nbformat import NotebookNode
 
 from autograder.judge import judge_apart, try_solution
+from autograder.notebooks.libraries import libraries_in
 from autograder.notebooks.verdicts import SolutionTrial
+from autograder.sandbox.process import forkserver
 from tests.autograder.judge.notebooks import cell, notebook, plain_points, stock_points
 
 pytestmark = pytest.mark.sandbox
@@ -80,7 +85,24 @@ def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
 
 
 @pytest.fixture(scope="module")
-def trials(folders: dict[str, Path]) -> dict[str, SolutionTrial]:
+def _loaded_libraries() -> Generator[None]:
+    """Load what the notebooks import once, as before a class is graded: in this process and in the warm process, from
+    which all others are forked.
+    """
+    libraries = libraries_in(foreign.source() for foreign in CORPUS.values())
+    for name in [*libraries, "IPython.core.completer"]:
+        importlib.import_module(name)
+    gc.freeze()  # a collection in a fork would touch, and so copy, every page
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(forkserver, "_preload", None)  # set by `preload`, and put back afterwards
+        forkserver.end_warm_process()
+        forkserver.preload(libraries)
+        yield
+        forkserver.end_warm_process()
+
+
+@pytest.fixture(scope="module")
+def trials(folders: dict[str, Path], _loaded_libraries: None) -> dict[str, SolutionTrial]:
     return {
         name: try_solution(foreign.source(), {}, files=folders[name], helpers=folders[name])
         for name, foreign in CORPUS.items()

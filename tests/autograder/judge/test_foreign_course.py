@@ -15,6 +15,7 @@ import nbformat
 import pytest
 from nbformat.v4 import new_notebook
 
+from autograder.grading.course import generate_assignment, open_course
 from tests.autograder.conftest import nbgrader_cell
 
 pytestmark = pytest.mark.sandbox
@@ -341,10 +342,10 @@ def test_a_foreign_course_gets_the_marks_that_plain_nbgrader_gives(tmp_path):
     (root / "nbgrader_config.py").write_text("c = get_config()\nc.CourseDirectory.course_id = 'library'\n")
     for student, changes in STUDENTS.items():
         write(root / "submitted" / student / "library" / "books.ipynb", changes)
-    nbgrader = [sys.executable, "-m", "nbgrader"]
-    subprocess.run([*nbgrader, "generate_assignment", "library", "--create"], cwd=root, check=True)
+    with open_course(root) as course:
+        generate_assignment(course, "library")
     ours = shutil.copytree(root, tmp_path / "ours")
-    expected = marks(root, [*nbgrader, "autograde", "library"])
+    expected = marks(root, [sys.executable, "-m", "nbgrader", "autograde", "library"])
     grade = [sys.executable, "-m", "autograder.cli", "grade", "library", "--course", str(ours), "--workers", "1"]
     found = marks(ours, grade)
     differing = {

@@ -10,25 +10,35 @@ import pytest
 
 from autograder.judge import judge_notebook
 from autograder.sandbox.process.forkserver import warm_process
-from autograder.sandbox.process.limits import Limits
+from autograder.sandbox.process.limits import MEGABYTE, Limits
 from tests.autograder.judge.notebooks import notebook, read_table, stock_points
 
 pytestmark = pytest.mark.sandbox
 
 HOSTILE = read_table(Path(__file__).with_name("hostile.txt"))
 LIMITS = Limits(cell_seconds=2, query_seconds=1, grace_seconds=1, outputs=200)
-SOONER = replace(LIMITS, cell_seconds=0.5, grace_seconds=0.25)
+SOONER = replace(LIMITS, cell_seconds=0.5, query_seconds=0.5, grace_seconds=0.25)
+LESS_MEMORY = replace(LIMITS, memory=512 * MEGABYTE)  # full before the time is up
 ENDLESS = {
+    "an import that never ends",
     "children whose time nobody counts",
     "fork bomb",
+    "endless equality",
+    "endless function that swallows interrupts",
     "endless in C",
+    "endless iterator",
     "endless loop in a cell",
+    "endless loop in a function",
     "endless loop that swallows interrupts",
+    "files without end",
+    "output flood",
+    "recursion",
     "signals ignored",
     "waits for itself",
 }
-"""Notebooks whose cells do one thing forever, so they are cut off sooner. All others have the time to finish."""
-assert HOSTILE.keys() >= ENDLESS
+"""Notebooks that do one thing forever, so they are cut off sooner. All others have the time to finish."""
+LIMITS_OF = {**dict.fromkeys(ENDLESS, SOONER), "memory": LESS_MEMORY}
+assert HOSTILE.keys() >= LIMITS_OF.keys()
 
 
 def started() -> set[int]:
@@ -67,7 +77,7 @@ def test_a_hostile_notebook_earns_what_its_answers_are_worth(name, tmp_path, mon
     judged = notebook(*cells)
     warm = warm_process()
     before = started()  # tests of other parts may have left processes
-    verdict = judge_notebook(judged, limits=SOONER if name in ENDLESS else LIMITS)
+    verdict = judge_notebook(judged, limits=LIMITS_OF.get(name, LIMITS))
     assert [cell.points for cell in verdict.cells] == deserved, [cell.message for cell in verdict.cells]
     assert stock_points(judged) == deserved
     assert not lasting(before)

@@ -9,10 +9,8 @@ of messages follows from a number, which a failure shows, so the list can be mad
 import contextlib
 import copy
 import json
-import math
 import socket
 import struct
-from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -20,11 +18,11 @@ import pytest
 import torch as torch  # here: a test that is stopped during the import would leave half of it
 
 from autograder.judge import judge_notebook
-from autograder.sandbox.inside.protocol import BASES, SPECIAL_METHODS
 from autograder.sandbox.inside.wire import LENGTH, MAGIC, PREFIX, Wire
 from autograder.sandbox.process.limits import Limits
 from autograder.sandbox.process.process import StudentProcess
 from tests.autograder.judge.notebooks import notebook, stock_points
+from tests.autograder.junk import code, methods, number, some, text
 
 LIMITS = Limits(cell_seconds=5, query_seconds=5, grace_seconds=1, restarts=10**9, message_bytes=1 << 20)
 TESTS = [
@@ -37,45 +35,6 @@ TESTS = [
     "# test\nf(7)\nassert open('made.txt').read() == 'these words, too'",
     "# test\na = f(6)\na += 1\nassert abs(a[0].b - 7.125) < 1e-9 and len(a) == 7 and a['k'](1) in (2.5,)",
 ]
-TAGS = [*"ltdsfanibBceNSFDPhxXmgpG", "date", "datetime", "delta"]
-TEXTS = ["", "x", "<f8", "|O", "|S3", "__class__", "int", "ValueError", "numpy", "os", "0x" + "f" * 50]
-LARGE = [2**31, 2**63, -(2**70)]
-FLOATS = [0.0, -0.0, 0.5, 123456789.25, 1e308, 5e-324, math.inf, -math.inf, math.nan]
-SPECIAL, KNOWN_BASES = sorted(SPECIAL_METHODS), sorted(BASES)
-
-
-def text(r: Random) -> str:
-    return r.choice(TEXTS)
-
-
-def number(r: Random) -> float:
-    any_float = struct.unpack("<d", r.randbytes(8))[0]
-    return r.choice([r.randint(-2, 6), r.choice(LARGE), r.choice(FLOATS), any_float])
-
-
-def some(r: Random, make: Callable[[Random], Any], least: int, most: int) -> list[Any]:
-    """A list of things, `least` to `most` of them."""
-    return [make(r) for _ in range(r.randint(least, most))]
-
-
-def methods(r: Random) -> list[str]:
-    return some(r, lambda r: r.choice(SPECIAL), 0, 12)
-
-
-def handle(r: Random) -> list[Any]:
-    base = r.choice([None, r.choice(KNOWN_BASES)])
-    return ["h", number(r), number(r), {"name": text(r), "special": methods(r), "base": base}]
-
-
-def leaf(r: Random) -> Any:
-    return r.choice([lambda r: None, lambda r: r.random() < 0.5, number, number, text, handle])(r)
-
-
-def code(r: Random, depth: int = 0) -> Any:
-    """What may stand for a value: leaves in lists, many of which begin like the code of a value."""
-    if depth == 4 or r.random() < 0.4:
-        return leaf(r)
-    return [*some(r, lambda r: r.choice(TAGS), 0, 1), *some(r, lambda r: code(r, depth + 1), 0, 4)]
 
 
 def error(r: Random) -> Any:

@@ -130,7 +130,7 @@ def test_what_waits_for_its_own_work_does_not_sleep(code, asleep):
         child.stdout.readline()
         while asleep and not usage_of_tree(child.pid).asleep:
             time.sleep(0.01)
-        while not asleep and usage_of_tree(child.pid).processor < 1:  # until the work has begun
+        while not asleep and usage_of_tree(child.pid).processor < 0.5:  # until the work has begun
             time.sleep(0.01)
         seen = [usage_of_tree(child.pid).asleep for _ in range(20)]
         os.killpg(child.pid, signal.SIGKILL)
@@ -145,16 +145,16 @@ def stop_for(process, seconds):
 
 @pytest.mark.sandbox
 def test_a_cell_that_gets_no_processor_for_a_while_is_not_stopped():
-    with Sandbox(Limits(cell_seconds=1, query_seconds=1, grace_seconds=1)) as sandbox:
-        sandbox.execute("def slow():\n    import time\n    while time.process_time() - began < 0.6: pass\n    return 3")
+    with Sandbox(Limits(cell_seconds=0.5, query_seconds=0.5, grace_seconds=1)) as sandbox:
+        sandbox.execute("def slow():\n    import time\n    while time.process_time() - began < 0.3: pass\n    return 3")
         sandbox.execute("import time; began = time.process_time()")
-        stop_for(sandbox._process.process.pid, 1.2)
+        stop_for(sandbox._process.process.pid, 0.6)
         assert sandbox.lookup("slow")() == 3
         sandbox.execute("began = time.process_time()")
-        stop_for(sandbox._process.process.pid, 1.2)
+        stop_for(sandbox._process.process.pid, 0.6)
         result = sandbox.execute("slow()")
         assert result.error is None
-        assert result.seconds > 1.1
+        assert result.seconds > 0.55
         assert sandbox.starts == 1
 
 
@@ -209,9 +209,9 @@ def test_an_overloaded_machine_costs_no_mark():
     ]
     try:
         slow = (
-            "from time import process_time as now\ndef f(x):\n    began = now()\n    while now() - began < 0.4: pass\n"
+            "from time import process_time as now\ndef f(x):\n    began = now()\n    while now() - began < 0.2: pass\n"
         )
-        limits = Limits(cell_seconds=1, query_seconds=1, grace_seconds=1)
+        limits = Limits(cell_seconds=0.5, query_seconds=0.5, grace_seconds=1)
         cells = [slow + "    return x", "f(1)", "# test\nassert f(1) == 1", "# test\nassert f(2) == 2"]
         verdict = judge_notebook(notebook(*cells), limits=limits)
     finally:
