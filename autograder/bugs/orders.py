@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import Callable, Iterator, Sequence
-from functools import partial
+from functools import cache, partial
 
 import numpy as np
 
@@ -157,7 +157,13 @@ def distinct(root: Function, orders: Sequence[Order]) -> tuple[Order, ...]:
     """
     number = {node: n for n, node in enumerate(topological(root))}
     kept = dict.fromkeys(tuple(number[node] for node in order(root)) for order in orders)
-    return tuple(partial(_rearranged, numbers=numbers) for numbers in kept)
+    return tuple(map(_rearranging, kept))
+
+
+@cache
+def _rearranging(numbers: tuple[int, ...]) -> Order:
+    """The order that visits the nodes of any graph by these numbers, the same function at every call."""
+    return partial(_rearranged, numbers=numbers)
 
 
 def _rearranged(root: Function, numbers: Sequence[int]) -> list[Function]:

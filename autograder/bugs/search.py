@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
-from functools import cache
+from functools import cache, lru_cache
 from itertools import compress
 
 from autograder.bugs.bug import Bug, Variant
@@ -41,16 +41,13 @@ class Search:
     def _variants(self, entry: Evidence, decomposition: int, bug: Bug, partial: bool = False) -> list[Variant]:
         """The ways of planting a bug in an expression, the same ones at every call; each order of visits once."""
         graph = self.graph(entry, decomposition)
-        variants = bug.partial_variants(graph.operations) if partial else bug.variants(graph.operations)
+        variants = variants_of(bug, graph.operations, partial)
         possible = [variant for variant in variants if graph.has_arrays or not variant.arrays_only]
         return [self.with_distinct_orders(entry, decomposition, variant) for variant in possible]
 
     def with_distinct_orders(self, entry: Evidence, decomposition: int, variant: Variant) -> Variant:
         """The variant with one plant for each order of visits that differs in this expression."""
-        if variant.ordered is None:
-            return variant
-        kept = self._distinct_orders(entry, decomposition, variant.orders)
-        return replace(variant, plants=tuple(map(variant.ordered, kept)))
+        return in_these_orders(variant, self._distinct_orders(entry, decomposition, variant.orders))
 
     def _find_distinct_orders(
         self, entry: Evidence, decomposition: int, orders: tuple[Order, ...]
@@ -67,6 +64,22 @@ class Search:
         """The first decomposition in which an expression consists of the same operations."""
         present = self.graph(entry, decomposition).operations
         return next(n for n in range(len(OPERATOR_DECOMPOSITIONS)) if self.graph(entry, n).operations == present)
+
+
+MOST_KEPT = 10_000
+"""Variants and pairs that later diagnoses find again, and with them the runs that are kept for their plants."""
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def variants_of(bug: Bug, operations: tuple[str, ...], partial: bool) -> list[Variant]:
+    """The ways of planting a bug in a program with these operations."""
+    return bug.partial_variants(operations) if partial else bug.variants(operations)
+
+
+@lru_cache(maxsize=MOST_KEPT)
+def in_these_orders(variant: Variant, orders: tuple[Order, ...]) -> Variant:
+    """A variant with one plant for each of these orders of visits."""
+    return variant if variant.ordered is None else replace(variant, plants=tuple(map(variant.ordered, orders)))
 
 
 def suspects_in(search: Search, entry: Evidence, bugs: Sequence[Bug]) -> list[Suspect]:
@@ -113,6 +126,7 @@ def _spares(search: Search, variant: Variant, entry: Evidence, decomposition: in
     )
 
 
+@lru_cache(maxsize=MOST_KEPT)
 def both(first: Plant, second: Plant) -> Plant:
     """A plant of two bugs at once."""
 

@@ -9,10 +9,11 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import product
+from typing import Any
 
 import numpy as np
 
-from autograder.localize.rule_patterns import FEWEST, Wrong, same, stretch, wrong_inputs
+from autograder.localize.rule_patterns import FEWEST, Wrong, room, same, stretch, wrong_inputs
 from autograder.localize.subexpressions import Trial
 from autograder.runs.inputs import Array
 
@@ -73,9 +74,10 @@ def _of_elements(wrong: Wrong, gradient: list[Array]) -> str:
     at_hand = {ARRIVING: wrong.arriving} | {name.strip("`"): arrays for name, arrays in wrong.operands.items()}
     at_hand[OUTPUT] = at_hand.pop("the output")
     numbers = {name: wrong.flat(arrays) for name, arrays in at_hand.items() if stretch(arrays, wrong.right)}
+    allowed = room(target)
     with np.errstate(all="ignore"):
         for text, calculate in _candidates(tuple(numbers)):
-            if np.all(same(calculate(numbers), target)):
+            if (np.abs(calculate(numbers) - target) <= allowed).all():
                 return text
     return ""
 
@@ -136,7 +138,7 @@ def _fronts(names: tuple[str, ...]) -> Iterator[tuple[float, int]]:
 
 def _product(constant: float, exponents: Mapping[str, int]) -> Callable[[Mapping[str, Array]], Array]:
     def calculate(numbers: Mapping[str, Array]) -> Array:
-        result = np.full(next(iter(numbers.values())).shape, constant)
+        result: Any = constant
         for name, exponent in exponents.items():
             if exponent:
                 result = result * numbers[name] ** float(exponent)

@@ -113,7 +113,12 @@ def wrong_inputs(trial: Trial) -> Iterator[Wrong]:
 
 def same(first: Array, second: Array) -> Mask:
     """Whether elements are practically equal, one by one."""
-    return np.asarray(np.abs(first - second) <= PRECISE * np.maximum(1e-3, np.abs(second)), dtype=np.bool_)
+    return np.asarray(np.abs(first - second) <= room(second), dtype=np.bool_)
+
+
+def room(numbers: Array) -> Array:
+    """How far from these numbers others may be that are practically equal."""
+    return np.asarray(PRECISE * np.maximum(1e-3, np.abs(numbers)))
 
 
 def _transposed(trial: Trial) -> str:

@@ -172,6 +172,21 @@ def _noting(spied: bool) -> Iterator[list[Note]]:
             setattr(module, name, function)
 
 
+class Noted:
+    """A universal function that notes its arguments if they are single numbers, and otherwise works as before."""
+
+    def __init__(self, notes: list[Note], name: str, function: Any) -> None:
+        self.notes, self.name, self.function = notes, name, function
+
+    def __call__(self, *arguments: Any, **options: Any) -> Any:
+        if all(np.ndim(argument) == 0 for argument in arguments):
+            _note(self.notes, self.name, arguments)
+        return self.function(*arguments, **options)
+
+    def __getattr__(self, attribute: str) -> Any:
+        return getattr(self.function, attribute)
+
+
 def _noted(notes: list[Note], name: str, function: Any) -> Any:
     """A function that notes its arguments if they are single numbers, and otherwise works as before."""
     if not isinstance(function, np.ufunc):
@@ -182,16 +197,7 @@ def _noted(notes: list[Note], name: str, function: Any) -> Any:
 
         return of_numbers
 
-    class Noted:
-        def __call__(self, *arguments: Any, **options: Any) -> Any:
-            if all(np.ndim(argument) == 0 for argument in arguments):
-                _note(notes, name, arguments)
-            return function(*arguments, **options)
-
-        def __getattr__(self, attribute: str) -> Any:
-            return getattr(function, attribute)
-
-    return Noted()
+    return Noted(notes, name, function)
 
 
 def _spying(make: Any) -> Any:

@@ -89,7 +89,7 @@ def within(got: Array, expected: Array, allowed: Array) -> bool:
     if got.shape != expected.shape and got.shape != () and expected.shape != ():
         return False
     with np.errstate(invalid="ignore"):
-        return bool(np.all(np.abs(got - expected) <= allowed))
+        return bool((np.abs(got - expected) <= allowed).all())
 
 
 def difference(first: Run, second: Run) -> float:
@@ -102,11 +102,12 @@ def difference(first: Run, second: Run) -> float:
 
 def worst_element(place: str, got: Array, low: Array, high: Array, allowed: Array) -> Worst | None:
     """The element furthest outside [low, high], in units of the allowed distance; None when all are inside."""
-    got, low, high, allowed = np.broadcast_arrays(got, low, high, allowed)
-    if got.size == 0:
-        return None
     with np.errstate(invalid="ignore", divide="ignore", over="ignore"):
-        excess = np.maximum(low - got, got - high) / allowed
+        distance = np.maximum(low - got, got - high)
+        if (distance < allowed).all():  # as a rule; never true of NaN, nor of an infinite distance
+            return None
+        got, low, high, allowed = np.broadcast_arrays(got, low, high, allowed)
+        excess = distance / allowed
         same = (got == low) | (got == high) | (np.isnan(got) & np.isnan(low))  # equal infinities; NaN if it is right
     excess = np.where(same, 0.0, np.where(np.isfinite(got) & ~np.isnan(excess), excess, np.inf))
     index = tuple(int(n) for n in np.unravel_index(int(np.argmax(excess)), got.shape))

@@ -50,6 +50,11 @@ class Draw:
     def sent(self) -> dict[str, Any]:
         return {"inputs": list(self.inputs), "cotangent": self.cotangent, "again": self.again, "dtype": self.dtype}
 
+    def key(self) -> tuple[Any, ...]:
+        """A hashable key that only equal draws share."""
+        arrays = (*self.inputs, self.cotangent, self.again)
+        return (self.dtype, *(None if array is None else (array.shape, array.tobytes()) for array in arrays))
+
     def seed(self, shape: tuple[int, ...]) -> Array:
         """The cotangent, or ones if it is left out."""
         return np.ones(shape) if self.cotangent is None else self.cotangent
@@ -95,14 +100,14 @@ class ReferenceEngine:
     no_grad = ma.no_grad
 
     def __call__(self, data: Array, requires_grad: bool = False) -> ma.Tensor:
-        return ma.tensor(data, dtype=ma.float64, requires_grad=requires_grad)
+        return ma.tensor(data, dtype=np.float64, requires_grad=requires_grad)
 
     def leaves(self, draw: Draw) -> list[ma.Tensor]:
         """The inputs of a draw as leaves of a graph."""
         return [self(array, requires_grad=True) for array in draw.inputs]
 
     def start_backward(self, output: ma.Tensor, gradient: Array) -> None:
-        output.backward(ma.tensor(gradient, dtype=ma.float64))
+        output.backward(ma.tensor(gradient, dtype=np.float64))
 
     def start_draw(self, output: ma.Tensor, draw: Draw) -> None:
         """The first backward call of a draw."""

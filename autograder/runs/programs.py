@@ -12,10 +12,14 @@ import hashlib
 import inspect
 import linecache
 import types
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import cache
+from itertools import chain
 from types import CodeType
 from typing import Any
+
+import numpy as np
 
 from autograder.runs.engine_protocol import replayed
 from autograder.runs.errors import LessonError
@@ -25,11 +29,14 @@ LONGEST_NAME = 120
 
 @dataclass(frozen=True)
 class Program:
-    """One expression of a check. `arguments` names its inputs, which may be fewer than the check draws."""
+    """One expression of a check. `arguments` names its inputs, which may be fewer than the check draws. `steps`: the
+    steps that it carries out, as a text, if it was made of steps.
+    """
 
     name: str
     function: Callable[..., Any]
     arguments: tuple[str, ...]
+    steps: str | None = None
 
     def seed(self) -> int:
         """A number that depends on what the expression does, not on where it is written or in which process."""
@@ -37,7 +44,7 @@ class Program:
 
     def identity(self) -> str | None:
         """A text that only expressions with the same meaning share; None if that is not certain."""
-        return _meaning(self.function, 0)
+        return self.steps or _meaning(self.function, 0)
 
     def functions(self) -> tuple[str, ...]:
         """The names of the global functions that the expression uses, with which it does more than its operations."""
@@ -68,7 +75,19 @@ def program_of_steps(name: str, steps: list[Any], arguments: tuple[str, ...], us
         return replayed(steps, leaves)
 
     vars(function)["uses_methods"] = uses_methods
-    return Program(name, function, arguments)
+    return Program(name, function, arguments, _text_of(steps))
+
+
+def _text_of(value: Any) -> str | None:
+    """A text that only equal constants share, or lists and the like of constants; None for anything else."""
+    if value is None or type(value) in (bool, int, float, str):
+        return repr(value)
+    if type(value) is slice:
+        return _text_of(("slice", value.start, value.stop, value.step))
+    if type(value) not in (list, tuple, dict):
+        return None
+    inside = [_text_of(entry) for entry in (value.items() if type(value) is dict else value)]
+    return None if None in inside else f"{type(value).__name__}({', '.join(map(str, inside))})"
 
 
 def _program(name: str | None, function: Any, inputs_drawn: int) -> Program:
@@ -119,7 +138,9 @@ def _surrounds(body: ast.expr, code: CodeType) -> bool:
 
 
 def _meaning(function: Any, depth: int) -> str | None:
-    """The code of a function and of everything it refers to; None unless these are functions, modules and constants."""
+    """The code of a function and of everything it refers to; None unless these are functions, modules, constants
+    and arrays of numbers.
+    """
     known = function.__globals__
     names = sorted(set(_global_names(function.__code__)) - set(vars(builtins)))
     if not all(name in known for name in names):
@@ -137,20 +158,21 @@ def _meaning(function: Any, depth: int) -> str | None:
             parts.append(value.__name__)
         elif value is None or type(value) in (bool, int, float, str):
             parts.append(repr(value))
+        elif type(value) is np.ndarray and value.dtype.kind in "biuf":
+            parts.append(f"{value.dtype} {value.shape} {hashlib.sha256(value.tobytes()).hexdigest()}")
         else:
             return None
     return None if None in parts or function.__kwdefaults__ else "\n".join(str(part) for part in parts)
 
 
-def _global_names(code: CodeType) -> Iterator[str]:
-    for instruction in dis.get_instructions(code):
-        if instruction.opname in ("LOAD_GLOBAL", "LOAD_NAME"):
-            yield instruction.argval
-    for constant in code.co_consts:
-        if isinstance(constant, CodeType):
-            yield from _global_names(constant)
+@cache
+def _global_names(code: CodeType) -> tuple[str, ...]:
+    names = [one.argval for one in dis.get_instructions(code) if one.opname in ("LOAD_GLOBAL", "LOAD_NAME")]
+    inner = [_global_names(constant) for constant in code.co_consts if isinstance(constant, CodeType)]
+    return tuple(chain(names, *inner))
 
 
+@cache
 def _fingerprint(code: CodeType) -> str:
     constants = [_fingerprint(c) if isinstance(c, CodeType) else repr(c) for c in code.co_consts]
     return "|".join([code.co_code.hex(), *constants, *code.co_names, *code.co_varnames])

@@ -1,5 +1,6 @@
 """Is an expression recognized by what it does, and shown as it was written?"""
 
+import numpy as np
 import pytest
 
 from autograder.runs.inputs import AwayFromZero, Between, Fixed, Traveling, cases_of
@@ -42,6 +43,9 @@ def test_identity_is_shared_by_equal_meaning_only():
     assert identity(times(2)) == identity(times(2)) != identity(times(3))
     assert identity(lambda a: a * FACTOR) == identity(lambda a: a * FACTOR) is not None
     assert identity(lambda a, n=2: a * n) != identity(lambda a, n=3: a * n)
+    assert identity(times(np.arange(2))) == identity(times(np.arange(2))) is not None
+    assert len({identity(times(np.array(n))) for n in ([0, 1], [1, 0], [0.0, 1.0], [[0, 1]])}) == 4
+    assert identity(times(np.array([None]))) is None
     assert identity(lambda a: a * TABLE["n"]) is None
     assert identity(lambda a: a * unknown) is None  # noqa: F821
 
