@@ -56,7 +56,8 @@ def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
         shutil.copytree(sysconfig.get_path("purelib"), site, copy_function=os.link, ignore=ours, dirs_exist_ok=True)
     except OSError as error:
         pytest.skip(f"the packages cannot be linked to: {str(error)[:200]}")
-    run([str(python), "-m", "pip", "install", "-q", "--no-index", "--no-deps", str(wheel)], folder)
+    # What the tests import is compiled then; most of the wheel never is.
+    run([str(python), "-m", "pip", "install", "-q", "--no-index", "--no-deps", "--no-compile", str(wheel)], folder)
     return folder / "bin"
 
 

@@ -12,7 +12,7 @@ from nbconvert.exporters import HTMLExporter
 from nbformat import NotebookNode
 from nbgrader import utils
 from nbgrader.preprocessors import ClearHiddenTests
-from traitlets import List
+from traitlets import Bool, List
 
 # A browser that reads this loads nothing and runs nothing, whatever else the page says.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:"
@@ -39,6 +39,8 @@ COMPILED = CompiledTemplates()
 
 class FeedbackExporter(HTMLExporter):
     """nbconvert's HTML without scripts: the formula renderer of nbgrader's template would come from the internet."""
+
+    optimistic_validation = Bool(True, help="Validate the notebook after the last step only.").tag(config=True)
 
     def _create_environment(self) -> Environment:
         environment = super()._create_environment()

@@ -96,9 +96,18 @@ def _cleaner() -> nh3.Cleaner:
 @pass_context
 def markdown2html(context: Context, source: str) -> str:
     """Markdown rendered as nbconvert does, then cleaned. A missing attachment leaves a broken picture, not an error."""
-    attachments = context.get("cell", {}).get("attachments", {})
-    renderer = SafeRenderer(escape=False, attachments=attachments, exclude_anchor_links=True)
-    return clean_html(MarkdownWithMath(renderer=renderer).render(str(source)))
+    _renderer().attachments = context.get("cell", {}).get("attachments", {})
+    return clean_html(_markdown().render(str(source)))
+
+
+@cache  # making one takes longer than rendering an ordinary text
+def _markdown() -> MarkdownWithMath:
+    return MarkdownWithMath(renderer=_renderer())
+
+
+@cache
+def _renderer() -> SafeRenderer:
+    return SafeRenderer(escape=False, exclude_anchor_links=True)
 
 
 class SafeRenderer(IPythonRenderer):

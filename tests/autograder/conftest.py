@@ -3,13 +3,21 @@
 from __future__ import annotations
 
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import nbformat
 import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+
+from autograder.sandbox.process.isolation import isolation_available
+from tests.autograder.nbgrader_commands import NbgraderCommands
+
+if TYPE_CHECKING:
+    from autograder.grading.course import Course
 
 SOLUTION_LENGTH = '''def length(word):
     """The number of letters."""
@@ -33,6 +41,10 @@ class SmallCourse:
     """Where the course is, and how to hand something in."""
 
     root: Path
+
+    def copy(self, folder: Path) -> SmallCourse:
+        """The same course in a new folder."""
+        return SmallCourse(Path(shutil.copytree(self.root, folder)))
 
     def released(self) -> NotebookNode:
         return nbformat.read(self.root / "release" / ASSIGNMENT / f"{NOTEBOOK}.ipynb", as_version=4)
@@ -80,7 +92,9 @@ def nbgrader_cell(name: str, source: str, points: float | None = None) -> Notebo
 
 @pytest.fixture(scope="session")
 def released_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The course, made once per run: a new gradebook costs about a second."""
+    """The course, made once per run: a new gradebook costs about a second. Where there is a sandbox, its solution has
+    been tried, as in a course that was graded before; a test that changes the assignment has it tried again.
+    """
     from autograder.grading.course import generate_assignment, open_course
 
     root = tmp_path_factory.mktemp("course")
@@ -101,10 +115,32 @@ def released_course(tmp_path_factory: pytest.TempPathFactory) -> Path:
     nbformat.write(notebook, source / f"{NOTEBOOK}.ipynb")
     with open_course(root) as course:
         generate_assignment(course, ASSIGNMENT)
+        if isolation_available():
+            try_solution_of(course)
     return root
+
+
+def try_solution_of(course: Course) -> None:
+    """Judge the solution and keep the outcome, as the first grading does."""
+    from autograder.grading.gradebook.assignment_reader import read_assignment
+    from autograder.grading.submission.trials import keep_trials
+    from autograder.grading.submission.trying_solutions import trials_of
+    from autograder.grading.workers.spool import Spool
+
+    assignment, folder = read_assignment(course, ASSIGNMENT), Spool.of(course.root, ASSIGNMENT).root
+    folder.mkdir(parents=True)
+    keep_trials(folder, assignment, trials_of(assignment))
 
 
 @pytest.fixture
 def small_course(released_course: Path, tmp_path: Path) -> SmallCourse:
     """A copy of the course for one test."""
-    return SmallCourse(Path(shutil.copytree(released_course, tmp_path / "course")))
+    return SmallCourse(released_course).copy(tmp_path / "course")
+
+
+@pytest.fixture(scope="session")
+def nbgrader() -> Iterator[NbgraderCommands]:
+    """nbgrader's own commands."""
+    commands = NbgraderCommands()
+    yield commands
+    commands.close()

@@ -71,7 +71,7 @@ class Hub:
         while time.monotonic() < end:
             if found := condition():
                 return found
-            time.sleep(0.3)
+            time.sleep(1)  # every question costs the hub, its proxy and a server some work
         pytest.fail(f"timed out waiting for {what}:\n{self.log.read_text()[-6000:]}")
 
 

@@ -53,8 +53,9 @@ class Lessons:
         finally:
             for process in self.running.values():
                 process.terminate()
-            for process in self.running.values():
+            for lesson, process in self.running.items():
                 process.wait()
+                self.readers[lesson].join(timeout=1.0)  # its last lines say how it ended
 
     def look(self) -> None:
         """Note which processes have ended, and start those that are needed: the newest arrivals first."""

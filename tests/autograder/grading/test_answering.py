@@ -15,6 +15,7 @@ import pytest
 
 from autograder.cli import main
 from tests.autograder.conftest import SmallCourse
+from tests.autograder.grading.here import in_this_process
 
 pytestmark = pytest.mark.sandbox
 
@@ -43,7 +44,7 @@ def graded(released_course: Path, tmp_path_factory: pytest.TempPathFactory) -> C
     @functools.cache
     def folder_of(platform: str) -> Path:
         folder = tmp_path_factory.mktemp(platform)
-        small_course = SmallCourse(Path(shutil.copytree(released_course, folder / "course")))
+        small_course = SmallCourse(released_course).copy(folder / "course")
         answers = small_course.answered(), small_course.answered(shout="return word")
         (folder / "table.csv").write_text(TABLES[platform][1], encoding="utf-8")
         with zipfile.ZipFile(folder / "download.zip", "w") as file:
@@ -52,7 +53,8 @@ def graded(released_course: Path, tmp_path_factory: pytest.TempPathFactory) -> C
         course = ["--course", str(small_course.root)]
         download, table = str(folder / "download.zip"), str(folder / "table.csv")
         assert main(["import", "words", download, "--roster", table, *course]) == 0
-        assert main(["grade", "words", "--feedback", *course]) == 0
+        with in_this_process():
+            assert main(["grade", "words", "--feedback", *course]) == 0
         return folder
 
     return folder_of

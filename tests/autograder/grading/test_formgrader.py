@@ -26,7 +26,8 @@ c = get_config()
 c.CourseDirectory.course_id = 'small'
 configure(c)
 """
-EXTENSIONS = {"nbgrader.server_extensions.formgrader": True}
+OF_NO_USE = ("jupyterlab", "jupyterlab_jupytext", "jupyter_lsp", "notebook")  # on by default, and slow to start
+EXTENSIONS = {"nbgrader.server_extensions.formgrader": True, **dict.fromkeys(OF_NO_USE, False)}
 
 
 @dataclass(frozen=True)

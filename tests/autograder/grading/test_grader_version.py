@@ -7,11 +7,13 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from unittest import mock
 
 import pytest
 
+from autograder.grading import grader_version
 from autograder.grading.grader_version import ROOTS, deciding_modules, hash_of_code
 
 ROOT = Path(__file__).resolve().parents[3]
@@ -29,6 +31,7 @@ for package in (autograder.nbgrader_plugins, autograder.sandbox.inside):
 print(json.dumps([name for name in sys.modules if name.partition(".")[0] in ("autograder", "mini_autograd")]))
 """
 """What a worker has in memory when it grades: both ways of grading, what lessons import, and the sandbox's side."""
+ONE_LINE = "\nchanged = True\n"
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +57,7 @@ def file_of(name: str, tree: Path) -> Path:
 @contextmanager
 def one_line_more(path: Path) -> Iterator[None]:
     before = path.read_bytes()
-    path.write_bytes(before + b"\nchanged = True\n")
+    path.write_bytes(before + ONE_LINE.encode())
     try:
         yield
     finally:
@@ -73,11 +76,15 @@ def test_a_changed_line_of_any_module_of_the_grader_shows(tree: Path) -> None:
     modules = deciding_modules(tree)
     assert "autograder.quizzes.sealing" in modules  # it marks quizzes
     unseen = []
-    for name in modules:
-        with one_line_more(file_of(name, tree)):
+    for name, text in modules.items():
+        with mock.patch.object(grader_version, "deciding_modules", return_value=modules | {name: text + ONE_LINE}):
             if hash_of_code(tree) == before:
                 unseen.append(name)
     assert not unseen
+    with ExitStack() as changed:
+        for name in modules:
+            changed.enter_context(one_line_more(file_of(name, tree)))
+        assert deciding_modules(tree) == {name: text + ONE_LINE for name, text in modules.items()}
     assert hash_of_code(tree) == before
 
 

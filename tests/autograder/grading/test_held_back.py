@@ -13,7 +13,9 @@ from autograder.lessons.build.notebook import build_lesson
 from autograder.notebooks.cells import grade_id
 from autograder.quizzes.sealing import SEALED_TEXT, is_held_back, open_questions
 from autograder.sandbox.inside.engine_file import REFERENCE_FILE, SEALED_ENGINE, open_engine
-from tests.autograder.grading.test_nbgrader_commands import CONFIGURATION, nbgrader
+from tests.autograder.grading.here import in_this_process
+from tests.autograder.grading.test_nbgrader_commands import CONFIGURATION
+from tests.autograder.nbgrader_commands import NbgraderCommands
 
 pytestmark = pytest.mark.sandbox
 
@@ -31,7 +33,7 @@ question(
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def course(tmp_path_factory: pytest.TempPathFactory, nbgrader: NbgraderCommands) -> Path:
     """A course with lesson 03 released by nbgrader, its answers held back."""
     root = tmp_path_factory.mktemp("course")
     (root / "lessons").mkdir()
@@ -79,7 +81,8 @@ def test_grading_has_the_reference_and_the_answers(course: Path, capsys: pytest.
     folder = course / "submitted" / "ann" / "03_more"
     folder.mkdir(parents=True)
     nbformat.write(notebook, folder / "03_more.ipynb")
-    assert main(["grade", "03_more", "--course", str(course), "--workers", "1"]) == 0
+    with in_this_process():
+        assert main(["grade", "03_more", "--course", str(course)]) == 0
     assert "4 / 4" in capsys.readouterr().out
     graded = (course / "autograded" / "ann" / "03_more" / "03_more.ipynb").read_text()
     assert EXPLANATION in graded

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import csv
-import subprocess
-import sys
-from pathlib import Path
 from typing import Any
 
 import pytest
+
+from tests.autograder.nbgrader_commands import NbgraderCommands
 
 pytestmark = pytest.mark.sandbox
 
@@ -20,14 +19,7 @@ configure(c)
 """
 
 
-def nbgrader(*arguments: str, cwd: Path) -> str:
-    command = [sys.executable, "-m", "nbgrader", *arguments]
-    done = subprocess.run(command, cwd=cwd, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert done.returncode == 0, done.stdout
-    return done.stdout
-
-
-def test_release_grade_feedback_export(small_course: Any) -> None:
+def test_release_grade_feedback_export(small_course: Any, nbgrader: NbgraderCommands) -> None:
     root = small_course.root
     (root / "nbgrader_config.py").write_text(CONFIGURATION)
     said = nbgrader("generate_assignment", "words", "--force", cwd=root)

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import shutil
 import subprocess
-import sys
 from pathlib import Path
+from typing import Any
+from unittest import mock
 
 import nbformat
 import pytest
 from nbformat import NotebookNode
 from nbgrader.api import Gradebook
+from nbgrader.apps import QuickStartApp
+
+from tests.autograder.nbgrader_commands import NbgraderCommands
 
 pytestmark = pytest.mark.sandbox
 
@@ -54,9 +59,20 @@ ANSWERS: dict[str, dict[str, str]] = {
 }
 
 
-def nbgrader(*arguments: str, cwd: Path) -> None:
-    command = [sys.executable, "-m", "nbgrader", *arguments]
-    subprocess.run(command, cwd=cwd, check=True, capture_output=True)
+def quickstart(folder: Path, nbgrader: NbgraderCommands) -> Path:
+    """What `nbgrader quickstart course101` makes. It starts five more commands: one writes the configuration, the rest
+    would enter an assignment and students into a gradebook beside the course, which nothing uses.
+    """
+
+    def start(command: list[str], **more: Any) -> None:
+        if "generate_config" in command:
+            nbgrader(*command[3:], cwd=Path.cwd())
+
+    with contextlib.chdir(folder), mock.patch.object(subprocess, "call", start):
+        app = QuickStartApp()
+        app.initialize(["course101"])
+        app.start()
+    return folder / "course101"
 
 
 def marks(course: Path) -> dict[tuple[str, str], tuple[float | None, bool]]:
@@ -89,16 +105,16 @@ def hand_in(course: Path) -> None:
 
 
 @pytest.fixture(scope="module")
-def course(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    folder = tmp_path_factory.mktemp("quickstart")
-    nbgrader("quickstart", "course101", cwd=folder)
-    root = folder / "course101"
+def course(tmp_path_factory: pytest.TempPathFactory, nbgrader: NbgraderCommands) -> Path:
+    root = quickstart(tmp_path_factory.mktemp("quickstart"), nbgrader)
     nbgrader("generate_assignment", "ps1", cwd=root)
     hand_in(root)
     return root
 
 
-def test_our_marks_are_those_of_nbgrader(course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+def test_our_marks_are_those_of_nbgrader(
+    course: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], nbgrader: NbgraderCommands
+) -> None:
     from autograder.cli import main
 
     theirs = Path(shutil.copytree(course, tmp_path / "theirs"))

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from autograder.grading.course import generate_assignment, open_course
+from autograder.grading.course import open_course
 from autograder.grading.gradebook.assignment_reader import read_assignment
 from autograder.grading.submission.assignments import Assignment, read_submission
 from autograder.grading.workers import cluster_worker
@@ -37,7 +37,6 @@ def task(small_course: Any) -> dict[str, Any]:
     small_course.submit("ann", small_course.answered())
     small_course.submit("bob", small_course.answered(shout="return word"))
     with open_course(small_course.root) as course:
-        generate_assignment(course, ASSIGNMENT)
         assignment = read_assignment(course, ASSIGNMENT)
         submissions = {
             name: read_submission(course.folder("submitted", name, ASSIGNMENT), name) for name in ("ann", "bob")
@@ -64,8 +63,12 @@ def is_over(process: int) -> bool:
         return True
 
 
-def test_answers_come_in_the_order_of_the_submissions(run: str, task: dict[str, Any]) -> None:
-    start_servers(run, 1, checks=False)
+def test_answers_come_in_the_order_of_the_submissions_and_nothing_is_left_when_a_run_ends(
+    run: str, task: dict[str, Any]
+) -> None:
+    start_servers(run, 2, checks=False)
+    parent = cluster_worker._runs[run].parent
+    assert parent is not None
     unread = Unread("cem", "The submission is larger than 200 MB.")
     answers = graded(run, task["assignment"], task["ann"], task["bob"], unread)
     assert [answer.result and answer.result.student for answer in answers] == ["ann", "bob", "cem"]
@@ -74,6 +77,10 @@ def test_answers_come_in_the_order_of_the_submissions(run: str, task: dict[str, 
     assert sorted(answers[0].files) == ["strings.ipynb", "words.txt"]
     assert answers[2].result is not None
     assert answers[2].result.reason == unread.reason
+    close_servers(run)
+    wait_for(lambda: parent.returncode is not None and not cluster_worker._path(run).exists())
+    assert parent.returncode == 0
+    close_servers(run)
 
 
 def test_processes_that_were_killed_cost_what_they_graded_and_are_replaced(run: str, task: dict[str, Any]) -> None:
@@ -115,17 +122,6 @@ def test_workers_of_a_machine_share_the_process_that_others_are_forked_from(run:
     assert second.parent is None
     assert second.idle[0].alive
     first.close(cluster_worker._path(run))
-
-
-def test_nothing_is_left_when_a_run_ends(run: str, task: dict[str, Any]) -> None:
-    start_servers(run, 2, checks=False)
-    parent = cluster_worker._runs[run].parent
-    assert parent is not None
-    graded(run, task["assignment"], task["ann"])
-    close_servers(run)
-    wait_for(lambda: parent.returncode is not None and not cluster_worker._path(run).exists())
-    assert parent.returncode == 0
-    close_servers(run)
 
 
 def test_a_run_that_was_killed_is_cleared_away_by_the_next(run: str, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -22,6 +22,7 @@ from autograder.grading.report.class_report import ClassReport
 from autograder.grading.report.progress_display import results_table, summary
 from autograder.grading.report.similarity import as_reference, groups, own_part, plain
 from autograder.grading.submission.class_records import CellRecord, SubmissionRecord
+from tests.autograder.conftest import SmallCourse
 from tests.autograder.grading.here import grade_all
 
 AGAIN = "autograder grade words says why."
@@ -108,14 +109,21 @@ def test_what_was_given_makes_no_likeness() -> None:
     assert as_reference(answers, {"sum": own_part(f"{LONG}\nresult = value_2 + value_1", given)}) == []
 
 
+@pytest.fixture(scope="module")
+def graded_once(released_course: Path, tmp_path_factory: pytest.TempPathFactory) -> SmallCourse:
+    course = SmallCourse(released_course).copy(tmp_path_factory.mktemp("graded") / "course")
+    course.submit("ann", course.answered())
+    course.submit("bob", course.answered(shout="raise ValueError('<script>alert(1)</script><b>x</b>')"))
+    course.submit("<img src=x onerror=alert(2)>", course.answered(shout="return word"))
+    course.submit("eve", b"no notebook")
+    grade_all(course, feedback=True)
+    return course
+
+
 @pytest.fixture
-def graded(small_course: Any) -> Any:
-    small_course.submit("ann", small_course.answered())
-    small_course.submit("bob", small_course.answered(shout="raise ValueError('<script>alert(1)</script><b>x</b>')"))
-    small_course.submit("<img src=x onerror=alert(2)>", small_course.answered(shout="return word"))
-    small_course.submit("eve", b"no notebook")
-    grade_all(small_course, feedback=True)
-    return small_course
+def graded(graded_once: SmallCourse, tmp_path: Path) -> SmallCourse:
+    """A copy of a course with graded submissions, for one test."""
+    return graded_once.copy(tmp_path / "course")
 
 
 @pytest.mark.sandbox
@@ -209,18 +217,25 @@ def test_students_who_have_a_zero_without_a_notebook_are_named(
 GRADEBOOK = 'Student,ID,SIS Login ID,Section,words (881)\nPoints Possible,,,,{}\n"A, Ann",71,ann,bob,\n'
 
 
+@pytest.fixture(scope="module")
+def ann_and_bob(released_course: Path, tmp_path_factory: pytest.TempPathFactory) -> SmallCourse:
+    """A course in which these two are graded. Exports change nothing in it."""
+    course = SmallCourse(released_course).copy(tmp_path_factory.mktemp("ann_and_bob") / "course")
+    course.submit("ann", course.answered(shout="return word"))
+    course.submit("bob", course.answered())
+    grade_all(course)
+    return course
+
+
 @pytest.fixture
-def exported(small_course: Any, tmp_path: Path) -> Callable[[str], tuple[int, list[list[str]]]]:
+def exported(ann_and_bob: SmallCourse, tmp_path: Path) -> Callable[[str], tuple[int, list[list[str]]]]:
     """Export to a Canvas gradebook with the given text: the exit status and the table. Ann and bob are graded."""
-    small_course.submit("ann", small_course.answered(shout="return word"))
-    small_course.submit("bob", small_course.answered())
-    grade_all(small_course)
     target, gradebook = tmp_path / "canvas.csv", tmp_path / "gradebook.csv"
 
     def export(text: str) -> tuple[int, list[list[str]]]:
         gradebook.write_text(text)
         options = ["--for", "canvas", "--canvas-gradebook", str(gradebook), "--to", str(target)]
-        status = main(["export", "words", *options, "--course", str(small_course.root)])
+        status = main(["export", "words", *options, "--course", str(ann_and_bob.root)])
         with target.open(newline="") as file:
             return status, list(csv.reader(file))
 

@@ -19,8 +19,9 @@ import pytest
 
 from autograder.grading import run
 from autograder.grading.course import CourseError, generate_assignment, open_course
-from autograder.grading.submission import worker
+from autograder.grading.submission import trials, worker
 from autograder.grading.workers.spool import Spool
+from tests.autograder.conftest import SmallCourse
 from tests.autograder.grading.here import ASSIGNMENT, grade_all
 from tests.autograder.grading.test_notices import change_source, release
 
@@ -66,14 +67,21 @@ class Counted:
         self.patch.stop()
 
 
+@pytest.fixture(scope="module")
+def graded_once(released_course: Path, tmp_path_factory: pytest.TempPathFactory) -> SmallCourse:
+    course = SmallCourse(released_course).copy(tmp_path_factory.mktemp("graded") / "course")
+    course.submit("ann", course.answered())
+    course.submit("bob", course.answered(shout="return word"))
+    course.submit("cem", b"no notebook")
+    (course.root / "submitted" / "dan" / ASSIGNMENT).mkdir(parents=True)
+    grade_all(course)
+    return course
+
+
 @pytest.fixture
-def graded(small_course: Any) -> Any:
-    small_course.submit("ann", small_course.answered())
-    small_course.submit("bob", small_course.answered(shout="return word"))
-    small_course.submit("cem", b"no notebook")
-    (small_course.root / "submitted" / "dan" / ASSIGNMENT).mkdir(parents=True)
-    grade_all(small_course)
-    return small_course
+def graded(graded_once: SmallCourse, tmp_path: Path) -> SmallCourse:
+    """A copy of a course with graded submissions, for one test."""
+    return graded_once.copy(tmp_path / "course")
 
 
 def submitted_anew(course: Any) -> None:
@@ -144,6 +152,11 @@ def test_unchanged_records_say_the_same_as_fresh_ones(graded: Any) -> None:
     assert {name: record.cells for name, record in grade_all(graded).items()} == fresh
 
 
+def forget_trial(course: Any) -> None:
+    """Let the next grading try the solution first, as in a course that has never been graded."""
+    (Spool.of(course.root, ASSIGNMENT).root / trials.FILE).unlink()
+
+
 class Killed(BaseException):
     """Stands for kill -9 at one place."""
 
@@ -198,6 +211,7 @@ def grade_and_count(course: Any, log: Path) -> None:
 
 def test_twenty_kills_at_random_moments_change_no_mark(small_course: Any, tmp_path: Path) -> None:
     shouts = ("return word.upper()", "return word")
+    forget_trial(small_course)  # a kill may come while the solution is tried
     for number in range(16):
         small_course.submit(f"s{number:02}", small_course.answered(shout=shouts[number % 2]))
     context = multiprocessing.get_context("forkserver")

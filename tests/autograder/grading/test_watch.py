@@ -15,7 +15,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,15 +33,20 @@ from autograder.grading.course import CourseError, generate_assignment, open_cou
 from autograder.grading.journal import NAME, Journal
 from autograder.grading.run import Request
 from autograder.grading.submission.class_records import SubmissionRecord
+from autograder.grading.watching import copying
 from autograder.grading.watching import watch as watching
 from autograder.grading.watching.copying import RefusedError, WhatCounts, copy_submission
 from autograder.grading.watching.lessons import Lessons
 from autograder.grading.watching.watch import Events, Watch, watched
+from tests.autograder.conftest import SmallCourse
 from tests.autograder.grading.here import ASSIGNMENT, grade_all, in_this_process
+from tests.autograder.grading.test_resume import forget_trial
 
 pytestmark = pytest.mark.sandbox
 
 WRONG = "return word"
+MOST_FILES = 1000  # in place of the ten thousand that an attempt may have
+Attack = Callable[[Path, Path], None]
 
 
 @dataclass(frozen=True)
@@ -80,10 +85,14 @@ class Exchange:
 
 
 @pytest.fixture
-def exchange(small_course: Any, tmp_path: Path) -> Exchange:
-    found = Exchange(small_course, tmp_path / "exchange")
+def exchange(small_course: Any) -> Exchange:
+    return exchange_beside(small_course)
+
+
+def exchange_beside(course: Any) -> Exchange:
+    found = Exchange(course, course.root.parent / "exchange")
     found.inbound.mkdir(parents=True)
-    configuration = small_course.root / "nbgrader_config.py"
+    configuration = course.root / "nbgrader_config.py"
     more = f"c.Exchange.root = {str(found.root)!r}\nc.ExchangeCollect.check_owner = False\n"
     configuration.write_text(configuration.read_text() + more)
     return found
@@ -348,8 +357,6 @@ def device_like_notebook(folder: Path, outside: Path) -> None:
 
 
 def file_of_somebody_else(folder: Path, outside: Path) -> None:
-    if os.getuid() != 0:
-        pytest.skip("only root can give a file away")
     os.link(outside / "private.txt", folder / "stolen.txt")
     os.chown(outside / "private.txt", 65534, 65534)
 
@@ -368,7 +375,7 @@ def folders_without_end(folder: Path, outside: Path) -> None:
 
 
 def thousands_of_files(folder: Path, outside: Path) -> None:
-    for number in range(10_050):
+    for number in range(MOST_FILES + 50):
         (folder / f"{number}").touch()
 
 
@@ -423,28 +430,68 @@ HOSTILE = (
     secret_of_another_folder, time_without_end, unreadable, no_notebook, name_that_climbs, time_that_is_none,
     time_beyond_time, lines_in_the_name, name_that_is_no_text, a_file_for_a_folder,
 )  # fmt: skip
+READ_IT = "import pathlib; return str([p.read_text()[:99] for p in pathlib.Path('.').rglob('*') if p.is_file()])"
+
+
+@dataclass(frozen=True)
+class Attacked:
+    """What a watch has left behind that met all attacks at once, each by a student of the attack's name."""
+
+    exchange: Exchange
+    found: dict[str, tuple[float, bool]]
+    beside: tuple[list[Path], list[Path]]  # what lies beside course and exchange, before and after the watch
+
+    def holding(self, text: str) -> list[Path]:
+        """The files of the course and the released pages that hold a text."""
+        course = [path for path in self.exchange.course.root.rglob("*") if path.is_file() and not path.is_symlink()]
+        pages = list((self.exchange.root / "small" / "feedback").iterdir())
+        return [path for path in [*course, *pages] if text.encode() in path.read_bytes()]
+
+
+def is_possible(attack: Attack) -> bool:
+    return attack is not file_of_somebody_else or os.getuid() == 0
+
+
+def key_against(attack: Attack) -> str:
+    """What an attack may not bring out."""
+    return f"the key of attack {HOSTILE.index(attack):02}"
+
+
+@pytest.fixture(scope="module")
+def attacked(released_course: Path, tmp_path_factory: pytest.TempPathFactory) -> Attacked:
+    folder = tmp_path_factory.mktemp("attacked")
+    exchange = exchange_beside(SmallCourse(released_course).copy(folder / "course"))
+    for attack in HOSTILE:
+        outside = folder / "private" / attack.__name__
+        outside.mkdir(parents=True)
+        (outside / "private.txt").write_text(key_against(attack))
+        if is_possible(attack):
+            attack(exchange.hand_in(attack.__name__, shout=READ_IT), outside)
+    exchange.hand_in("ann")
+    before = beside(folder)
+    with mock.patch.object(copying, "MOST_FILES", MOST_FILES), watcher(exchange.course) as watch:
+        found = watch.look()
+        watch.look()
+    return Attacked(exchange, found, (before, beside(folder)))
+
+
+def beside(folder: Path) -> list[Path]:
+    """What lies beside course and exchange."""
+    return sorted([*folder.iterdir(), *folder.glob("private/*/*")])
+
+
+def test_attacks_in_the_exchange_stop_nothing_and_write_nowhere_else(attacked: Attacked) -> None:
+    assert attacked.found["ann"] == (5, True)
+    assert attacked.beside[0] == attacked.beside[1]
+    root = attacked.exchange.course.root
+    assert [path for path in root.rglob("*") if stat.S_ISFIFO(path.lstat().st_mode)] == []
 
 
 @pytest.mark.parametrize("attack", HOSTILE, ids=lambda it: it.__name__)
-def test_nothing_in_the_exchange_reads_writes_or_stops_anything(
-    exchange: Exchange, tmp_path: Path, attack: Any
-) -> None:
-    outside = tmp_path / "private"
-    outside.mkdir()
-    (outside / "private.txt").write_text("the key to everything")
-    before = sorted(tmp_path.iterdir())
-    read_it = "import pathlib; return str([p.read_text()[:99] for p in pathlib.Path('.').rglob('*') if p.is_file()])"
-    attack(exchange.hand_in("eve", shout=read_it), outside)
-    exchange.hand_in("ann")
-    with watcher(exchange.course) as watch:
-        assert watch.look()["ann"] == (5, True)
-        watch.look()
-    assert sorted(tmp_path.iterdir()) == before
-    kept = [path for path in exchange.course.root.rglob("*") if path.is_file() and not path.is_symlink()]
-    assert [path for path in kept if b"the key to everything" in path.read_bytes()] == []
-    pages = list((exchange.root / "small" / "feedback").iterdir())
-    assert [path for path in pages if "the key to everything" in path.read_text()] == []
-    assert not any(stat.S_ISFIFO(path.lstat().st_mode) for path in exchange.course.root.rglob("*"))
+def test_no_attack_in_the_exchange_brings_anything_out(attacked: Attacked, attack: Attack) -> None:
+    if not is_possible(attack):
+        pytest.skip("only root can give a file away")
+    assert attacked.holding(key_against(attack)) == []
 
 
 def test_a_folder_of_another_account_is_not_taken(exchange: Exchange) -> None:
@@ -526,7 +573,7 @@ def test_a_lesson_whose_watch_failed_is_tried_again_later(lessons: Lessons, exch
         assert started(lessons) == ["more"]
 
 
-def test_a_whole_course_is_watched_by_one_command(exchange: Exchange, tmp_path: Path) -> None:
+def test_a_whole_course_is_watched_by_one_command_until_a_signal(exchange: Exchange, tmp_path: Path) -> None:
     command = [sys.executable, "-m", "autograder.cli", "watch", "--course", str(exchange.course.root)]
     with (tmp_path / "log").open("w") as log:
         process = subprocess.Popen([*command, "--workers", "1"], stdout=log, stderr=subprocess.STDOUT)
@@ -540,7 +587,10 @@ def test_a_whole_course_is_watched_by_one_command(exchange: Exchange, tmp_path: 
         process.terminate()
     assert process.wait(timeout=60) == 0
     said = (tmp_path / "log").read_text()
-    assert re.search(rf"{ASSIGNMENT}  \d\d:\d\d:\d\d  ann  2 of 5", said), said
+    assert re.search(rf"{ASSIGNMENT}  \d\d:\d\d:\d\d  ann  2 of 5  graded  feedback released", said), said
+    stopped = "autograder watch: stopped. Nothing is lost"
+    assert f"\n{ASSIGNMENT}  {stopped}" in said, "its watch ends in the same way"
+    assert f"\n{stopped}" in said
     assert main(["grade", ASSIGNMENT, "--course", str(exchange.course.root)]) == 0, "its watch still holds the lesson"
 
 
@@ -585,6 +635,7 @@ def watch_until_killed(course: Any) -> None:
 def test_kills_at_random_moments_lose_double_and_release_nothing_twice(exchange: Exchange) -> None:
     """Twenty kills while a class of thirty hands in: a third of it before, and one student with each start."""
     shouts = [WRONG if number < 15 else "return word.upper()" for number in range(30)]
+    forget_trial(exchange.course)  # a kill may come while the solution is tried
     attempts = {f"s{number:02}": exchange.hand_in(f"s{number:02}", shout=shouts[number]) for number in range(10)}
     context = multiprocessing.get_context("forkserver")
     moments = random.Random(7)
@@ -603,21 +654,6 @@ def test_kills_at_random_moments_lose_double_and_release_nothing_twice(exchange:
         points, True
     )
     assert sorted(exchange.events("released")) == sorted(attempts)
-
-
-def test_the_command_stops_on_a_signal_and_says_what_it_did(exchange: Exchange) -> None:
-    attempt = exchange.hand_in("ann")
-    command = [sys.executable, "-m", "autograder.cli", "watch", ASSIGNMENT, "--course", str(exchange.course.root)]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    waited = time.monotonic()
-    while not exchange.answer(attempt) and time.monotonic() - waited < 120:
-        assert process.poll() is None
-        time.sleep(0.1)
-    process.terminate()
-    said, _ = process.communicate(timeout=60)
-    assert process.returncode == 0
-    assert "ann  5 of 5  graded  feedback released" in said
-    assert "stopped. Nothing is lost" in said
 
 
 def test_a_solution_that_fails_is_not_watched(exchange: Exchange) -> None:

@@ -170,15 +170,21 @@ VARIANTS = {
 }
 
 
-@pytest.mark.parametrize(("name", "points"), [("ann", 1), ("bob", 0)])
-def test_both_know_who_has_handed_it_in(tmp_path: Path, name: str, points: int) -> None:
-    folder = tmp_path / "source" / "variants"
+@pytest.fixture(scope="module")
+def variants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ways]:
+    root = tmp_path_factory.mktemp("variants") / "course"
+    folder = root / "source" / "variants"
     folder.mkdir(parents=True)
-    (tmp_path / "nbgrader_config.py").write_text("c = get_config()\n")
+    (root / "nbgrader_config.py").write_text("c = get_config()\n")
     nbformat.write(source(VARIANTS), folder / "one.ipynb")
-    ways = Ways(tmp_path, "variants")
-    quick, slow = ways.both(Submission("ann", {"one.ipynb": raw(answers(ways, mine=f"me = {name!r}"))}))
+    ways = Ways(root, "variants")
+    yield ways
     ways.workshop.close()
+
+
+@pytest.mark.parametrize(("name", "points"), [("ann", 1), ("bob", 0)])
+def test_both_know_who_has_handed_it_in(variants: Ways, name: str, points: int) -> None:
+    quick, slow = variants.both(Submission("ann", {"one.ipynb": raw(answers(variants, mine=f"me = {name!r}"))}))
     assert quick == slow
     ((*_, earned, _, said, _),) = quick[0]["cells"]
     assert (earned, "'ann' handed this in, but it uses the variant of 'bob'" in said) == (points, points == 0)

@@ -20,7 +20,8 @@ from autograder.lessons.commands.audit import isolated_judge
 from autograder.lessons.student import starting
 from autograder.lessons.student.delivery import Workspace
 from autograder.sandbox.inside import engine_file
-from tests.autograder.grading.test_nbgrader_commands import CONFIGURATION, nbgrader
+from tests.autograder.grading.test_nbgrader_commands import CONFIGURATION
+from tests.autograder.nbgrader_commands import NbgraderCommands
 
 HERE = Path(__file__).parent
 MODULE = '''"""What lesson 01 shows and nobody has to write."""
@@ -102,16 +103,18 @@ def test_one_that_shows_a_solution_is_refused(helped: Path, course: Path) -> Non
     assert problems[0].startswith("helpers_01.py shows solution")
 
 
-BY: dict[str, Callable[[Path], object]] = {
-    "autograder": lambda course: cli.main(["grade", "01_squares", "--course", str(course), "--workers", "1"]),
-    "nbgrader": lambda course: nbgrader("autograde", "01_squares", cwd=course),
+BY: dict[str, Callable[[Path, NbgraderCommands], object]] = {
+    "autograder": lambda course, _: cli.main(["grade", "01_squares", "--course", str(course), "--workers", "1"]),
+    "nbgrader": lambda course, nbgrader: nbgrader("autograde", "01_squares", cwd=course),
 }
 
 
 @pytest.mark.slow
 @pytest.mark.sandbox
 @pytest.mark.parametrize("way", BY)
-def test_it_is_released_and_grading_uses_the_instructor_s(way: str, helped: Path, course: Path) -> None:
+def test_it_is_released_and_grading_uses_the_instructor_s(
+    way: str, helped: Path, course: Path, nbgrader: NbgraderCommands
+) -> None:
     """Ann left out her copy, and Bob, who has no solution, wrote one that gives the right answers."""
     source = nbformat.read(build_lesson(helped, course), as_version=4)
     (course / "nbgrader_config.py").write_text(CONFIGURATION)
@@ -123,7 +126,7 @@ def test_it_is_released_and_grading_uses_the_instructor_s(way: str, helped: Path
         folder.mkdir(parents=True)
         (folder / "01_squares.ipynb").write_text(notebook)
     (folder / "helpers_01.py").write_text(GIVES_POINTS)
-    BY[way](course)
+    BY[way](course, nbgrader)
     assert graded(course, "ann") == ("[7.0]\n", 1.0)
     assert graded(course, "bob") == ("[7.0]\n", 0.0)
 
