@@ -7,6 +7,8 @@ import numpy as np
 import torch
 from torch import nn
 
+from mini_autograd.widgets.demo import logarithmic
+
 
 def leaf(value):
     """A number for which PyTorch will find the gradient."""
@@ -18,7 +20,8 @@ def plot_errors(errors):
     _, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
     for axis, dtype in zip(axes, (np.float64, np.float32), strict=True):
         for central, style, label in ((False, "o", "one-sided"), (True, "s", "central")):
-            axis.loglog(*errors(dtype, central), style, markersize=3, label=label)
+            axis.plot(*errors(dtype, central), style, markersize=3, label=label)
+        logarithmic(axis, "xy")
         axis.set(title=dtype.__name__, xlabel="step h", ylim=(1e-13, 10))
     axes[0].set_ylabel("error of the estimated slope")
     axes[0].legend()
@@ -36,26 +39,43 @@ def plot_losses(curves):
     plt.show()
 
 
-def steps_until_revival(layer, unit, steps=100):
-    """Train a PyTorch network with two hidden layers of 16 units, in which one unit starts off for every example.
-    Returns the step at which that unit is on again for some example, or None. `layer`: 0 for the first, 2 for the
-    second.
+def steps_until_revival(layer, steps=100):
+    """Train 16 copies of a PyTorch network with two hidden layers of 16 units. In copy i, unit i of one layer (0 or 1)
+    starts off for every example. Returns for each unit the step at which it is on again for some example, or None.
     """
     torch.manual_seed(0)
     examples = torch.randn(256, 4)
     targets = torch.sin(examples.sum(1, keepdim=True))
     torch.manual_seed(1)
-    layers = nn.Linear(4, 16), nn.ReLU(), nn.Linear(16, 16), nn.ReLU(), nn.Linear(16, 1)
-    network = nn.Sequential(*layers)
-    part = network[: layer + 1]  # up to the value before this unit's ReLU
+    first, second, last = nn.Linear(4, 16), nn.Linear(16, 16), nn.Linear(16, 1)
+    weights = [copies(part.weight.T) for part in (first, second, last)]
+    biases = [copies(part.bias[None]) for part in (first, second, last)]
+
+    def values():
+        """What each layer computes before its ReLU, for all copies: arrays (copy, example, unit)."""
+        found = [examples @ weights[0] + biases[0]]
+        for weight, bias in zip(weights[1:], biases[1:], strict=True):
+            found.append(found[-1].relu() @ weight + bias)
+        return found
+
+    def watched(values):
+        """The values of unit i in copy i, for all examples."""
+        return values[layer].diagonal(dim1=0, dim2=2)
+
     with torch.no_grad():
-        network[layer].bias[unit] -= part(examples)[:, unit].max() + 0.02
-    optimizer = torch.optim.SGD(network.parameters(), lr=0.1)
+        biases[layer].diagonal(dim1=0, dim2=2).sub_(watched(values()).amax(0) + 0.02)
+    optimizer = torch.optim.SGD([*weights, *biases], lr=0.1)
+    back = [None] * 16
     for step in range(steps):
-        with torch.no_grad():
-            if (part(examples)[:, unit] > 0).any():
-                return step
+        found = values()
+        for unit in (watched(found) > 0).any(0).nonzero().flatten().tolist():
+            back[unit] = step if back[unit] is None else back[unit]
         optimizer.zero_grad()
-        ((network(examples) - targets) ** 2).mean().backward()
+        ((found[-1] - targets) ** 2).mean((1, 2)).sum().backward()
         optimizer.step()
-    return None
+    return back
+
+
+def copies(array, count=16):
+    """Copies of an array as one leaf, along a new first axis."""
+    return array.detach().expand(count, *array.shape).clone().requires_grad_()

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-import time
-
 import matplotlib.pyplot as plt
 import torch
+
+from mini_autograd.widgets.demo import logarithmic
+from mini_autograd.widgets.demos.stopwatch import now
 
 
 def leaf(value):
@@ -31,9 +32,9 @@ def seconds_for(method, doublings, count, repeat=3):
     found = []
     for _ in range(repeat):
         x, y = doublings(count)
-        start = time.perf_counter()
+        start = now()
         method(y)
-        found.append(time.perf_counter() - start)
+        found.append(now() - start)
         assert x.grad == 2.0**count
     return min(found)
 
@@ -43,9 +44,10 @@ def plot_doublings(every_path, each_node_once):
     measured, last = len(every_path), len(each_node_once)
     _, axis = plt.subplots(layout="constrained")
     longer = [every_path[-1], every_path[-1] * 2.0 ** (last - measured)]
-    axis.semilogy(range(1, measured + 1), every_path, "oC0", markersize=4, label="every path, measured")
-    axis.semilogy((measured, last), longer, "--C0", label="every path, extrapolated")
-    axis.semilogy(range(1, last + 1), each_node_once, "sC1", markersize=4, label="each node once, measured")
+    axis.plot(range(1, measured + 1), every_path, "oC0", markersize=4, label="every path, measured")
+    axis.plot((measured, last), longer, "--C0", label="every path, extrapolated")
+    axis.plot(range(1, last + 1), each_node_once, "sC1", markersize=4, label="each node once, measured")
+    logarithmic(axis)
     axis.set(xlabel="number of doublings", ylabel="seconds for one backward")
     axis.legend(loc="upper center")
     plt.show()

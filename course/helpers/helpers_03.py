@@ -9,6 +9,8 @@ import sys
 import matplotlib.pyplot as plt
 import torch
 
+from mini_autograd.widgets.demo import logarithmic
+
 
 def follow(backward, output, **names):
     """Run a backward pass. Print what each node pushes on, in order, and then the gradients of the leaves."""
@@ -84,7 +86,8 @@ def plot_contributions(shares):
     for (name, found), marker in zip(shares.items(), "os", strict=True):
         steps = range(2, len(found) + 2)
         axis.plot(steps, [abs(share) for share in found], marker + "-", markersize=5, label=name)
-    axis.set(xlabel="step at which the weight is used", ylabel="size of its contribution", yscale="log")
+    axis.set(xlabel="step at which the weight is used", ylabel="size of its contribution")
+    logarithmic(axis)
     axis.set_xticks(range(1, len(found) + 2))
     axis.legend()
     plt.show()

@@ -9,6 +9,8 @@ from __future__ import annotations
 import matplotlib.pyplot as plt
 import numpy as np
 
+from mini_autograd.widgets.demo import logarithmic
+
 random = np.random.default_rng(1)
 points = random.uniform(-2.0, 2.0, (256, 2))
 heights = np.sin(2 * points[:, :1]) * np.cos(points[:, 1:])
@@ -22,7 +24,7 @@ def network(x, parameters):
     return ((x @ w1 + b1).tanh() @ w2 + b2).tanh() @ w3 + b3
 
 
-def train(tensor, make_optimizer, steps=600, forget=False, batch=None, **options):
+def train(tensor, make_optimizer, steps=500, forget=False, batch=None, **options):
     """Train the network, and return the losses, step by step. `forget` leaves out zero_grad."""
     parameters = [tensor(array.copy(), requires_grad=True) for array in layers]
     optimizer = make_optimizer(parameters, lr=0.003, **options)
@@ -42,7 +44,8 @@ def train(tensor, make_optimizer, steps=600, forget=False, batch=None, **options
 def plot_losses(**losses):
     """Draw curves of losses, step by step, with their names."""
     for name, curve in losses.items():
-        plt.semilogy(curve, label=name.replace("_", " "))
+        plt.plot(curve, label=name.replace("_", " "))
+    logarithmic(plt.gca())
     plt.gca().set(xlabel="step", ylabel="loss")
     plt.legend()
     plt.show()

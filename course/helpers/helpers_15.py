@@ -10,6 +10,8 @@ import numpy as np
 import torch
 import torch.autograd.forward_ad as forward_ad
 
+from mini_autograd.widgets.demo import logarithmic
+
 
 def seconds(action, rounds=5):
     """The shortest time of an action, after one run to warm up. A busy machine can only make a time longer."""
@@ -71,8 +73,9 @@ def bumpy_slope(x):
 def plot_errors(steps, errors, of_dual):
     """Plot the errors of a slope: from central differences for each step, and from a dual number."""
     _, axis = plt.subplots(layout="constrained")
-    axis.loglog(steps, errors, "o-", markersize=4, label="central differences")
+    axis.plot(steps, errors, "o-", markersize=4, label="central differences")
     axis.axhline(of_dual, color="C1", linewidth=2, label="dual number")
+    logarithmic(axis, "xy")
     axis.set(xlabel="step h", ylabel="error of the slope")
     axis.legend()
     plt.show()

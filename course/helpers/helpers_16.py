@@ -214,7 +214,7 @@ def plot_losses(losses, losses_torch, levels):
 def plot_patterns(patterns, line):
     """Plot the weights of each head in two blocks for one line. `patterns`: one array (rows, heads, ...) per block."""
     shown = [letter.replace("\n", "⏎").replace(" ", "_") for letter in line]
-    _, axes = plt.subplots(2, 2, figsize=(8, 8), layout="constrained")
+    _, axes = plt.subplots(2, 2, figsize=(8, 8), sharex=True, sharey=True, layout="constrained")
     for axis, (block, head) in zip(axes.flat, np.ndindex(2, 2), strict=True):
         axis.imshow(patterns[block][0, head], cmap="Blues", vmin=0, vmax=1)
         axis.set(title=f"block {block}, head {head}", xticks=range(len(line)), yticks=range(len(line)))

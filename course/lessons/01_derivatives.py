@@ -809,9 +809,8 @@ print(numerical_gradient(dead_neuron, np.array([0.5, 4.0, -3.0])))
 
 # %% tags=["demo"] items="F29"
 predict("In which layer do dead units come back?", "none", "the first", "the second", "both")
-for layer, name in ((0, "first"), (2, "second")):
-    revivals = [steps_until_revival(layer, unit) for unit in range(16)]
-    back = [step for step in revivals if step is not None]
+for layer, name in enumerate(("first", "second")):
+    back = [step for step in steps_until_revival(layer) if step is not None]
     print(f"{name:6s} layer: {len(back):2d} of 16 units came back in 100 steps", sorted(back))
 
 # %% [markdown]

@@ -754,7 +754,7 @@ def doublings(count):
     return x, y
 
 
-counts = list(range(1, 19))
+counts = list(range(1, 18))
 every_path = [seconds_for(push_along_every_path, doublings, count) for count in counts]
 growth = (every_path[-1] / every_path[-6]) ** (1 / 5)
 years = every_path[-1] * 2 ** (60 - counts[-1]) / 3600 / 24 / 365

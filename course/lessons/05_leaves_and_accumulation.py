@@ -46,7 +46,7 @@ predict("Which run ends with the lower loss?", "with zero_grad", "without zero_g
 with_zeroing = train(torch.tensor, torch.optim.SGD)
 without_zeroing = train(torch.tensor, torch.optim.SGD, forget=True)
 plot_losses(with_zero_grad=with_zeroing, the_line_forgotten=without_zeroing)
-print(f"after 600 steps: {with_zeroing[-1]:.3f} with zero_grad, {without_zeroing[-1]:.3f} without")
+print(f"after 500 steps: {with_zeroing[-1]:.3f} with zero_grad, {without_zeroing[-1]:.3f} without")
 
 # %% [markdown]
 # The program with the mistake ends with a lower loss. **What exactly does the forgotten line do, why can leaving it out help, and when does it end badly?**
@@ -2362,16 +2362,19 @@ accumulation(forget=True)
 # %% [markdown] items="63"
 # ## A post-mortem that you can replay
 #
-# One well-known tutorial tells of a team whose loss fell nicely for fifty epochs, and then hit NaN in production. The story comes without data, so take it as fiction. This one you can run: the network of the first cell, never cleared, with mini-batches of 64.
+# One well-known tutorial tells of a team whose loss fell nicely for fifty epochs, and then hit NaN in production. The story comes without data, so take it as fiction. This one you can run: the network of the first cell, never cleared, with mini-batches of 16.
 
 # %% tags=["demo"] items="63 F2"
+from mini_autograd.widgets.demo import logarithmic
+
 window = 100
 for forget, name in ((False, "cleared"), (True, "never cleared")):
-    losses = train(torch.tensor, torch.optim.SGD, 2600, forget, batch=64)
+    losses = train(torch.tensor, torch.optim.SGD, 1200, forget, batch=16)
     middle = [np.median(losses[i : i + window]) for i in range(0, len(losses), window)]
-    plt.semilogy(np.arange(1, 27) * window, middle, "o-", markersize=3, label=name)
+    plt.plot(np.arange(1, 13) * window, middle, "o-", markersize=3, label=name)
     print(f"{name:14s} median loss of steps 500 to 600: {middle[5]:.3f}", end="")
-    print(f"   of steps 2500 to 2600: {middle[-1]:.3f}")
+    print(f"   of steps 1100 to 1200: {middle[-1]:.3f}")
+logarithmic(plt.gca())
 plt.gca().set(xlabel="step", ylabel="median loss of 100 steps")
 plt.legend()
 plt.show()
@@ -2379,7 +2382,7 @@ plt.show()
 # %% [markdown] items="63"
 # | | |
 # | --- | --- |
-# | symptom | better than the correct run for more than a thousand steps, then worse, up and down |
+# | symptom | better than the correct run from step 300 to 700, then worse and worse |
 # | assumption | "the learning rate is too high for the end of the training" |
 # | cause | `zero_grad` was lost when the loop was rewritten; the sum of all gradients acts as momentum without friction, and the batches feed it |
 # | fix | one line |

@@ -1290,6 +1290,8 @@ import weakref
 
 import matplotlib.pyplot as plt
 
+from mini_autograd.widgets.demo import logarithmic
+
 plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
 plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
 torch.set_num_threads(1)  # steadier times on a busy machine
@@ -1498,10 +1500,10 @@ print("BlindLinear with them:    ", result_of(BlindLinear.apply, everything))
 # %% [markdown] items="104 F20"
 # ## Precision
 #
-# Here are a right rule for `sin` and a rule that is half a percent too large, with 30 random inputs each. **Predict** the eight counts.
+# Here are a right rule for `sin` and a rule that is half a percent too large, with 10 random inputs each. **Predict** the eight counts.
 
 # %% tags=["demo"] items="F20 104"
-predict("In float64: for how many of 30 inputs does the wrong rule pass?")
+predict("In float64: for how many of 10 inputs does the wrong rule pass?")
 
 
 class SineAlmost(torch.autograd.Function):
@@ -1520,7 +1522,7 @@ def count(function, dtype, **options):
     torch.manual_seed(0)
     return sum(
         passes(function, torch.randn(6, dtype=dtype, requires_grad=True), **options)
-        for _ in range(30)
+        for _ in range(10)
     )
 
 
@@ -1533,7 +1535,7 @@ for label, dtype, options in (
     ("float32, in between", torch.float32, {"eps": 1e-2, "atol": 1e-3}),
 ):
     right, wrong = count(torch.sin, dtype, **options), count(SineAlmost.apply, dtype, **options)
-    print(f"{label:25s} {right:3d} of 30    {wrong:3d} of 30")
+    print(f"{label:25s} {right:3d} of 10    {wrong:3d} of 10")
 
 # %% [markdown] items="F20 F21"
 # In float32 the defaults refuse even the right rule. A loose tolerance lets the wrong one pass. A larger step with a tolerance in between tells them apart, but only if both fit the size of your numbers. In float64 the defaults tell them apart.
@@ -1776,7 +1778,8 @@ ways = {
 for label, way in ways.items():
     losses, used = fitted(way)
     axis.plot(losses, label=f"{label}: ends at {used.round(2).tolist()}")
-axis.set(xlabel="step", ylabel="mean squared error", yscale="log")
+axis.set(xlabel="step", ylabel="mean squared error")
+logarithmic(axis)
 axis.legend()
 plt.show()
 print("least squares without rounding:", exact.round(3).tolist())
@@ -1890,7 +1893,8 @@ with no_grad():
 fig, axes = plt.subplots(1, 2, figsize=(10, 4), layout="constrained")
 axes[0].plot(losses, linewidth=4, alpha=0.5, label="your engine")
 axes[0].plot(losses_torch, "--", linewidth=1.5, label="PyTorch")
-axes[0].set(xlabel="step", ylabel="cross entropy", yscale="log")
+axes[0].set(xlabel="step", ylabel="cross entropy")
+logarithmic(axes[0])
 axes[0].legend()
 axes[1].contourf(across, up, share, levels=np.linspace(0, 1, 11), cmap="RdBu_r", alpha=0.5)
 axes[1].contour(across, up, share, levels=[0.5], colors="black")
@@ -1930,7 +1934,8 @@ plt.show()
 fig, axis = plt.subplots(figsize=(7, 3.2), layout="constrained")
 axis.plot(losses, linewidth=4, alpha=0.5, label="your engine")
 axis.plot(losses_torch, "--", linewidth=1.5, label="PyTorch")
-axis.set(xlabel="step", ylabel="cross entropy", yscale="log")
+axis.set(xlabel="step", ylabel="cross entropy")
+logarithmic(axis)
 axis.legend()
 plt.show()
 

@@ -2502,7 +2502,7 @@ for unit, name in ((1, "meters"), (1000, "millimeters")):
 #
 # You can check second derivatives with `gradcheck` from lesson 08, applied to the *gradient*. PyTorch calls it `gradgradcheck`. The gradients of all inputs are added up with random weights. Each input times 0 is added too, so there is a path back to it even if a gradient is constant.
 
-# %% items="105"
+# %% tags=["demo"] items="105"
 draw = np.random.default_rng(0)
 
 
@@ -2780,11 +2780,13 @@ credit
 # **Equations.** A network `u(t)` should satisfy `u' = cos(t)` and `u(0) = 0`. The loss contains the network's own derivative, so training needs the derivative of a derivative. Such networks are called *physics-informed*. Take the inner derivative first with `retain_graph=True`, then with `create_graph=True`. **Predict:** does the first run stop with an error?
 
 # %% tags=["demo"] items="119 F8"
+from mini_autograd.widgets.demo import logarithmic
+
 predict("Does the first run stop with an error?", "yes", "no")
 times = MiniTensor(np.linspace(0, 4, 20).reshape(-1, 1), requires_grad=True)
 
 
-def solved_equation(steps=400, **options):
+def solved_equation(steps=250, **options):
     random = np.random.default_rng(1)
     arrays = random.normal(size=(1, 12)), random.normal(size=12), 0.3 * random.normal(size=(12, 1))
     w1, b1, w2 = parameters = [MiniTensor(array, requires_grad=True) for array in arrays]
@@ -2808,7 +2810,8 @@ for name in ("retain_graph", "create_graph"):
     error = np.abs(u - np.sin(times.data)).max()
     print(f"{name}: loss {losses[-1]:.5f}, largest error of u {error:.3f}")
 axes[1].plot(times.data, np.sin(times.data), "k--", label="sin(t)")
-axes[0].set(xlabel="step", ylabel="loss", yscale="log")
+axes[0].set(xlabel="step", ylabel="loss")
+logarithmic(axes[0])
 axes[1].set(xlabel="t", ylabel="u", ylim=(-1.2, 1.9))  # space for the legend
 axes[0].legend()
 axes[1].legend(loc="upper right")
@@ -2923,10 +2926,10 @@ with warnings.catch_warnings():
 #
 # > `x - H**-1 g`.
 #
-# The columns of `H` are its products with the vectors `(1, 0, ...)`, `(0, 1, ...)`: a few calls of your `hvp`. The test is Rosenbrock's valley, whose lowest point is (1, 1). **Predict** how many steps Newton's method takes to come within 0.000001, and whether descent gets there in 2000.
+# The columns of `H` are its products with the vectors `(1, 0, ...)`, `(0, 1, ...)`: a few calls of your `hvp`. The test is Rosenbrock's valley, whose lowest point is (1, 1). **Predict** how many steps Newton's method takes to come within 0.000001, and whether descent gets there in 1000.
 
-# %%
-predict("How many steps does Newton's method take, and does descent get there in 2000?")
+# %% tags=["demo"]
+predict("How many steps does Newton's method take, and does descent get there in 1000?")
 
 
 def rosenbrock(x):
@@ -2959,7 +2962,7 @@ def descent(function, start, lr, steps):
 
 
 start = [-1.2, 1.0]
-by_newton, by_descent = newton(rosenbrock, start, 7), descent(rosenbrock, start, lr=0.001, steps=2000)
+by_newton, by_descent = newton(rosenbrock, start, 7), descent(rosenbrock, start, lr=0.001, steps=1000)
 for step, point in enumerate(by_newton):
     print(f"Newton, step {step}: distance {np.abs(point - 1).max():.1e}")
 print(f"descent, step {len(by_descent) - 1}: distance {np.abs(by_descent[-1] - 1).max():.1e}")
@@ -2976,7 +2979,7 @@ across, up = np.meshgrid(np.linspace(-1.7, 1.7, 160), np.linspace(-3.4, 2, 160))
 values = (1 - across) ** 2 + 100 * (up - across**2) ** 2
 fig, axis = plt.subplots(figsize=(8, 4.6), layout="constrained")
 axis.contourf(across, up, np.log10(values + 1e-3), levels=24, cmap="Greys", alpha=0.7)
-axis.plot(*by_descent.T, color="tab:orange", linewidth=2, label="descent, 2000 steps")
+axis.plot(*by_descent.T, color="tab:orange", linewidth=2, label="descent, 1000 steps")
 axis.plot(*by_newton.T, "o-", color="tab:blue", label="Newton, 7 steps")
 axis.plot(1, 1, "*", color="tab:red", markersize=14, label="lowest point")
 axis.set(xlabel="x[0]", ylabel="x[1]")
@@ -2987,7 +2990,7 @@ plt.show()
 # %% [markdown]
 # Why are large networks not trained like this? For `n` weights, solving costs about `n**3` operations. There is another reason. The function `x**3 - 3 * x` falls without limit to the left. It has a maximum at -1 and a minimum at 1. **Predict** where Newton's method goes from -2, and from 0.2.
 
-# %%
+# %% tags=["demo"]
 predict(
     "Where does Newton's method go from 0.2?",
     "to the minimum at 1",

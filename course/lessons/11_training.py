@@ -44,7 +44,7 @@ def best_of_training(keep):
     """The losses on the other points after each epoch, and the one after `best` was loaded."""
     model, epoch, other_loss = wave_training()
     losses = []
-    for _ in range(400):
+    for _ in range(250):
         epoch()
         losses.append(other_loss())
         if losses[-1] == min(losses):
@@ -2127,10 +2127,13 @@ print(f"step 1000: {without[-1]:.2f} times lr")
 # %% tags=["demo"]
 import matplotlib.pyplot as plt
 
+from mini_autograd.widgets.demo import logarithmic
+
 fig, axis = plt.subplots(figsize=(7, 3), layout="constrained")
 axis.plot(t, without, label="without the correction")
 axis.plot(t, with_correction, label="yours")
-axis.set(xlabel="step", ylabel="size of the step, in units of lr", xscale="log", ylim=(0, None))
+axis.set(xlabel="step", ylabel="size of the step, in units of lr", ylim=(0, None))
+logarithmic(axis, "x")
 axis.grid(alpha=0.3)
 axis.legend()
 plt.show()
@@ -2186,10 +2189,10 @@ print("gradient of the bias:  ", np.abs(layer.bias.grad.data).max().round(12))
 #
 # ## Adam beside PyTorch
 #
-# Compare 200 steps on the same network, from the same weights. The batch is fixed, so nothing is random.
+# Compare 100 steps on the same network, from the same weights. The batch is fixed, so nothing is random.
 
 # %% tags=["demo"] items="61"
-def curves(make, make_torch, steps=200):
+def curves(make, make_torch, steps=100):
     """The losses of both, step by step, and how far apart the weights are in the end."""
     manual_seed(4)
     model = Sequential(LinearLayer(1, 16), GELU(), LinearLayer(16, 1))
@@ -2346,7 +2349,7 @@ model, model_torch = networks()
 optimizer = Adam(model.parameters(), lr=0.005, weight_decay=1e-3)
 optimizer_torch = torch.optim.Adam(model_torch.parameters(), lr=0.005, weight_decay=1e-3)
 losses, losses_torch = [], []
-for _ in range(8):
+for _ in range(5):
     for x, y in loader:
         losses.append(train_step(model, optimizer, cross_entropy, x, y))
         x_torch, y_torch = torch.tensor(x.data), torch.tensor(y)

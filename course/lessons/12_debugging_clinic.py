@@ -2044,7 +2044,7 @@ import time
 predict("For which networks is it expensive?", "narrow ones", "wide ones", "both alike")
 
 
-def slowdown(step, slow, repeats=9):
+def slowdown(step, slow, repeats=7):
     """How much longer a step takes in the mode `slow`: medians of times that are taken in turn."""
     times = {slow: [], off: []}
     for _ in range(repeats):
@@ -2073,7 +2073,7 @@ def price(width, rows):
 
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # PyTorch warns that the mode is slow
-    for width, rows in ((8, 8), (400, 200)):
+    for width, rows in ((8, 8), (300, 200)):
         yours, theirs = price(width, rows)
         print(f"width {width:4d}: yours x {yours:4.1f}   PyTorch x {theirs:4.1f}")
 
@@ -2113,10 +2113,10 @@ def profiled(length, width=16):
     x = torch.randn(1, length, width, requires_grad=True)
     attention(x).sum().backward()  # the first call is slower
     with torch.profiler.profile(activities=[torch.profiler.ProfilerActivity.CPU]) as profile:
-        for _ in range(5):
+        for _ in range(3):
             attention(x).sum().backward()
     events = sorted(profile.key_averages(), key=lambda event: -event.self_cpu_time_total)
-    return sum(event.self_cpu_time_total for event in events) / 5000, events
+    return sum(event.self_cpu_time_total for event in events) / 3000, events
 
 
 errors = os.dup(2)

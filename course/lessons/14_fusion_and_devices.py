@@ -17,7 +17,7 @@
 #
 # *Core: about 80 minutes; after exercise 2 is a good place for a break. Further: about 90 minutes, optional. You build a tracer that records a chain of operations, and a compiler that runs it in blocks; in the optional part, devices. You need lessons 08 and 11.*
 #
-# Take a polynomial of degree six at four million points: eleven NumPy operations. The first program does them one by one, each for all points. The second takes a piece of 16,384 points through all eleven operations, then the next 16,384. Both do the same 44 million multiplications and additions, in the same order for every point.
+# Take a polynomial of degree six at two million points: eleven NumPy operations. The first program does them one by one, each for all points. The second takes a piece of 16,384 points through all eleven operations, then the next 16,384. Both do the same 22 million multiplications and additions, in the same order for every point.
 #
 # **Predict** which is faster, and by what factor. Are the results the same, to the last bit?
 
@@ -79,11 +79,11 @@ from mini_autograd import allocator
 
 allocator.keep_freed_memory()  # or page faults would hide what is measured here
 predict("How many times as fast are pieces of 16,384 points?")
-many = np.random.default_rng(0).normal(size=4_000_000)
+many = np.random.default_rng(0).normal(size=2_000_000)
 existing = np.ones(many.shape)
 whole = milliseconds(lambda: horner(many), 5)
 print(f"whole                   {whole:6.1f} ms")
-for piece in (4_000_000, 1_000_000, 262_144, 16_384, 1024, 64):
+for piece in (2_000_000, 262_144, 16_384, 1024, 64):
     ms = milliseconds(lambda: in_pieces(many, existing, piece), 2)
     print(f"pieces of {piece:9,d}     {ms:6.1f} ms   {whole / ms:.1f} times as fast as whole")
 print("same bits:", np.array_equal(horner(many), in_pieces(many, existing, 16_384)))
@@ -2099,7 +2099,7 @@ print("index", tried(lambda x: Pick.apply(x, index=(0, slice(None)))))
 # %% [markdown]
 # Here is a whole training run on the other device: 200 steps of a regression. **Predict** how many bytes are copied to the host.
 
-# %%
+# %% tags=["demo"]
 predict("How many bytes are copied to the host?")
 generator = np.random.default_rng(3)
 inputs = generator.normal(size=(50, 4))

@@ -17,9 +17,9 @@
 #
 # *Core: about 70 minutes; before section 3 is a good place for a break. Further: about 60 minutes, optional. You build dual numbers, products with the Jacobian, and Jacobians from both sides. You need lessons 08 and 10.*
 #
-# Since lesson 01 one count has decided everything: a loss with a million weights needs one pass backward, or a million passes forward. Here are two functions. One has 200 inputs and a single output, like a loss. The other has a single input and 200 outputs: a curve, and one knob that bends it.
+# Since lesson 01 one count has decided everything: a loss with a million weights needs one pass backward, or a million passes forward. Here are two functions. One has 100 inputs and a single output, like a loss. The other has a single input and 100 outputs: a curve, and one knob that bends it.
 #
-# PyTorch computes all 200 derivatives of each function, with passes backward, then forward. **Predict** the four numbers of passes, and which direction is faster for the second function.
+# PyTorch computes all 100 derivatives of each function, with passes backward, then forward. **Predict** the four numbers of passes, and which direction is faster for the second function.
 
 # %% tags=["demo"]
 import os
@@ -42,20 +42,20 @@ from mini_autograd.widgets import explore, forward_or_reverse
 # %% tags=["demo"] items="4 5 F35"
 torch.set_num_threads(1)
 predict("Which direction is faster for the second function?", "backward", "forward", "both alike")
-places = torch.linspace(0, 6, 200, dtype=torch.float64)
+places = torch.linspace(0, 6, 100, dtype=torch.float64)
 
 
 def loss(weights):
-    """200 inputs, one output."""
+    """100 inputs, one output."""
     return (weights * places).tanh().sum()
 
 
 def curve(knob):
-    """One input, 200 outputs."""
+    """One input, 100 outputs."""
     return (knob * places).tanh() * torch.exp(-knob)
 
 
-for function, x in ((loss, torch.ones(200).double() / 3), (curve, torch.tensor(0.7).double())):
+for function, x in ((loss, torch.ones(100).double() / 3), (curve, torch.tensor(0.7).double())):
     for passes in (backward_passes, forward_passes):
         count, time = len(passes(function, x)), seconds(lambda: passes(function, x), rounds=3)
         print(f"{function.__name__:6s} {passes.__name__:16s} {count:4d} {1000 * time:8.2f} ms")

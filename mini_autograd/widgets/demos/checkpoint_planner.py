@@ -27,7 +27,7 @@ LAYER = BATCH * WIDTH * 8
 DEPTHS = ("16", "36")
 LENGTHS = (0, 1, 2, 3, 4, 6, 8, 9, 12, 16, 18, 36)
 """Layers per segment; 0 stands for a step without checkpoints."""
-REPEATS = 11
+REPEATS = 7
 """Timed steps of each length. The lengths take turns, so that a busy moment of the machine affects all of them."""
 
 LINES = 4
