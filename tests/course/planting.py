@@ -102,9 +102,11 @@ class LessonTests:
 
     @pytest.mark.slow
     def test_a_solution_that_runs_again_undoes_no_later_one(self) -> None:
+        """All run again in one go, the last one first: so each runs after every later one, as it would alone."""
         solutions = [cell for cell in cells_that_define(self.lesson) if cell.nbgrader]
-        for again in [cell for cell in solutions if cell.grade_id not in self.replaced_later]:
-            assert not marks(self.lesson, again=again).lost, again.grade_id
+        again = [cell for cell in reversed(solutions) if cell.grade_id not in self.replaced_later]
+        lost = marks(self.lesson, again=again).lost
+        assert not lost, [cell.grade_id for cell in again if marks(self.lesson, again=[cell]).lost]
 
     def may_cost(self, mistake: Planted) -> set[str]:
         """Test cells that may notice a mistake besides those that must."""
@@ -119,11 +121,11 @@ class LessonTests:
         assert tried >= self.examples
 
 
-def marks(lesson: str, planted: Planted | None = None, again: TextCell | None = None) -> Marks:
+def marks(lesson: str, planted: Planted | None = None, again: Sequence[TextCell] = ()) -> Marks:
     """The points that a lesson's test cells give for its solutions; with a planted mistake, only those of the cells
     after it.
 
-    `again` is a cell that runs a second time, after all others and before the test cells. Causes are looked for only
+    `again` are cells that run a second time, after all others and before the test cells. Causes are looked for only
     until a card has named the bug that it must name: that takes longer than finding that answers are wrong.
     """
     names: dict[str, Any] = {"__name__": lesson}
@@ -132,9 +134,9 @@ def marks(lesson: str, planted: Planted | None = None, again: TextCell | None = 
     seen = ""
     replaced = 0
     cells = cells_that_define(lesson, tests=True)
-    if again is not None:
+    if again:
         tests = tuple(cell for cell in cells if cell.nbgrader.get("grade"))
-        cells = (*(cell for cell in cells if cell not in tests), again, *tests)
+        cells = (*(cell for cell in cells if cell not in tests), *again, *tests)
     for cell in cells:
         source, nbgrader = cell.source, cell.nbgrader
         if nbgrader.get("grade"):

@@ -3,10 +3,10 @@
 import re
 from pathlib import Path
 
-import jupytext
 import pytest
 
 from autograder.lessons.build.notebook import assemble
+from autograder.lessons.build.text import read_lesson
 
 LESSONS = sorted((Path(__file__).parents[2] / "course" / "lessons").glob("*.py"))
 LONGEST = 104  # with the file browser open, a cell shows 105 characters of the usual font
@@ -17,9 +17,8 @@ SEALED = re.compile(r"\"(hints|quiz|engine)\d\.")
 @pytest.mark.parametrize("lesson", LESSONS, ids=lambda path: path.stem)
 def test_code_fits_the_page(lesson: Path) -> None:
     wide = []
-    for cell in jupytext.read(lesson).cells:
-        tags = cell.metadata.get("tags", [])
-        if cell.cell_type == "code" and "quiz" not in tags and not any(tag.startswith("style:") for tag in tags):
+    for cell in read_lesson(lesson):
+        if cell.kind == "code" and "quiz" not in cell.tags and not cell.style:
             wide += [line for line in NOT_SHOWN.sub("", cell.source).splitlines() if len(line) > LONGEST]
     assert not wide
 

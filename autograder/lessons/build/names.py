@@ -14,6 +14,7 @@ from functools import lru_cache
 from types import CodeType
 
 from autograder.lessons.build.lesson_files import HELPERS
+from autograder.notebooks.statements import parse
 
 GLOBAL_READS = {"LOAD_GLOBAL", "LOAD_NAME"}
 GLOBAL_WRITES = {"STORE_GLOBAL", "STORE_NAME"}
@@ -66,11 +67,7 @@ def completed(source: str, others: Sequence[str], defined: Iterable[str] = ()) -
 @lru_cache(maxsize=4096)
 def statements(source: str) -> Sequence[ast.stmt]:
     """The statements of a cell, without IPython's commands; none if it is not valid Python."""
-    lines = ["pass" if line.lstrip()[:1] in ("%", "!", "?") else line for line in source.splitlines()]
-    try:
-        return ast.parse("\n".join(lines)).body
-    except (SyntaxError, ValueError, RecursionError, MemoryError):
-        return []
+    return parse(source)
 
 
 def is_of_course(statement: ast.stmt) -> bool:

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from autograder.lessons.build.further import headings
 from autograder.lessons.build.text import PLAIN_TAGS, STYLE_TAG, TextCell
@@ -181,7 +182,8 @@ def names_of_the_builder_are_imported(cells: Sequence[TextCell]) -> None:
     for cell in cells:
         if cell.kind != "code" or "quiz" in cell.tags:
             continue
-        for node in ast.walk(syntax_tree(cell)):
+        tree = syntax_tree(cell)
+        for node in ast.walk(tree) if "autograder.student" in cell.source else ():
             if isinstance(node, ast.ImportFrom) and node.module == "autograder.student":
                 imported |= {alias.asname or alias.name for alias in node.names}
     starts = [cell for cell in cells if re.search(r"^start_lesson\(", cell.source, re.MULTILINE)]
@@ -264,11 +266,16 @@ def syntax_tree(cell: TextCell) -> ast.Module:
     """The syntax tree of a cell, IPython's commands left out."""
     lines = ["pass" if re.match(r"\s*[%!]", line) else line for line in cell.source.splitlines()]
     try:
-        return ast.parse("\n".join(lines))
+        return _tree("\n".join(lines))
     except SyntaxError as error:
         if "raises-exception" in cell.tags or cell.source.lstrip().startswith("%%"):
-            return ast.parse("")
+            return _tree("")
         raise cell.error(f"not valid Python: {error.msg}", error.lineno or 0) from error
+
+
+@lru_cache(maxsize=256)  # several rules look at each cell of a lesson
+def _tree(source: str) -> ast.Module:
+    return ast.parse(source)
 
 
 RULES = (

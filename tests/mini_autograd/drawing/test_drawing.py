@@ -360,9 +360,10 @@ def test_boxes_do_not_overlap_and_no_line_runs_through_a_box(seed, direction):
             apart = a.x + a.width <= b.x or b.x + b.width <= a.x or a.y + a.height <= b.y or b.y + b.height <= a.y
             assert apart
     for (source, target), route in zip(edges, layout.routes, strict=True):
+        on_the_line = list(points(route))
         for number, box in enumerate(layout.boxes):
             slack = 1.0 if number in (source, target) else 0.0
-            for x, y in points(route):
+            for x, y in on_the_line:
                 inside_x = box.x + slack < x < box.x + box.width - slack
                 assert not (inside_x and box.y + slack < y < box.y + box.height - slack)
 

@@ -53,7 +53,8 @@ def test_only_demos_with_a_question_can_ask_it():
     assert nudge().predict is None
 
 
-def test_where_a_loss_ends_is_told_of_the_runs_themselves():
+def test_where_a_loss_ends_is_told_of_the_runs_themselves(monkeypatch):
+    monkeypatch.setattr(accumulating, "picture", lambda *drawn: "")  # drawing takes longer than the runs
     ends = {name: accumulating.demo().show(**state).bet.right for name, state in accumulating.demo().presets.items()}
     assert (ends["The bug"], ends["Small batches"]) == ("lower", "higher")
     assert set(ends.values()) <= set(accumulating.ENDS)
