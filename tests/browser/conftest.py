@@ -34,11 +34,12 @@ PATIENCE = 180_000  # milliseconds; a loaded machine is slow, and a high limit c
 HARMLESS = ("favicon", "ResizeObserver loop", "_ensureFocus")
 
 # JupyterLab looks for a model every tenth of a second for two seconds. This imitates a page too busy to look again:
-LOOKS_ONCE = """
-const wait = window.setTimeout;
-window.setTimeout = (done, time, ...more) =>
-    wait(done, time === 100 && new Error().stack.includes("get_model") ? 2100 : time, ...more);
-"""
+LOOKS_ONCE = """() => {
+    const wait = window.setTimeout;
+    window.setTimeout = (done, time, ...more) =>
+        wait(done, time === 100 && new Error().stack.includes("get_model") ? 2100 : time, ...more);
+    window.lookAgain = () => { window.setTimeout = wait; };
+}"""
 
 # Close everything without asking whether to save it, and open a notebook.
 INSTEAD = """async name => {
@@ -48,6 +49,9 @@ INSTEAD = """async name => {
     }
     await window.jupyterapp.commands.execute('docmanager:open', {path: name});
 }"""
+# axe does not judge the contrast of a text that is cut off, as by the body of JupyterLab, which has no height, and of
+# one that has no place yet.
+UNCUT = "body, #main { overflow: visible !important; } .jp-Cell { content-visibility: visible !important; }"
 VIEWPORT = {"width": 1400, "height": 1000}
 
 
@@ -84,13 +88,19 @@ class Lab:
         if path.is_absolute() and not path.is_relative_to(self.root):
             path = Path(shutil.copy(path, self.root / path.name))
         name = path.relative_to(self.root).as_posix() if path.is_absolute() else path.as_posix()
-        if self.page.evaluate("() => window.jupyterapp && location.pathname.startsWith('/lab')"):
+        if self.shows_jupyterlab():
             shut_down_kernels(self.url, self.token)
             self.page.evaluate(INSTEAD, name)
         else:
-            workspace = uuid.uuid4().hex
-            self.page.goto(f"{self.url}/lab/workspaces/{workspace}/tree/{name}?token={self.token}&reset")
+            self.load(f"tree/{name}")
         self.wait_open()
+
+    def shows_jupyterlab(self) -> bool:
+        return self.page.evaluate("() => Boolean(window.jupyterapp) && location.pathname.startsWith('/lab')")
+
+    def load(self, place: str = "") -> None:
+        """Load JupyterLab at this place, in a workspace of its own."""
+        self.page.goto(f"{self.url}/lab/workspaces/{uuid.uuid4().hex}/{place}?token={self.token}&reset")
 
     def wait_open(self) -> None:
         """Wait until a notebook is open and its kernel has nothing to do."""
@@ -118,6 +128,14 @@ class Lab:
         """Close the notebook and shut its kernel down."""
         self.page.goto("about:blank")
         shut_down_kernels(self.url, self.token)
+
+    @contextmanager
+    def looking_once(self) -> Iterator[None]:
+        """Imitate a page too busy to look for a model again: this page, and what is loaded into it meanwhile."""
+        with self.page.add_init_script(f"({LOOKS_ONCE})()"):
+            self.page.evaluate(LOOKS_ONCE)
+            yield
+        self.page.evaluate("() => window.lookAgain()")
 
     def run_all(self) -> None:
         """Run all cells and wait until the last one is done."""
@@ -212,8 +230,14 @@ def violations(page, part: str | None = None) -> list[tuple[str, list[str]]]:
     """The WCAG 2.1 A and AA violations that axe-core finds in a page or a part of it: rules with the first elements."""
     from axe_playwright_python.sync_playwright import Axe
 
-    options = {"runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"], "preload": False}  # it cannot read other files
+    options = {
+        "runOnly": ["wcag2a", "wcag2aa", "wcag21a", "wcag21aa"],
+        "preload": False,  # it cannot read other files
+        "resultTypes": ["violations"],  # to describe what is in order takes longer than to check it
+    }
+    uncut = page.add_style_tag(content=UNCUT)
     found = Axe().run(page, context=part, options=options).response["violations"]
+    uncut.evaluate("style => style.remove()")
     return [(rule["id"], [node["html"][:200] for node in rule["nodes"][:5]]) for rule in found]
 
 
@@ -277,11 +301,11 @@ def lab(reader_page, lab_server) -> Iterator[Lab]:
 
 
 @pytest.fixture(scope="module")
-def module_lab(chromium, lab_server) -> Iterator[Lab]:
-    """A page for all tests of a file, which open one notebook once and then each use a part of it, or which change the
-    page for good."""
-    with fresh_page(chromium, lab_server) as page:
-        yield page
+def module_lab(reader_page, lab_server) -> Iterator[Lab]:
+    """The same for all tests of a file, which open one notebook once and then each use a part of it."""
+    lab = Lab(reader_page, *lab_server)
+    yield lab
+    lab.end()
 
 
 @contextmanager

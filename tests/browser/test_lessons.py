@@ -1,6 +1,7 @@
-"""The lessons in a real JupyterLab, as a student meets them: solved, with a planted mistake, and the graph stepped.
+"""The lessons in a real JupyterLab, as a student meets them: solved, with a mistake, and the graph stepped.
 
-One student types everything into the page of lesson 02, as delivered, and continues with that engine in lesson 03.
+One student types everything into the page of lesson 02, as delivered, makes a mistake and corrects it, and continues
+with that engine in lesson 03.
 """
 
 import re
@@ -21,8 +22,8 @@ from tests.browser.student_answers import ANSWERS, CHOSEN, OWN_CELL
 pytestmark = pytest.mark.browser
 
 LESSONS = Path(__file__).resolve().parents[2] / "course" / "lessons"
-RIGHT_PRODUCT = "return grad * b.data, grad * a.data"
-SWAPPED_PRODUCT = "return grad * a.data, grad * b.data"
+RIGHT_PRODUCT = "(a, b.data), (b, a.data)"
+SWAPPED_PRODUCT = "(a, a.data), (b, b.data)"
 
 
 def place(lab, text, notebook, name):
@@ -31,11 +32,6 @@ def place(lab, text, notebook, name):
     nbformat.write(notebook, path)
     place_files(text, text.parents[1], lab.root)
     return path
-
-
-def index_of(notebook, name):
-    """The position of the cell with this grade_id."""
-    return next(i for i, cell in enumerate(notebook.cells) if grade_id(cell) == name)
 
 
 def shown_html(lab):
@@ -50,6 +46,17 @@ def cells(lab):
         """() => [...window.jupyterapp.shell.currentWidget.content.model.cells]
             .map(cell => [cell.getMetadata('nbgrader')?.grade_id ?? '', cell.sharedModel.getSource()])"""
     )
+
+
+def index_of(lab, text):
+    """The position of the first cell with this grade_id, or with this text in its source."""
+    return next(i for i, (name, source) in enumerate(cells(lab)) if name == text or text in source)
+
+
+def run_cell(lab, index):
+    lab.cell(index)
+    lab.page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-cell')")
+    lab.wait_idle()
 
 
 def type_into(lab, index, text):
@@ -125,29 +132,28 @@ def test_a_student_types_the_engine_into_the_page_and_goes_on_with_it(lab):
     lab.run_all()
     assert_all_right(lab, graded_by_cards(nbformat.read(notebook, 4)) - 1)  # the exercise on the order has no card
     assert "8 of 8 right" in "".join(shown_html(lab))
-    lab.page.evaluate("() => window.jupyterapp.commands.execute('docmanager:save')")
-    lab.wait_until("() => !window.jupyterapp.shell.currentWidget.context.model.dirty")
-
-    lab.open_notebook(student.notebook(LESSONS / "03_order_and_reuse.py"))
-    start = next(i for i, (_, source) in enumerate(cells(lab)) if "start_lesson(" in source)
-    lab.cell(start)
-    lab.page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-above')")
-    lab.cell(start)
-    lab.page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-cell')")
-    lab.wait_idle()
-    said = "".join(output.get("text", "") for cell in lab.outputs() for output in cell)
-    assert said == "Using your own engine of lesson 02.\n"
+    the_explorer_steps(lab)
+    a_wrong_product_gets_a_card_that_names_it(lab)
+    lab.save()
+    lesson_03_goes_on_with_it(lab, student)
+    assert lab.external_requests == []
 
 
-def test_wrong_product_gets_a_card_that_names_it_and_the_explorer_steps(lab):
-    text = LESSONS / "02_scalar_engine.py"
-    notebook = solved_release(assemble(text))
-    solution = notebook.cells[index_of(notebook, "add_and_multiply")]
-    assert RIGHT_PRODUCT in solution.source
-    solution.source = solution.source.replace(RIGHT_PRODUCT, SWAPPED_PRODUCT)
-    lab.open_notebook(place(lab, text, notebook, "02_swapped.ipynb"))
-    lab.run_all()
-    test = index_of(notebook, "test_add_and_multiply")
+def the_explorer_steps(lab):
+    explorer = lab.cell(index_of(lab, "explore(d")).locator(".ma-explorer")
+    expect(explorer.locator(".ma-words")).to_contain_text("The graph starts with its leaves")
+    explorer.get_by_role("button", name="Step", exact=True).click()
+    expect(explorer.locator(".ma-words")).not_to_contain_text("The graph starts with its leaves")
+
+
+def a_wrong_product_gets_a_card_that_names_it(lab):
+    """And is corrected again."""
+    solution, test = index_of(lab, "add_and_multiply"), index_of(lab, "test_add_and_multiply")
+    right = cells(lab)[solution][1]
+    assert RIGHT_PRODUCT in right
+    type_into(lab, solution, right.replace(RIGHT_PRODUCT, SWAPPED_PRODUCT))
+    run_cell(lab, solution)
+    run_cell(lab, test)
     card = lab.cell(test).locator(".autograder-card").first
     expect(card).to_contain_text("A question first: Write d(output)/d(first input) on paper")
     swapped = "in the rule of *, or in the order of the inputs, the two operands are swapped"
@@ -155,13 +161,19 @@ def test_wrong_product_gets_a_card_that_names_it_and_the_explorer_steps(lab):
     expect(named).to_be_hidden()
     card.get_by_text("Likely bug").click()
     expect(named).to_be_visible()
-    lab.page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-cell')")  # a second try
-    card = lab.cell(test).locator(".autograder-card").first
+    run_cell(lab, test)  # a second try
     expect(card).to_contain_text(f"Likely bug: {swapped}")
+    type_into(lab, solution, right)
+    run_cell(lab, solution)
+    run_cell(lab, test)
+    expect(card).not_to_contain_text("Likely bug")
 
-    explorer = lab.cell(next(i for i, cell in enumerate(notebook.cells) if "explore(d" in cell.source))
-    explorer = explorer.locator(".ma-explorer")
-    expect(explorer.locator(".ma-words")).to_contain_text("The graph starts with its leaves")
-    explorer.get_by_role("button", name="Step", exact=True).click()
-    expect(explorer.locator(".ma-words")).not_to_contain_text("The graph starts with its leaves")
-    assert lab.external_requests == []
+
+def lesson_03_goes_on_with_it(lab, student):
+    lab.open_notebook(student.notebook(LESSONS / "03_order_and_reuse.py"))
+    start = index_of(lab, "start_lesson(")
+    lab.cell(start)
+    lab.page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-above')")
+    run_cell(lab, start)
+    said = "".join(output.get("text", "") for cell in lab.outputs() for output in cell)
+    assert said == "Using your own engine of lesson 02.\n"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from playwright.sync_api import Locator, expect
 from autograder.lessons.audit.variants import solved_release
 from autograder.lessons.build.lesson_files import place_files
 from autograder.lessons.build.notebook import assemble
+from tests.browser.conftest import fresh_page
 
 pytestmark = pytest.mark.browser
 
@@ -19,7 +21,15 @@ LESSON = "02_scalar_engine"
 TEXT = Path(__file__).resolve().parents[2] / "course" / "lessons" / f"{LESSON}.py"
 
 
-def test_a_lesson_works_in_notebook_seven(lab: Any) -> None:
+@pytest.fixture
+def seven(chromium: Any, lab_server: Any) -> Iterator[Any]:
+    """A page of its own: the tests that follow go on with JupyterLab in the common one."""
+    with fresh_page(chromium, lab_server) as page:
+        yield page
+
+
+def test_a_lesson_works_in_notebook_seven(seven: Any) -> None:
+    lab = seven
     path = lab.root / "seven" / f"{LESSON}.ipynb"
     path.parent.mkdir(exist_ok=True)
     nbformat.write(solved_release(assemble(TEXT)), path)

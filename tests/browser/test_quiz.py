@@ -18,7 +18,6 @@ from autograder.lessons.build.notebook import assemble
 from autograder.lessons.release import release_notebook
 from autograder.notebooks.cells import grade_id
 from autograder.quizzes.sealing import SEALED_TEXT, open_answer, open_questions
-from tests.browser.conftest import LOOKS_ONCE
 
 pytestmark = [pytest.mark.browser, pytest.mark.sandbox]
 
@@ -173,12 +172,11 @@ def without_a_kernel_it_still_answers(quiz):
 def it_is_shown_even_if_the_page_gave_up_looking_for_it(quiz):
     second = quiz.questions[1]
     quiz.lab.save()
-    quiz.lab.leave()
-    quiz.lab.page.add_init_script(LOOKS_ONCE)
-    quiz.lab.open_notebook(f"{LESSON}/{LESSON}.ipynb")
-    quiz.lab.cell(CHECK)
-    quiz.expect_chosen(second, quiz.right(second))
-    expect(quiz.root).to_have_count(1)
+    with quiz.lab.looking_once():
+        quiz.lab.open_notebook(f"{LESSON}/{LESSON}.ipynb")
+        quiz.lab.cell(CHECK)
+        quiz.expect_chosen(second, quiz.right(second))
+        expect(quiz.root).to_have_count(1)
 
 
 def what_was_clicked_is_what_is_graded(quiz):

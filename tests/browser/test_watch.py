@@ -4,6 +4,7 @@ fetches the feedback there.
 
 from __future__ import annotations
 
+import shutil
 import subprocess
 import sys
 import time
@@ -15,9 +16,9 @@ from typing import Any
 import nbformat
 import pytest
 
-from tests.autograder.conftest import released_course, small_course  # noqa: F401  (fixtures)
+from tests.autograder.conftest import nbgrader, released_course, small_course  # noqa: F401  (fixtures)
 from tests.autograder.grading.test_watch import Exchange, exchange  # noqa: F401  (a fixture)
-from tests.browser.conftest import fresh_page, serving
+from tests.autograder.nbgrader_commands import NbgraderCommands
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.browser]
 
@@ -41,17 +42,20 @@ def watching(course: Any, log: Path) -> Iterator[None]:
 
 
 @pytest.fixture
-def student_lab(chromium: Any, exchange: Exchange, tmp_path: Path) -> Iterator[Any]:  # noqa: F811
-    """The page of a student who uses the course's exchange."""
-    course = exchange.course
-    release = [sys.executable, "-m", "nbgrader", "release_assignment", "words"]
-    subprocess.run(release, cwd=course.root, check=True, capture_output=True)
-    (tmp_path / "lab" / "config").mkdir(parents=True)
-    settings = f"c = get_config()\nc.CourseDirectory.course_id = 'small'\nc.Exchange.root = {str(exchange.root)!r}\n"
-    settings += f"c.Exchange.cache = {str(tmp_path / 'cache')!r}\n"
-    (tmp_path / "lab" / "config" / "nbgrader_config.py").write_text(settings)
-    with serving(tmp_path / "lab") as served, fresh_page(chromium, served) as page:
-        yield page
+def student_lab(lab: Any, exchange: Exchange, nbgrader: NbgraderCommands, tmp_path: Path) -> Iterator[Any]:  # noqa: F811
+    """JupyterLab for a student who uses the course's exchange. nbgrader reads its settings anew for each request."""
+    nbgrader("release_assignment", "words", cwd=exchange.course.root)
+    settings = lab.root / "nbgrader_config.py"
+    settings.write_text(f"""c = get_config()
+c.CourseDirectory.course_id = 'small'
+c.Exchange.root = {str(exchange.root)!r}
+c.Exchange.cache = {str(tmp_path / "cache")!r}
+""")
+    if not lab.shows_jupyterlab():
+        lab.load()
+    yield lab
+    settings.unlink()
+    shutil.rmtree(lab.root / "words")
 
 
 def test_a_student_hands_in_by_the_button_and_has_feedback_in_the_page(
@@ -64,7 +68,6 @@ def test_a_student_hands_in_by_the_button_and_has_feedback_in_the_page(
         exchange.hand_in(f"s{number:02}", shout="return word" if number % 2 else "return word.upper()")
     page = student_lab.page
     with watching(exchange.course, tmp_path / "log"):
-        page.goto(f"{student_lab.url}/lab?token={student_lab.token}&reset")
         student_lab.wait_until("() => window.jupyterapp?.commands?.hasCommand('nbgrader:open-assignment-list')")
         page.evaluate("() => window.jupyterapp.commands.execute('nbgrader:open-assignment-list')")
         page.locator("#released_assignments_list button", has_text="Fetch").click()

@@ -1,41 +1,20 @@
-"""The gallery shows every demo, and each of its cells runs."""
+"""The gallery shows every demo. Its cells run in the browser's test and for the website."""
 
-import json
 from pathlib import Path
 
 import nbformat
-import pytest
-from nbclient import NotebookClient
 
 import mini_autograd.widgets
 from autograder.cli import main
 from autograder.lessons.commands.demos import gallery
 from autograder.lessons.student import lab
 
-pytestmark = pytest.mark.slow
-
 COURSE = Path(__file__).resolve().parents[2] / "course"
-
-
-@pytest.fixture(scope="module")
-def executed():
-    notebook = nbformat.reads(json.dumps(gallery(COURSE)), as_version=4)
-    NotebookClient(notebook, timeout=600).execute()
-    return notebook
 
 
 def test_every_widget_is_in_the_gallery():
     source = "\n".join(cell["source"] for cell in gallery(COURSE)["cells"] if cell["cell_type"] == "code")
     assert [name for name in mini_autograd.widgets.__all__ if f"{name}(" not in source] == []
-
-
-def test_every_demo_runs_and_leaves_a_picture(executed):
-    shown = [cell for cell in executed.cells if cell.cell_type == "code" and "import" not in cell.source]
-    bundles = [next(output.data for output in cell.outputs if "data" in output) for cell in shown]
-    assert len(bundles) >= 11
-    assert all("<svg" in bundle["image/svg+xml"] for bundle in bundles)
-    live = [bundle for bundle in bundles if "application/vnd.jupyter.widget-view+json" in bundle]
-    assert len(live) == len(bundles) - 1  # the monitor is a picture only
 
 
 def test_the_command_makes_the_notebook(tmp_path, capsys):
