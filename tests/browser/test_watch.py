@@ -38,7 +38,8 @@ def watching(course: Any, log: Path) -> Iterator[None]:
         yield
     finally:
         process.terminate()
-        process.wait(timeout=60)
+        status = process.wait(timeout=60)
+    assert status == 0, log.read_text()
 
 
 @pytest.fixture
