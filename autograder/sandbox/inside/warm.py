@@ -19,7 +19,7 @@ import signal
 import socket
 from typing import Any
 
-from . import confine
+from . import confine, fonts
 from .protocol import words
 from .server import Server
 from .shell import warm_up
@@ -39,6 +39,8 @@ def serve_forks(control: socket.socket, rules: bytes, preload: list[str] | None)
     """
     server = Server()
     draws = preload is None or any(name.partition(".")[0] == "matplotlib" for name in preload)
+    if draws:
+        fonts.use_list()
     for name in sorted(PRELOADED.union(preload or (), PLOTS if draws else ())):
         with contextlib.suppress(Exception):  # a notebook that needs it will say what is wrong
             importlib.import_module(name)

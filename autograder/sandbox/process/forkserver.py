@@ -23,7 +23,7 @@ from autograder.sandbox.inside.wire import WireClosed, WireTimeout
 from autograder.sandbox.process import isolation
 from autograder.sandbox.process.limits import Limits, SandboxDied, SandboxUnavailable
 from autograder.sandbox.process.memory import MemoryGroup
-from autograder.sandbox.process.starting import settings_of, start_in_bubblewrap
+from autograder.sandbox.process.starting import list_fonts, settings_of, start_in_bubblewrap
 
 READY = b"+"
 CREDENTIALS = struct.Struct("3i")  # process, user, group
@@ -44,6 +44,7 @@ class WarmProcess:
         settings = {**settings_of(limits), "warm": True, "preload": _preload}
         settings["filter"] = isolation.seccomp_filter().hex()
         self.popen: subprocess.Popen[bytes] | None = None
+        list_fonts()
         try:
             self.popen, self.pid = start_in_bubblewrap(theirs, limits, settings, warm=True)
         finally:

@@ -21,9 +21,12 @@ import tempfile
 from importlib.util import cache_from_source
 from typing import Any, Protocol
 
+from autograder.files import write_file
+from autograder.sandbox.inside import fonts
 from autograder.sandbox.process import isolation
 from autograder.sandbox.process.limits import Limits, SandboxDied
 
+LIST_FONTS_SECONDS = 60.0
 START = "import sys; sys.path.insert(0, sys.argv.pop(1)); from inside.main import main; del sys.path[0]; main()"
 
 
@@ -168,3 +171,16 @@ def compile_inside() -> None:
         with contextlib.suppress(OSError, py_compile.PyCompileError):
             if not os.path.exists(cached) or os.path.getmtime(cached) < path.stat().st_mtime:
                 py_compile.compile(str(path), doraise=True)
+
+
+@functools.cache
+def list_fonts() -> None:
+    """Have Matplotlib list once which fonts the sandbox sees (see `inside/fonts.py`)."""
+    with contextlib.suppress(OSError, subprocess.SubprocessError, ImportError):
+        target = fonts.list_file(isolation.INSIDE)
+        if target.exists() or not os.access(isolation.INSIDE, os.W_OK):
+            return
+        command = isolation.bubblewrap_command(isolation.require_isolation(), Limits(), None, None)
+        command += ["--", sys.executable, "-I", "-c", fonts.PRINT_LIST]
+        listed = subprocess.run(command, capture_output=True, timeout=LIST_FONTS_SECONDS, check=True, env={})
+        write_file(target, listed.stdout)

@@ -12,6 +12,7 @@ from pathlib import Path
 
 import pytest
 
+from autograder.sandbox.inside import fonts
 from autograder.sandbox.process import forkserver, isolation
 from autograder.sandbox.process.limits import Limits, SandboxUnavailable
 from autograder.sandbox.process.process import isolation_in_force
@@ -308,3 +309,26 @@ def test_the_packages_of_every_visible_python_are_covered_up(tmp_path, monkeypat
         (folder.parent / "networkx").mkdir()
     monkeypatch.setattr(isolation, "_python_paths", lambda: (str(tmp_path),))
     assert set(isolation._withheld_paths.__wrapped__()) == set(map(str, hidden))  # without the cache
+
+
+def test_matplotlib_uses_the_list_of_fonts_that_was_made_once_from_what_the_sandbox_sees(tmp_path):
+    with Sandbox(Limits()) as sandbox:
+        sandbox.execute("from matplotlib.font_manager import FontManager, fontManager")
+        sandbox.execute(
+            "known, seen = ({font.name for font in fonts.ttflist} for fonts in (fontManager, FontManager()))"
+        )
+        assert sandbox.lookup("known") == sandbox.lookup("seen") != set()
+    listed = fonts.list_file(isolation.INSIDE).read_text()
+    planted = tmp_path / "list.json"
+    planted.write_text(listed.replace("DejaVu Sans Mono", "Planted Mono"))
+    assert planted.read_text() != listed
+    program = f"""
+from pathlib import Path
+from autograder.sandbox.inside import fonts
+fonts.list_file = lambda folder: Path({str(planted)!r})
+fonts.use_list()
+from matplotlib.font_manager import get_font_names
+assert "Planted Mono" in get_font_names()
+"""
+    settings = {**os.environ, "MPLCONFIGDIR": str(tmp_path / "settings")}
+    subprocess.run([sys.executable, "-c", program], check=True, env=settings)
