@@ -60,15 +60,19 @@ class Draw:
         return np.ones(shape) if self.cotangent is None else self.cotangent
 
 
+Gradients = tuple[Array | None, ...]
+"""The gradient of each input; None if the engine left it so."""
+
+
 @dataclass(frozen=True)
 class Run:
-    """The results of an engine on a draw. A gradient is None if the engine left it so; `again` holds the gradients
-    after the second backward call, `changed` the inputs whose data is no longer what it was, by number, `narrowed`
-    whether a gradient has fewer digits than its input."""
+    """The results of an engine on a draw. `again` holds the gradients after the second backward call, `changed` the
+    inputs whose data is no longer what it was, by number, `narrowed` whether a gradient has fewer digits than its
+    input."""
 
     value: Array
-    gradients: tuple[Array | None, ...]
-    again: tuple[Array | None, ...] | None = None
+    gradients: Gradients
+    again: Gradients | None = None
     changed: tuple[tuple[int, Array], ...] = ()
     narrowed: bool = False
 
@@ -93,7 +97,52 @@ def run_where_it_lives(target: Any, function: Callable[..., Any], *arguments: An
         raise Interrupted(f"stopped while the check ran your code{where}. Is there a loop that never ends?") from None
 
 
-class ReferenceEngine:
+class TrustedEngine:
+    """What both trusted engines do with a draw."""
+
+    name: str
+
+    def __call__(self, data: Array, requires_grad: bool = False) -> Any:
+        """A tensor in float64."""
+        raise NotImplementedError
+
+    def start_backward(self, output: Any, gradient: Array) -> None:
+        """Call `backward` with a cotangent."""
+        raise NotImplementedError
+
+    def numbers(self, tensor: Any) -> Array:
+        """A copy of the numbers of a tensor."""
+        raise NotImplementedError
+
+    def leaves(self, draw: Draw) -> list[Any]:
+        """The inputs of a draw as leaves of a graph."""
+        return [self(array, requires_grad=True) for array in draw.inputs]
+
+    def start_draw(self, output: Any, draw: Draw) -> None:
+        """The first backward call of a draw."""
+        self.start_backward(output, draw.seed(tuple(output.shape)))
+
+    def first(self, function: Callable[..., Any], leaves: Sequence[Any], draw: Draw) -> tuple[Array, Gradients]:
+        """The value, and the gradients after the first backward call."""
+        output = function(*leaves)
+        if not hasattr(output, "backward"):
+            raise TypeError(f"the result is not a tensor but a {type(output).__name__}")
+        value = self.numbers(output)
+        self.start_draw(output, draw)
+        return value, self._gradients(leaves)
+
+    def second(self, function: Callable[..., Any], leaves: Sequence[Any], draw: Draw) -> Gradients | None:
+        """The gradients after the second backward call, over the same leaves; None if the draw has none."""
+        if draw.again is None:
+            return None
+        self.start_backward(function(*leaves), draw.again)
+        return self._gradients(leaves)
+
+    def _gradients(self, leaves: Sequence[Any]) -> Gradients:
+        return tuple(None if leaf.grad is None else self.numbers(leaf.grad) for leaf in leaves)
+
+
+class ReferenceEngine(TrustedEngine):
     """mini_autograd in float64."""
 
     name = "the reference"
@@ -102,19 +151,14 @@ class ReferenceEngine:
     def __call__(self, data: Array, requires_grad: bool = False) -> ma.Tensor:
         return ma.tensor(data, dtype=np.float64, requires_grad=requires_grad)
 
-    def leaves(self, draw: Draw) -> list[ma.Tensor]:
-        """The inputs of a draw as leaves of a graph."""
-        return [self(array, requires_grad=True) for array in draw.inputs]
-
     def start_backward(self, output: ma.Tensor, gradient: Array) -> None:
         output.backward(ma.tensor(gradient, dtype=np.float64))
 
-    def start_draw(self, output: ma.Tensor, draw: Draw) -> None:
-        """The first backward call of a draw."""
-        self.start_backward(output, draw.seed(tuple(output.shape)))
+    def numbers(self, tensor: ma.Tensor) -> Array:
+        return np.array(tensor.array)
 
 
-class TorchEngine:
+class TorchEngine(TrustedEngine):
     """PyTorch on the CPU in float64."""
 
     name = "PyTorch"
@@ -137,6 +181,9 @@ class TorchEngine:
     def start_backward(self, output: Any, gradient: Array) -> None:
         """The same as `output.backward(gradient)`, which would import sympy first (0.4 s)."""
         (output * self(gradient)).sum().backward()
+
+    def numbers(self, tensor: Any) -> Array:
+        return np.array(tensor.detach().numpy())
 
 
 REFERENCE = ReferenceEngine()
@@ -172,16 +219,24 @@ def prepare_torch_in_background() -> None:
 
 def run_trusted(engine: ReferenceEngine | TorchEngine, program: Program, draws: Sequence[Draw]) -> list[Run]:
     """Run a program on a trusted engine. Raises LessonError when it fails there."""
-    sent = [{"function": program.function, "draws": [{**draw.sent(), "dtype": FLOAT64} for draw in draws]}]
     with reference_methods(), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
         if engine is TORCH and uses_methods(program.function):
             engine = TorchEngine(torch_tensor())
-        result = engine_protocol.run_programs(engine, sent, Exception)[0]
-    if "error" in result or "returned" in result:
-        error = result.get("error", {"type": "result", "message": f"not a tensor but a {result.get('returned')}"})
-        raise LessonError(f"the expression does not run on {engine.name}: {error['type']}: {error['message']}")
-    return [_run(answer) for answer in result["draws"]]
+        try:
+            return [_run(engine, program.function, draw) for draw in draws]
+        except Exception as error:
+            raise _does_not_run(engine, error) from error
+
+
+def _run(engine: TrustedEngine, function: Callable[..., Any], draw: Draw) -> Run:
+    leaves = engine.leaves(draw)
+    value, gradients = engine.first(function, leaves, draw)
+    return Run(np.asarray(value, dtype=np.float64), gradients, engine.second(function, leaves, draw))
+
+
+def _does_not_run(engine: TrustedEngine, error: Exception) -> LessonError:
+    return LessonError(f"the expression does not run on {engine.name}: {type(error).__name__}: {error!s:.400}")
 
 
 def forward(program: Program, inputs: Sequence[Array]) -> Array:
@@ -189,19 +244,6 @@ def forward(program: Program, inputs: Sequence[Array]) -> Array:
     try:
         with reference_methods(), ma.no_grad(), np.errstate(all="ignore"):
             output = program.function(*(REFERENCE(array) for array in inputs))
-            return np.asarray(output.data, dtype=np.float64)
+            return np.asarray(output.array, dtype=np.float64)
     except Exception as error:
-        raise LessonError(f"the expression does not run on {REFERENCE.name}: {error!r:.200}") from error
-
-
-def _run(answer: dict[str, Any]) -> Run:
-    again = answer.get("again")
-    return Run(
-        np.asarray(answer["value"], dtype=np.float64),
-        tuple(_gradient(gradient) for gradient in answer["gradients"]),
-        None if again is None else tuple(_gradient(gradient) for gradient in again),
-    )
-
-
-def _gradient(gradient: Any) -> Array | None:
-    return None if gradient is None else np.asarray(gradient, dtype=np.float64)
+        raise _does_not_run(REFERENCE, error) from error

@@ -11,7 +11,6 @@ from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from functools import cache
 from itertools import repeat
-from typing import Any
 
 import numpy as np
 
@@ -160,29 +159,19 @@ def _graph_of(entry: Evidence, decomposition: int) -> RecordedGraph:
 
 
 def _run(program: Program, draw: Draw) -> Run:
-    """What `run_trusted` does for one draw, without the checks that only an unknown engine needs."""
+    """A draw on the reference, with what it did to the inputs and to their precision."""
     leaves = REFERENCE.leaves(draw)
-    output = program.function(*leaves)
-    value = np.asarray(output.array)
-    REFERENCE.start_draw(output, draw)
-    gradients = [_gradient(leaf) for leaf in leaves]
+    value, gradients = REFERENCE.first(program.function, leaves, draw)
     after = [(n, np.array(leaf.array)) for n, leaf in enumerate(leaves)]
     changed = tuple((n, array) for n, array in after if not np.array_equal(array, draw.inputs[n]))
-    again = None
-    if draw.again is not None:
-        REFERENCE.start_backward(program.function(*leaves), draw.again)
-        again = tuple(_gradient(leaf) for leaf in leaves)
+    again = REFERENCE.second(program.function, leaves, draw)
     narrowed = any(g is not None and g.dtype.itemsize < 8 for g in gradients)
-    return Run(value, tuple(gradients), again, changed, narrowed)
+    return Run(value, gradients, again, changed, narrowed)
 
 
 def _raises(planted: Run | None) -> bool:
     """Whether an engine with that bug would raise. If NumPy gives nan, Python's `math` raises."""
     return planted is None or not all(np.all(np.isfinite(gradient)) for gradient in planted.dense())
-
-
-def _gradient(leaf: Any) -> Any:
-    return None if leaf.grad is None else np.array(leaf.grad.array)
 
 
 def _explained(run: Run, planted: Run, right: Expected, allowed: Sequence[float]) -> set[bool]:
