@@ -4,16 +4,25 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterable
+from functools import lru_cache
+
+
+@lru_cache(maxsize=4096)
+def tree_of(source: str) -> ast.Module:
+    """The syntax tree of a source text, for those who only read it: many look at the same cells. Raises what
+    `ast.parse` raises."""
+    return ast.parse(source)
 
 
 def parse(source: str) -> list[ast.stmt]:
-    """The statements of a cell; none if it is not plain Python even after IPython's own syntax is taken out."""
+    """The statements of a cell, for those who only read them; none if it is not plain Python even after IPython's own
+    syntax is taken out."""
     try:
-        return ast.parse(source).body
+        return tree_of(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
         lines = (("pass" if line.lstrip()[:1] in ("%", "!", "?") else line) for line in source.splitlines())
         try:
-            return ast.parse("\n".join(lines)).body
+            return tree_of("\n".join(lines)).body
         except (SyntaxError, ValueError, RecursionError, MemoryError):
             return []
 

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Iterator
+from functools import lru_cache
 
 from autograder.notebooks.regions import without_hidden_tests
+from autograder.notebooks.statements import tree_of
 
 POINTS_GIVING = {
     *("check_gradients", "check_handwritten_gradient", "check_tangents", "check_function", "check_engine"),
@@ -19,6 +21,7 @@ POINTS_GIVING = {
 SHOWING = {"print", "display"}
 
 
+@lru_cache(maxsize=4096)  # the builder and the release both ask
 def unclaimed_points(source: str) -> tuple[int, str] | None:
     """The line of a test cell and what to write there, if the points from its checks do not become the cell's value;
     None if all is well. A cell that uses these points itself, as in `assert credit > 1`, is left alone.
@@ -26,7 +29,7 @@ def unclaimed_points(source: str) -> tuple[int, str] | None:
     Source that is not plain Python gives None.
     """
     try:
-        statements = ast.parse(source).body
+        statements = tree_of(source).body
     except (SyntaxError, ValueError):
         return None
     given = [node for statement in statements for node in ast.walk(statement) if gives_points(node)]
@@ -112,7 +115,7 @@ def _no_last_line(source: str, statements: list[ast.stmt], first: ast.AST) -> tu
     held = list(_holding(statements))
     name = held[-1] if held else "credit"
     write = f"write `{name}` as its last line"
-    if held and name not in _holding(ast.parse(without_hidden_tests(source)).body):
+    if held and name not in _holding(tree_of(without_hidden_tests(source)).body):
         write += ", before END HIDDEN TESTS"  # students do not have the name
     if not held:
         line = getattr(first, "lineno", 1)

@@ -10,11 +10,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from autograder.lessons.build.lesson_files import IMPORT_OF_HELPERS
-from autograder.lessons.build.names import completed, statements
+from autograder.lessons.build.names import completed
 from autograder.lessons.build.quiz_cells import expand_quiz
 from autograder.lessons.build.text import TextCell
 from autograder.notebooks.regions import without_hidden_tests
-from autograder.notebooks.statements import bound_names
+from autograder.notebooks.statements import bound_names, parse
 from autograder.quizzes.sealing import seal_hints
 
 HINT_COMMENT = "# Run this cell when you are stuck. Each hint opens with a click and goes one step further."
@@ -58,7 +58,7 @@ def _standing_alone(cells: Sequence[TextCell]) -> dict[str, str]:
     Students skip checks, for example those that they passed yesterday.
     """
     code = [cell for cell in cells if cell.kind == "code" and not cell.style and "quiz" not in cell.tags]
-    defined = bound_names(statement for cell in code if not cell.is_test for statement in statements(cell.source))
+    defined = bound_names(statement for cell in code if not cell.is_test for statement in parse(cell.source))
     above: list[str] = []
     found = {}
     for cell in code:
@@ -79,7 +79,7 @@ def _points_of(check: TextCell) -> str:
 
 def only_imports(source: str) -> bool:
     """Whether a cell does nothing but import modules and change settings, such as how plots look."""
-    found = statements(source)
+    found = parse(source)
     return bool(found) and all(map(_imports, found))
 
 

@@ -21,9 +21,10 @@ from pathlib import Path
 from autograder.lessons.build.expansion import expanded
 from autograder.lessons.build.further import with_parts
 from autograder.lessons.build.lesson_files import LessonTextError, lesson_texts
-from autograder.lessons.build.names import is_of_course, missing_names, names_bound_by, statements
+from autograder.lessons.build.names import is_of_course, missing_names, names_bound_by
 from autograder.lessons.build.rules import Owner, syntax_tree
 from autograder.lessons.build.text import NBGRADER_DEFAULTS, TextCell, read_lesson
+from autograder.notebooks.statements import parse
 from autograder.sandbox.inside.engine_file import EngineCell, SealedEngine, seal_engine
 
 FIRST_LINE = "# Run this cell: it loads the engine that this lesson continues with."  # all that a folded cell shows
@@ -58,7 +59,7 @@ def owners_of_names(engine: SealedEngine) -> dict[str, Owner]:
     """The names that the cells of an engine define at their top level, with the last cell that does."""
     found = {}
     for cell in engine.cells:
-        for statement in statements(cell.source):
+        for statement in parse(cell.source):
             imported = isinstance(statement, ast.Import | ast.ImportFrom)
             found.update(dict.fromkeys(names_bound_by(statement), Owner(cell.lesson, cell.cell, imported)))
     return found

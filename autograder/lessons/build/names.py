@@ -64,12 +64,6 @@ def completed(source: str, others: Sequence[str], defined: Iterable[str] = ()) -
     return "\n\n".join([*in_order, source])
 
 
-@lru_cache(maxsize=4096)
-def statements(source: str) -> Sequence[ast.stmt]:
-    """The statements of a cell, without IPython's commands; none if it is not valid Python."""
-    return parse(source)
-
-
 def is_of_course(statement: ast.stmt) -> bool:
     """Whether a statement imports the course's own helpers: checks, or the module beside one lesson."""
     if isinstance(statement, ast.ImportFrom):
@@ -86,7 +80,7 @@ def _definitions(sources: Sequence[str]) -> dict[str, ast.stmt]:
     """Name -> the last statement that defines it at the top level of a cell, in the order of the cells."""
     found: dict[str, ast.stmt] = {}
     for source in sources:
-        for statement in statements(source):
+        for statement in parse(source):
             for name in names_bound_by(statement):
                 found.pop(name, None)
                 found[name] = statement

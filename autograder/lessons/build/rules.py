@@ -10,12 +10,11 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from functools import lru_cache
 
 from autograder.lessons.build.further import headings
 from autograder.lessons.build.text import PLAIN_TAGS, STYLE_TAG, TextCell
 from autograder.notebooks.regions import HIDDEN_TESTS, MARK_SCHEME, SOLUTION, edges, without_hidden_tests
-from autograder.notebooks.statements import bound_names
+from autograder.notebooks.statements import bound_names, tree_of
 from autograder.notebooks.unclaimed import called, unclaimed_points
 
 KNOWN_METADATA = {"nbgrader", "tags", "exercise", "title", "jupyter", "items"}
@@ -244,7 +243,7 @@ def items_are_numbers(cells: Sequence[TextCell]) -> None:
 
 def gradient_checks(source: str) -> bool:
     """Whether a test cell's source checks gradients (then zeros must score nothing)."""
-    return any(called(node) in GRADIENT_CHECKS for node in ast.walk(ast.parse(source)))
+    return any(called(node) in GRADIENT_CHECKS for node in ast.walk(tree_of(source)))
 
 
 def _points_of_checks(tree: ast.AST) -> Iterator[float | None]:
@@ -266,16 +265,11 @@ def syntax_tree(cell: TextCell) -> ast.Module:
     """The syntax tree of a cell, IPython's commands left out."""
     lines = ["pass" if re.match(r"\s*[%!]", line) else line for line in cell.source.splitlines()]
     try:
-        return _tree("\n".join(lines))
+        return tree_of("\n".join(lines))
     except SyntaxError as error:
         if "raises-exception" in cell.tags or cell.source.lstrip().startswith("%%"):
-            return _tree("")
+            return tree_of("")
         raise cell.error(f"not valid Python: {error.msg}", error.lineno or 0) from error
-
-
-@lru_cache(maxsize=256)  # several rules look at each cell of a lesson
-def _tree(source: str) -> ast.Module:
-    return ast.parse(source)
 
 
 RULES = (

@@ -21,11 +21,12 @@ from pathlib import Path
 from typing import Any, NoReturn
 
 from autograder.alarm import alarm
-from autograder.lessons.build.names import completed, is_of_course, statements
+from autograder.lessons.build.names import completed, is_of_course
 from autograder.notebooks.cells import DEMO, grade_id, has_tag, is_grade
 from autograder.notebooks.headings import titles
 from autograder.notebooks.magics import plain_python
 from autograder.notebooks.regions import SOLUTION, edges
+from autograder.notebooks.statements import parse
 from autograder.runs.context import check_context
 from autograder.sandbox.inside import engine_file
 from autograder.sandbox.inside.engine_file import EngineError, SealedEngine
@@ -263,7 +264,7 @@ def _others(cells: list[dict[str, Any]], tests: bool = False) -> list[str]:
 
 def _without_helpers(source: str) -> str:
     lines = source.splitlines()
-    for statement in reversed(statements(source)):
+    for statement in reversed(parse(source)):
         if is_of_course(statement):
             del lines[statement.lineno - 1 : statement.end_lineno]
     return "\n".join(lines)
