@@ -32,7 +32,7 @@ c.CourseDirectory.course_id = "pretend-class"
 # The file names of the platform from which the submissions are downloaded.
 c.FileNameCollectorPlugin.named_regexp = r".*/(?P<student_id>[a-z]+)__(?P<file_id>.+)"
 # A submission that hangs should not keep a demonstration waiting.
-c.JudgeNotebook.cell_seconds = 4
+c.JudgeNotebook.cell_seconds = 2
 c.JudgeNotebook.query_seconds = 1
 
 configure(c)
