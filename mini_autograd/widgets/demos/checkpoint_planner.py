@@ -224,7 +224,7 @@ def demo() -> Demo:
             "No checkpoints": {"length": 0},
             "Every layer": {"length": 1},
             "Square root": {"depth": "36", "length": 6},
-            "One segment": {"depth": "16", "length": 16},
+            "One segment": {"depth": "36", "length": 36},
         },
     )
 
