@@ -156,7 +156,7 @@ check_gradients({"a * b": lambda a, b: a * b}, [between(-3.0, 3.0), between(-3.0
 # %% [markdown]
 # Read such a card from top to bottom:
 #
-# * how many expressions were right;
+# * whether all is right;
 # * a **question**, if your wrong numbers are those that a well-known mistake produces. Think before you open what is below it: the idea, and the **likely bug**. If you run the cell a second time and it still fails, the card names the bug at once;
 # * one example of what is wrong: your number and the right one. *Inputs and numbers* opens to the inputs, the gradient that arrived, and what each of the others found;
 # * at the end, what was compared with what.
@@ -261,7 +261,7 @@ print("done")
 # %% [markdown]
 # If even that does not help, restart the kernel (*Kernel*, *Restart Kernel*) and run the cells from the top. A message such as *the kernel appears to have died* means that the Python process has ended, usually because it ran out of memory. Restart here too; your text is safe.
 #
-# Running all cells stops at the first cell that raises an error. A check that gives points and shows a card raises none: the card says what is wrong, and the run goes on. A test cell with assertions (`assert`) does raise an error, so the run stops there. To go on after a cell that failed, click into the next cell and choose *Run*, then *Run Selected Cell and All Below*.
+# Running all cells stops at the first unexpected error. A check that gives points and shows a card raises none: the card says what is wrong, and the run goes on. A test cell with assertions (`assert`) does raise an error, so the run stops there. To go on after a cell that failed, click into the next cell and choose *Run*, then *Run Selected Cell and All Below*.
 #
 # | you see | it means | do |
 # | --- | --- | --- |

@@ -379,7 +379,7 @@ def errors(dtype, central):
 plot_errors(errors)
 
 # %% [markdown]
-# Right of the turn you see straight lines, left of it a cloud: rounding errors have no pattern. In float32 even the cloud ends: below `1e-8`, `x + h` is rounded back to `x`, the difference is zero, and the error is
+# Right of the turn you see straight lines, left of it a cloud: rounding errors have no pattern. In float32 even the cloud ends: below about `3e-8`, `x + h` is rounded back to `x`, the difference is zero, and the error is
 # as large as the slope itself. Measure the two slopes on the straight part, and look up the best `h` of each curve.
 
 # %% tags=["demo"]
@@ -835,7 +835,7 @@ for name, function in (("leaky ReLU", nn.functional.leaky_relu), ("GELU", nn.fun
 activations(shift=-8.0)
 
 # %% [markdown]
-# ## 5. What hand work costs, and what a program does instead
+# ## 5. What deriving by hand costs, and what a program does instead
 #
 # Could a program do the algebra for you? It can. The two assignments below are the product rule for `x -> x * (1 - x)`, applied again and again. First on **text**, which gives a formula. **Predict** how long the formula is
 # after 8 steps.

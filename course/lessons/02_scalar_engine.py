@@ -1295,7 +1295,7 @@ print("then a second call, for 3 * w:          ", w.grad)
 
 w.grad = 0.0
 (3 * w).backward()
-print("a second call after setting it to zero: ", w.grad)
+print("a third call, after setting it to 0:    ", w.grad)
 
 # %% [markdown] items="gap:accumulation"
 # Within one call, the contributions of all uses are summed **in the dict**: that is the chain rule, and there is no choice. From call to call, results are summed **in `.grad`**: that is a design decision. PyTorch made the same decision.
@@ -1618,10 +1618,10 @@ print(f"plain {1e6 * plain:.2f} us, recorded {1e6 * recorded:.2f} us, factor {fa
 # %% [markdown]
 # ## More of PyTorch's graph
 #
-# Take `(x*y + x)**2`, where `x` is used twice. **Predict:** are the two leaves at the bottom one object or two?
+# Take `(x*y + x)**2`, where `x` is used twice, so its leaf is printed twice. **Predict:** are these two leaves one object or two?
 
 # %% tags=["demo"] items="20"
-predict("Are the two leaves one object or two?", "one", "two", "one in your engine, two in PyTorch")
+predict("Are the leaves of x one object or two?", "one", "two", "one in your engine, two in PyTorch")
 x, y = MiniTensor(2.0), MiniTensor(3.0)
 s = (x * y + x) ** 2
 show(s)

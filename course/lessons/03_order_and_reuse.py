@@ -345,7 +345,7 @@ def recursing(root, gradient=1.0):
                 pending[source] = pending.get(source, 0.0) + share
 
 # %% [markdown]
-# `nearest_first` passes the tests of exercise 1. It adds, and it visits each node once. **Predict** whether it is right on `x**2 + 3 * x` and on a number that is used ten times in a sum.
+# `nearest_first` is right on the two expressions of exercise 1. It adds, and it visits each node once. **Predict** whether it is right on `x**2 + 3 * x` and on a number that is used ten times in a sum.
 
 # %%
 predict("Which is nearest_first right on?", "both", "only x**2 + 3 * x", "only the ten uses", "neither")
@@ -518,14 +518,14 @@ for name, engine in ENGINES.items():
 # %% [markdown]
 # So 1, 2 and 3 are the smallest sizes. And `recursing` has no wrong answer at all. Remember that.
 #
-# What about testing with random programs? Longer ones reuse more. **Predict** the length at which half of all random programs expose each engine.
+# What about testing with random programs? Longer ones reuse more. **Predict** the length at which half of all random programs expose each of the other three engines.
 
 # %% tags=["demo"]
-predict("At which length do half of all random programs expose the engines?")
+predict("At which length do half of all random programs expose the other three engines?")
 
 
 def random_program(length, generator):
-    """Like a real program: each step uses the latest value or an earlier one."""
+    """Like a real program: each step uses the latest value; a sum adds this or an earlier one."""
     program = []
     for step in range(length):
         symbol = generator.choice("-+t")
@@ -545,7 +545,7 @@ def run_random(program, a):
     return values[-1]
 
 
-def gradients(backward, programs):
+def gradients_of_all(backward, programs):
     leaves = [MiniTensor(0.7) for _ in programs]
     for leaf, program in zip(leaves, programs):
         backward(run_random(program, leaf))
@@ -555,12 +555,12 @@ def gradients(backward, programs):
 generator = random.Random(3)
 lengths = range(1, 13)
 tests = [[random_program(length, generator) for _ in range(200)] for length in lengths]
-right = [gradients(recursing, programs) for programs in tests]
+right = [gradients_of_all(recursing, programs) for programs in tests]
 fig, axis = plt.subplots(layout="constrained")
 for (name, engine), marker in zip(ENGINES.items(), "osD^"):
     share = []
     for programs, wanted in zip(tests, right):
-        pairs = zip(gradients(engine, programs), wanted)
+        pairs = zip(gradients_of_all(engine, programs), wanted)
         share.append(100 * sum(abs(a - b) > 1e-9 for a, b in pairs) / len(programs))
     axis.plot(lengths, share, marker + "-", markersize=4, label=name)
 axis.set(xlabel="operations in a random program", ylabel="programs that expose it, in %")
@@ -1468,7 +1468,7 @@ for name, time_needed in zip(("forward", "backward", "dropped"), seconds):
     print(f"{name:9s} {1000 * time_needed:7.1f} ms")
 
 # %% [markdown]
-# Nothing in the graph points back to its output: a node holds its inputs and a rule, and the rule holds the inputs too. So when the output is freed, so is the node before it, then the one before that, and so on, without a collector. (Python makes sure that this chain does not become too deep for *it*.) An engine whose nodes also knew their results would have reference cycles, and would have to wait for the garbage collector; lesson 06 measures that.
+# Nothing in the graph points back to its output: a node holds its inputs and a rule, and some rules, such as that of a product, hold the inputs too. So when the output is freed, so is the node before it, then the one before that, and so on, without a collector. (Python makes sure that this chain does not become too deep for *it*.) An engine whose nodes also knew their results would have reference cycles, and would have to wait for the garbage collector; lesson 06 measures that.
 
 # %% [markdown]
 # ### Time and length (further)
@@ -1510,7 +1510,7 @@ axes[0].legend()
 plt.show()
 
 # %% [markdown]
-# Single points jump on a busy machine. But with the collector off, all three run along nearly straight lines of slope 1: the cost per operation hardly changes, far beyond the dashed line at which recursion ends. With the collector on, long chains cost more: forward bends upward most, backward less. Python's garbage collector counts how many objects are made, and now and then it searches the live ones for reference cycles. Here there are none, so the whole search is wasted. PyTorch keeps its graph in C++, where this collector does not look.
+# Single points jump on a busy machine. But with the collector off, all three run along nearly straight lines of slope 1, far beyond the dashed line at which recursion ends: the cost per operation hardly changes forward and backward, and dropping stays the cheapest of the three. With the collector on, long chains cost more: forward bends upward most, backward less. Python's garbage collector counts how many objects are made, and now and then it searches the live ones for reference cycles. Here there are none, so the whole search is wasted. PyTorch keeps its graph in C++, where this collector does not look.
 
 # %% [markdown]
 # ### The bug report, once more

@@ -247,7 +247,7 @@ class MiniTensor:
         return f"MiniTensor({self.data}, operation={self.operation!r})"
 
 # %% [markdown]
-# Here are two operations. Compare them with those of lesson 02: only `math.exp` has become `np.exp`. (`as_tensor` makes a MiniTensor of a number or an array.)
+# Here are two operations. Compare them with those of lesson 02: `math.exp` has become `np.exp`, and `multiply` converts `a`, too. (`as_tensor` makes a MiniTensor of a number or an array.)
 
 # %% tags=["engine"]
 def multiply(a, b):
@@ -1066,7 +1066,7 @@ print("grad[index] += cotangent:           ", grad)
 print("np.add.at(added, index, cotangent): ", added)
 
 # %% [markdown]
-# The first line reads both places, adds, and writes both places. Entry 2 is written twice, and the 10 is lost. No error, no warning. `np.add.at` adds one after the other. An entry that was picked twice was *used* twice, so its contributions add up, as always.
+# The first line reads the entries at all three indices, adds, and writes all three back. Entry 2 is written twice, and the 10 is lost. No error, no warning. `np.add.at` adds one after the other. An entry that was picked twice was *used* twice, so its contributions add up, as always.
 #
 # Now the matrix product, `out[i, j] = sum over k of A[i, k] * B[k, j]`. Which outputs use `A[i, k]`? Those of row `i`, once per column `j`, each time with the factor `B[k, j]`. So its gradient is the sum over `j` of `v[i, j] * B[k, j]`. **Predict:** which matrix product is that?
 

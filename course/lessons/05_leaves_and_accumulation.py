@@ -354,7 +354,7 @@ class AccumulateGrad(Function):
 # %% [markdown]
 # ### The other operations of lesson 04 (just run it)
 #
-# Run the next eight cells. You don't need to read them. The first removes the old functions `add`, `multiply` and so on. The next five contain the operations of lesson 04 as classes, and the last two what `backward` needs. First comes arithmetic, and what Python calls for `+` and so on.
+# Run the next eight cells. You don't need to read them. The first removes the old functions `add`, `multiply` and so on. The next five contain the operations of lesson 04 as classes, and the last two what `backward` needs. After the first comes arithmetic, and what Python calls for `+` and so on.
 
 # %% tags=["engine"]
 for old_name in (
@@ -680,7 +680,7 @@ def keep_if_asked(node, grad):
 # %% [markdown] items="17 18 F53"
 # ### Exercise 2: record
 #
-# All the rules are there, but none of them runs yet: every operator calls `apply`, which you still have to write. `apply` turns the calls into a graph. An edge goes from a node to where the gradients of its **inputs** must be sent. (Some texts call these nodes parents.) PyTorch writes an edge as a pair: the node, and the number of the node's output, for nodes with several. Yours have one output, so the number is always 0.
+# All the rules are there, but none of them runs yet: every operator calls `apply`, which you still have to write. `apply` turns the calls into a graph. An edge goes from a node to where the gradients of its **inputs** must be sent. (Some texts call the nodes that edges lead to *parents*.) PyTorch writes an edge as a pair: the node, and the number of the node's output, for nodes with several. Yours have one output, so the number is always 0.
 #
 # | the input is | its edge |
 # | --- | --- |
@@ -958,7 +958,7 @@ for tensor in (w, hidden, shifted, (shifted**2).mean()):
     print(tensor.grad_fn and tensor.grad_fn.name())
 
 # %% [markdown]
-# PyTorch calls the product of two matrices `MmBackward0` (yours says `MatMul`, because it also takes vectors and batches). The other names are the same. The 0 distinguishes several forms of one operation. *Further* prints whole graphs.
+# PyTorch calls the product of two matrices `MmBackward0` (yours says `MatMul`, because it also takes vectors and batches). The other two names are the same. The 0 distinguishes several forms of one operation. *Further* prints whole graphs.
 
 # %% [markdown] items="47"
 # ## 4. Where gradients end
@@ -1487,7 +1487,7 @@ for i in range(3):
 #
 # Still, adding is the default. It helps with a batch that is too big for memory: split it into micro-batches, let their gradients add up, and take **one** step (*Further*). It also helps when there are several losses, each with its own call of `backward`. (A weight that is used many times in *one* loss is not the reason. Those contributions are summed in `pending`, before they reach `.grad`.)
 #
-# A rumor says that repeated backward calls make gradients grow *exponentially*. **Predict** the factor after 1, 2, 4 and 8 calls on one graph. (In PyTorch, more than one call needs `retain_graph=True`; lesson 06 explains why.)
+# A rumor says that repeated backward calls make gradients grow *exponentially*. **Predict** the factor after 1, 2, 4 and 8 calls on one graph. (For this function, PyTorch needs `retain_graph=True` for more than one call; lesson 06 explains why.)
 
 # %% tags=["demo"] items="F4"
 predict("What is the factor after 8 calls?")
@@ -1763,7 +1763,7 @@ print("the same, not tracked: leaf", untracked.is_leaf, "  requires_grad", untra
 # %% [markdown] items="57 58"
 # ## 6. Clearing: how, and where
 #
-# PyTorch has several calls that clear gradients. Two of them write zeros, and the others remove the gradient. Which are which?
+# There are several ways to clear gradients in PyTorch. Two of the five below write zeros, and the others remove the gradient. Which are which?
 
 # %% tags=["demo"] items="57 58 F25"
 model = torch.nn.Linear(2, 1)
@@ -1777,7 +1777,7 @@ for line in (
     print(f"{line:40s} .grad is {model.weight.grad}")
 
 # %% [markdown] items="58 F25"
-# `set_to_none` is the default, so after `zero_grad` expect `.grad` to be None. And None is not the same as zeros. None means "no gradient", and the optimizer skips the parameter. Zeros mean "a gradient of zero", and momentum keeps the parameter moving. You have written both cases.
+# `set_to_none=True` is the default, so after `zero_grad` expect `.grad` to be None. And None is not the same as zeros. None means "no gradient", and the optimizer skips the parameter. Zeros mean "a gradient of zero", and momentum keeps the parameter moving. You have written both cases.
 
 # %% [markdown] items="59"
 # **Where** to clear? Many tutorials insist on one place, before the forward pass. **Predict** which of the four places in a step give the same weight.
@@ -1822,7 +1822,7 @@ print("largest difference:                   ", np.abs(forgotten - momentum).max
 print(f"never cleared, difference from PyTorch: {np.abs(forgotten - without_zeroing[:300]).max():.1e}")
 
 # %% [markdown] items="55 F1"
-# They are equal, to the last bit. The parameters roll down the loss like a ball, and nothing ever slows the ball down. With a small learning rate a rolling ball is faster than a careful walker. That explains the first picture. At the bottom the ball keeps swinging. By itself it only keeps its energy, so the claim "without zeroing, gradients grow exponentially" is false as stated.
+# They are equal, to the last bit. The parameters roll down the loss like a ball, and nothing ever slows the ball down. With a small learning rate a rolling ball falls faster at first than a careful walker, but then it swings. That explains the first picture. At the bottom the ball keeps swinging. By itself it only keeps its energy, so the claim "without zeroing, gradients grow exponentially" is false as stated.
 #
 # Then why does everybody fear this mistake? Because in real training something keeps **pushing** the ball. With mini-batches the landscape changes at each step. With momentum in the optimizer there are two running sums, one inside the other. **Predict** which runs explode. It is a linear regression with noise-free targets: the best loss is 0. The helper `distances` trains it by hand and says how far the weights are from the best ones. Unless it clears, it adds each fresh gradient to the sum of all earlier ones.
 
@@ -1939,7 +1939,7 @@ progress()
 # %% [markdown]
 # # Further
 #
-# This part is optional. No later lesson needs it, and your engine works without its exercises, which only earn points. Its sections do not depend on each other.
+# This part is optional. No later lesson needs it, and your engine works without exercise 6, which only earns points. Its sections do not depend on each other.
 
 # %% [markdown] items="18"
 # ## Look at the graph
@@ -2327,7 +2327,7 @@ def roll(lr, steps, forget):
 plot_balls(roll)
 
 # %% [markdown]
-# It is a spring without friction. It swings forever, and neither settles nor explodes. Measure it over a long time, and look for the learning rates at which each method breaks down. (The curvature of this loss is 1; in general, what counts is learning rate times curvature.)
+# At the two smaller learning rates it is a spring without friction: it swings forever, and neither settles nor explodes. Measure it over a long time, and look for the learning rates at which each method breaks down. (The curvature of this loss is 1; in general, what counts is learning rate times curvature.)
 
 # %% items="F1"
 def swing(lr, steps=5000):
@@ -2362,7 +2362,7 @@ accumulation(forget=True)
 # %% [markdown] items="63"
 # ## A post-mortem that you can replay
 #
-# One well-known tutorial tells of a team whose loss fell nicely for fifty epochs, and then hit NaN in production. The story comes without data, so take it as fiction. This one you can run: the network of the first cell, never cleared, with mini-batches of 16.
+# One well-known tutorial tells of a team whose loss fell nicely for fifty epochs, and then hit NaN in production. The story comes without data, so take it as fiction. This one you can run: the network of the first picture, never cleared, with mini-batches of 16.
 
 # %% tags=["demo"] items="63 F2"
 from mini_autograd.widgets.demo import logarithmic

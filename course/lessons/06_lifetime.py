@@ -663,7 +663,7 @@ theirs = backward_twice(torch.tensor(2.0, requires_grad=True) ** 3)
 print(ours, "\nequal to PyTorch's:", ours == theirs)
 
 # %% [markdown] items="68"
-# So which operations survive a second call? Those that saved nothing. **Predict** the column.
+# So which operations survive a second call? Those that saved nothing. **Predict** both columns.
 
 # %% tags=["demo"] items="68 F7"
 operations = ["x + 1", "-x", "x.mean()", "x.reshape(2, 2)", "x[1:]", "x * 2", "x * x", "x / 2"]
@@ -678,7 +678,7 @@ for text in operations:
     print(f"{text:16s}  " + "   ".join("works" if words == "works" else "error" for words in said))
 
 # %% [markdown] items="25 64"
-# Many texts say that `backward` *destroys the graph*. **Predict** what the graph printer of lesson 05 prints after `backward`.
+# Many texts say that `backward` *destroys the graph*. **Predict** what `graph_lines`, the graph printer of lesson 05, prints after `backward`.
 
 # %% tags=["demo"] items="25 F6"
 predict("What does the printer show?", "the same nodes", "the last node alone", "nothing")
@@ -718,7 +718,7 @@ for tensor in (MiniTensor, torch.tensor):
 # %% [markdown] items="25"
 # ## 3. A training step, watched
 #
-# Weak references can watch objects without keeping them alive. A *census* counts the nodes and the saved arrays that exist, after each operation. It leaves out the batch and the weights, which are alive anyway, and changes no line of your engine. `Census` is in `helpers_06.py`, beside this notebook; you don't need to read it.
+# Weak references can watch objects without keeping them alive. A *census* counts the nodes and the saved arrays that exist, after each operation. It leaves out the batch, the weights and their `AccumulateGrad` nodes, which are alive anyway, and changes no line of your engine. `Census` is in `helpers_06.py`, beside this notebook; you don't need to read it.
 
 # %% [markdown]
 # ### One step, with and without retain_graph
@@ -962,7 +962,7 @@ show_growth((plain, retaining, remembering, validating, carrying), MiniTensor, F
 # In C and D the fix is one word: remember a number, not a tensor. (In D, the next lesson does better still: a validation that is not recorded makes no graph at all.) `loss.item()` is a Python float, which knows nothing of graphs. For whole tensors, in PyTorch, use `.detach().cpu()`: cut the history off, and move the numbers out of the GPU's memory.
 
 # %% [markdown] items="73"
-# Here it is in slow motion, for three steps of a small network. **Predict** before you press a button: what is alive at the end of each step if the losses are kept in a list, with and without `retain_graph=True`, and what does `.item()` change? Then press *Start*, and find out when each node goes. The batch and the weights are not counted.
+# Here it is in slow motion, for three steps of a small network. **Predict** before you press a button: what is alive at the end of each step if the losses are kept in a list, with and without `retain_graph=True`, and what does `.item()` change? Then press *Start*, and find out when each node goes. The batch, the weights and their `AccumulateGrad` nodes are not counted.
 
 # %% tags=["demo"]
 lifetime()
@@ -1202,7 +1202,7 @@ assert np.allclose(w.data, start), "the weights themselves must not change"
 # %% [markdown] items="74"
 # ### Counting tensors (further)
 #
-# Python can list all objects that it knows. Twenty scalars with a `grad_fn` are twenty losses that something keeps alive, and the garbage collector also knows what:
+# Python can list all objects that its garbage collector tracks, and PyTorch's tensors are among them. Twenty scalars with a `grad_fn` are twenty losses that something keeps alive, and the collector also knows what:
 
 # %% tags=["demo"] items="74"
 def tensors_with_history():
@@ -1259,7 +1259,7 @@ question(
 question(
     "what_is_freed",
     "After `loss.backward()`, and while `loss` exists, what is left of the graph?",
-    right("all nodes and edges, without the saved values", "Your printer showed the same lines before and after."),
+    right("all nodes and edges, without the saved values", "The printer showed the same lines before and after."),
     wrong("nothing", "Then `loss.grad_fn` could not be walked along.", misconception="backward_destroys_graph"),
     wrong("everything, until `loss` is deleted", "The nodes, yes. The values go at once, node by node.", misconception="freed_with_loss"),
     wrong("only the leaves", "Leaves are not even part of it; the nodes refer to them.", misconception="only_leaves_stay"),
@@ -1310,7 +1310,7 @@ question(
 #
 # | idea | in one line |
 # | --- | --- |
-# | saved values | what rules need; they grow with the batch, and are most of a training step's memory |
+# | saved values | what rules need; they grow with the batch, and are most of a training step's memory if the batch is large |
 # | freeing | as soon as a node's rule has run; the nodes stay |
 # | second backward | fails at the first node that had saved something; what came before it has already changed `.grad` |
 # | `retain_graph` | postpones the freeing until the graph itself goes; not a leak by itself |

@@ -1050,7 +1050,7 @@ class inference_mode:
 
 
 def record(ctx, inputs, output):
-    """Make ctx a node of the graph and output its result, unless this thread is in inference mode.
+    """Make ctx a node of the graph, with the result output, unless this thread is in inference mode.
 
     Raises RuntimeError(SAVED_INFERENCE) if ctx saved the very array that is x.data of a marked x.
 
@@ -1341,7 +1341,7 @@ assert is_grad_enabled() and not is_inference_mode_enabled(), "put back after a 
 ### END HIDDEN TESTS
 
 # %% [markdown] items="88"
-# The same attempts with your engine and PyTorch:
+# Four attempts, with your engine and with PyTorch:
 
 # %% tags=["demo"] items="88 89"
 yours, theirs = (MiniTensor, inference_mode), (torch.tensor, torch.inference_mode)
@@ -1412,10 +1412,10 @@ question(
 )
 question(
     "encoder_only",
-    "Only the encoder runs under `no_grad`; the head is recorded. After `backward`, what is `.grad` of an encoder weight?",
+    "Only the encoder runs under `no_grad`; the decoder is recorded. After `backward`, what is `.grad` of an encoder weight?",
     right("None", "Its operations left no nodes, so no gradient is ever sent there."),
     wrong("A tensor of zeros", "Zero is a gradient that arrived. Here none does, and a test for zero norms would miss it.", misconception="none_means_zero"),
-    wrong("The right gradient: recording is on again in the head", "The head's graph ends at the encoder's output, which is a plain tensor.", misconception="modes_are_retroactive"),
+    wrong("The right gradient: recording is on again in the decoder", "The decoder's graph ends at the encoder's output, which is a plain tensor.", misconception="modes_are_retroactive"),
     wrong("An error is raised at the boundary", "A plain tensor may enter any operation. That is why this case is quiet.", misconception="mixing_is_forbidden"),
 )
 question(
@@ -1710,7 +1710,7 @@ assert is_grad_enabled(), "the switch must be as before"
 ### END HIDDEN TESTS
 
 # %% [markdown] items="F30"
-# Your two functions work on PyTorch's networks too, if they use only operators and `detach`. (With your `no_grad`, the first line says "set" for `G`. With `MiniTensor`, you get a TypeError.) **Predict:** in the turn of `G`, do the parameters of `D` get a gradient?
+# Your two functions work on PyTorch's networks too, if they use only operators and `detach`. (If your loss uses your own `no_grad` in place of `detach`, the first line says "set" for `G`. If it makes a `MiniTensor`, you get a TypeError.) **Predict:** in the turn of `G`, do the parameters of `D` get a gradient?
 
 # %% tags=["demo"] items="F30"
 predict("In the turn of G, do the parameters of D get a gradient?", "yes", "no")
@@ -1925,7 +1925,7 @@ for name, values in curves.items():
     print(f"{name:12s}", "  ".join(f"{depth}: {value:.1f}" for depth, value in zip(depths, values)))
 
 # %% [markdown] items="87 F36"
-# There is no fixed factor. With recording, memory grows with the depth; without, it does not. One layer saves nothing, 32 layers save a lot. Both numbers count only activations. The weights are there in any case, so the saving is a smaller part of the total.
+# There is no fixed factor. With recording, memory grows with the depth; without, it does not. One layer saves nothing, 32 layers save a lot. Both peaks count only activations. The weights are there in any case, so the saving is a smaller part of the total.
 #
 # Freezing does the same as `no_grad` here: if no weight requires grad, `apply` records nothing.
 
@@ -1976,4 +1976,4 @@ print("yours:  ", list(no_grad()(batches)(x)))
 print("PyTorch:", list(torch.no_grad()(batches)(x_torch)))
 
 # %% [markdown]
-# Calling a generator function does not run its body. It returns at once and your `with` block ends. The body runs later, in the caller's mode. PyTorch asks whether the function is a generator. If so, it enters the mode for each step and leaves it at each `yield`.
+# Calling a generator function does not run its body. It returns at once and your `with` block ends. The body runs later, in the caller's mode. PyTorch asks whether the function is a generator function. If so, it enters the mode for each step and leaves it at each `yield`.

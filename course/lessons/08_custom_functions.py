@@ -17,7 +17,7 @@
 #
 # *Core: about 85 minutes; section 3 is a good place for a break. Further: about 50 minutes, optional. You build operations with your own rules, and the check that tests such rules. You need lessons 05 to 07.*
 #
-# Two people have each written an operation for PyTorch, with their own gradient rule. One operation is the absolute value. The other rounds to whole numbers. Both rules return the gradient unchanged. Both authors run PyTorch's test for such rules, `gradcheck`. (`custom_operation` is a helper: it makes an operation from a value and a rule. Section 1 shows how.)
+# Two people have each written an operation for PyTorch, with their own gradient rule. One operation is the absolute value. The other rounds to whole numbers. Both rules return the gradient unchanged. Both authors run PyTorch's test for such rules, `gradcheck`. (`custom_operation` is a helper: it makes an operation from a function and a rule. Section 1 shows how.)
 
 # %%
 from autograder.student import check_gradients, hints, predict, quiz, start_lesson
@@ -1305,7 +1305,7 @@ torch.set_num_threads(1)  # steadier times on a busy machine
 predict(
     "Where are the zeros in the table of log_softmax?",
     "on the diagonal",
-    "where the rows differ",
+    "where input and output are in different rows of x",
     "nowhere",
 )
 x = MiniTensor(np.array([[0.2, 1.0, -0.5], [2.0, 0.3, 0.1]]), requires_grad=True)
@@ -1728,7 +1728,7 @@ assert np.allclose(a.grad.data, np.round(a.data / 0.5) * 0.5 + a.data), "the gra
 ### END HIDDEN TESTS
 
 # %% [markdown] items="96 F21"
-# `gradcheck` compares with the true derivative, so this rule must fail. **Predict** the four lines: straight-through as a class, straight-through as a formula with `detach` that needs no class, then PyTorch's own `round`.
+# `gradcheck` compares with the true derivative, so this rule must fail. **Predict** the four lines: the check, then the gradients of straight-through as a class, of straight-through as a formula with `detach`, which needs no class, and of PyTorch's own `round`.
 
 # %% tags=["demo"] items="96 F21"
 predict("What gradient does torch.round give?", "1", "0", "an error")
@@ -1945,7 +1945,7 @@ plt.show()
 # %% [markdown] items="131 133 134 135"
 # ## Say it aloud
 #
-# Here are thirteen questions from interviews and forums. You have built most of the answers. Answer in two sentences, then open it.
+# Here are thirteen questions from interviews and forums. You have built most of the answers. Answer each in two sentences, then open it.
 #
 # <details><summary>What is automatic differentiation, and what is its graph?</summary>
 #

@@ -68,7 +68,7 @@ for text, write in ways.items():
 # 2. write methods that work in place;
 # 3. let tensors share memory and its counter;
 # 4. find the writes that no counter sees;
-# 5. explain the errors of `.numpy()` and of two devices.
+# 5. explain the errors of `.numpy()` and of mixing two devices.
 #
 # If something breaks your engine, run the next cell again, and then every cell below it.
 
@@ -508,7 +508,7 @@ credit = credit + check_gradients(
 credit
 
 # %% [markdown] items="113"
-# Now the same program in both engines. Compare the two messages.
+# Now the same program in both engines. (Yours cannot write yet: `written`, from the check above, only counts a write.) Compare the two messages.
 
 # %% tags=["demo"] items="113"
 x, x_torch = MiniTensor([1.0, 2.0], requires_grad=True), leaf([1.0, 2.0])

@@ -43,7 +43,7 @@ torch.set_num_threads(1)  # steadier times on a busy machine
 # %% [markdown]
 # ### The programs (just run it)
 #
-# Run this cell. You don't need to read it.
+# Run the next cell. You don't need to read it.
 
 # %% tags=["demo"]
 def leaf(value):
@@ -64,7 +64,7 @@ def asked_twice(at, **options):
 # %% [markdown]
 # ### The three answers
 #
-# **Predict** which of them get the second number.
+# **Predict** which of the three programs get the second number.
 
 # %% tags=["demo"]
 predict(
@@ -78,7 +78,7 @@ for options in ({}, {"retain_graph": True}, {"create_graph": True}):
     print(f"{options!s:22s} {asked_twice(2.0, **options)}")
 
 # %% [markdown] items="121 F8"
-# Many texts say that second derivatives need `retain_graph=True`. The middle line shows that this is wrong. **What does `retain_graph` keep, and what does `create_graph` make?** You will be able to
+# Many texts say that `retain_graph=True` gives you second derivatives. The middle line shows that it does not. **What does `retain_graph` keep, and what does `create_graph` make?** You will be able to
 #
 # 1. let the backward pass record itself, and say what a rule needs for that;
 # 2. take second and third derivatives, and multiply by a matrix of second derivatives without building it;
@@ -446,7 +446,7 @@ class SumTo(Function):
         return applied(Expand, grad, shape=ctx.shape)
 
 # %% [markdown]
-# ## The other rules in operators (just run it)
+# ### The other rules in operators (just run it)
 #
 # Run the next two cells. You don't need to read them. They contain `Scatter`; the rules that used NumPy's functions, rewritten with these operations; and complete versions of operations that you wrote in exercises.
 
@@ -1829,7 +1829,7 @@ for retain in (False, True):
 # %% [markdown] items="121 F8"
 # There are two switches and two columns. `retain_graph` decides the last column, `create_graph` the column before it. They look like one switch because `create_graph` sets the default of `retain_graph`.
 #
-# Your engine can draw the graph that it has made. Here is the graph of the slope of `y = tanh(x * w)`, which is `(1 - y * y) * w`. Step through it. Which two operations belong to the forward pass? Which arrows lead from there into the rules?
+# Your engine can draw the graph that it has made. Here is the graph of the slope of `y = tanh(x * w)`, which is `(1 - y * y) * w`. Step through it. Which two operations belong to the forward pass? Which arrows lead from them, or from the leaves, into the rules?
 
 # %% tags=["demo"]
 from mini_autograd.widgets import explore
@@ -2968,7 +2968,7 @@ for step, point in enumerate(by_newton):
 print(f"descent, step {len(by_descent) - 1}: distance {np.abs(by_descent[-1] - 1).max():.1e}")
 
 # %% [markdown]
-# Six steps are enough. From the fifth on, the number of right digits roughly doubles with every step. Next come PyTorch's Hessian at the start and the two paths:
+# Six steps are enough. From the fifth on, the number of right digits roughly doubles with every step. Next come your Hessian at the start, its largest difference from PyTorch's, and the two paths:
 
 # %% tags=["demo"]
 mine = hessian(rosenbrock, MiniTensor(start, requires_grad=True))

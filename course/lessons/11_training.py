@@ -116,7 +116,7 @@ class ModuleTools:
     """What a module can do with what it has registered."""
 
     def refuse(self, name, value):
-        """Raise PyTorch's error if value cannot become the attribute `name` of this module."""
+        """Raise an error like PyTorch's if value cannot become the attribute `name` of this module."""
         families = {"parameter": (Parameter, "_parameters"), "module": (Module, "_modules")}
         for word, (kind, place) in families.items():
             family = vars(self).get(place)
@@ -226,7 +226,7 @@ class Module(ModuleTools):
         vars(self).update(training=True, _parameters={}, _buffers={}, _modules={})
 
     def __setattr__(self, name, value):
-        self.refuse(name, value)  # raises an error where PyTorch does
+        self.refuse(name, value)  # raises the usual errors of PyTorch
         for kind, place in ((Parameter, "_parameters"), (Module, "_modules")):
             family = vars(self).get(place, {})
             if isinstance(value, kind):
@@ -1499,7 +1499,7 @@ class DataLoader:
 # %% [markdown]
 # ### The last batch
 #
-# The last batch is often smaller. **Predict** whether the mean of the three batch losses is the mean over the ten samples.
+# The last batch is often smaller. The next cell cuts ten losses into batches of 4, 4 and 2. **Predict** whether the mean of the three batch means is the mean of all ten.
 
 # %%
 predict("Is the mean of the batch losses that of all samples?", "yes", "no, too small", "no, too large")
@@ -2323,7 +2323,7 @@ print("kept by a graph of 1024 rows: {:.2f} MB; of 128 rows: {:.2f} MB".format(*
 # %% [markdown]
 # ## A whole training run beside PyTorch
 #
-# This comparison has batches in random order, normalization, GELU and weight decay. Only dropout is missing, because no other library draws the same random numbers. PyTorch gets the same batches.
+# This comparison has batches in random order, normalization, GELU and weight decay. Clipping is left out, and so is dropout, because no other library draws the same random numbers. PyTorch gets the same batches.
 
 # %% tags=["demo"]
 def networks():

@@ -1163,7 +1163,7 @@ assert is_grad_enabled(), "recording is on again"
 ### END HIDDEN TESTS
 
 # %% [markdown] items="107"
-# A ReLU unit whose input is negative for all rows sends nothing back: it is *dead*. `dead_units` counts such units in the outputs: columns that are 0 for all rows after a ReLU. **Predict** how many of the 16 units of layer 3 are dead after the huge first step of section 2.
+# A ReLU unit whose input is negative for all rows sends nothing back: it is *dead*. `dead_units` counts such units in the outputs: columns that are 0 for all rows after a ReLU. **Predict** how many of the 16 units of layer 3 are dead after the training with the huge first step (section 2).
 
 # %% tags=["demo"] items="107"
 predict("How many of the 16 units are dead?")
@@ -1173,7 +1173,7 @@ for name, (model, _) in runs.items():
     print(f"{name:29s}", dead_units(model, x))
 
 # %% [markdown]
-# A dead unit stays dead while its inputs stay the same, because it blocks the gradient that could change it. After the huge step all units of layer 3, the second ReLU, are dead. So the first layer gets nothing either, and only the last bias can still change.
+# A dead unit stays dead while its inputs stay the same, because it blocks the gradient that could change it. After that training, all units of layer 3, the second ReLU, are dead. So the first layer gets nothing either, and only the last bias can still change.
 
 # %% [markdown] items="109 139"
 # ## 4. Before it starts
@@ -1624,7 +1624,7 @@ print("nodes alive without it:          ", sum(node() is not None for node in no
 # %% [markdown]
 # Some texts say that `print(loss)` in a loop has the same effect. That is wrong: `print` makes a text and keeps nothing.
 #
-# **Patient 8** classifies. The loss falls and then stops, far from 0, although the three points are easily told apart. Its first step looks reasonable: cross entropy is about probabilities, after all.
+# **Patient 8** classifies. The loss falls and then stops, far from 0, although the three points are easily told apart. The softmax at the beginning of this loss looks reasonable: cross entropy is about probabilities, after all.
 
 # %% tags=["demo"] items="110"
 def patient_8(scores, labels):
@@ -2078,7 +2078,7 @@ with warnings.catch_warnings():
         print(f"width {width:4d}: yours x {yours:4.1f}   PyTorch x {theirs:4.1f}")
 
 # %% [markdown] items="106"
-# The price is per node, so it matters most where the calculation of a node is cheap. Numbers near 1 are noise.
+# Most of the price is the same for every node, so it matters most where the calculation of a node is cheap. Differences of a tenth are noise.
 #
 # ## Dead units in training
 #
@@ -2095,7 +2095,7 @@ activations(shift=-2.0, steps=80.0)
 # %% [markdown] items="112"
 # ## A slow patient
 #
-# A *profiler* measures where the time goes. The example is attention: each of N positions looks at each other position, so each text has a matrix of N x N scores. **Predict:** N is multiplied by 4. By how much do the time and the bytes of the scores grow, and which operations take the time?
+# A *profiler* measures where the time goes. The example is attention: each of N positions looks at all N, itself included, so each text has a matrix of N x N scores. **Predict:** N is multiplied by 4. By how much do the time and the bytes of the scores grow, and which operations take the time?
 
 # %% tags=["demo"] items="112"
 import os
@@ -2129,7 +2129,7 @@ for length in (128, 512, 2048):
     print(", ".join(event.key.removeprefix("aten::") for event in events[:3]))
 
 # %% [markdown] items="112"
-# From some size on, only the N x N matrix counts: its bytes grow with the square of N, and the time roughly with them, though it varies. A faster loop does not help. Fewer entries help: look at a window only, or compute the scores in pieces and again in the backward pass (lesson 13). *Flash attention* does the latter; in PyTorch it is behind `torch.nn.functional.scaled_dot_product_attention`. For your own engine, Python's `cProfile` names the functions:
+# From some size on, only the N x N matrix counts: its bytes grow with the square of N, and the time about as fast or faster, because a large matrix does not fit into the cache. A faster loop does not help. It helps to compute fewer entries (look at a window only), or to keep fewer at once: compute the scores in pieces, and again in the backward pass (lesson 13). *Flash attention* does the latter; in PyTorch it is behind `torch.nn.functional.scaled_dot_product_attention`. For your own engine, Python's `cProfile` names the functions:
 
 # %% tags=["demo"] items="112"
 import cProfile

@@ -17,7 +17,7 @@
 #
 # *Core: about 80 minutes; before exercise 2 is a good place for a break. Further: about 60 minutes, optional. You build a counter of saved bytes and a checkpoint; in the optional part, a planner for where to cut. You need lessons 06, 08 and 10.*
 #
-# Take a Transformer with 12 blocks of width 512 and a vocabulary of 50,000 words. One training step gets 32 texts of 512 words each, in float32. The forward pass keeps values for the backward pass. **Predict** how much memory these values need, as a multiple of the memory of the weights. And with only one text?
+# Take a Transformer with 12 blocks of width 512 and a vocabulary of 50,000 words. One training step, in float32, gets 32 texts of 512 words each. The forward pass keeps values for the backward pass. **Predict** how much memory these values need, as a multiple of the memory of the weights. And with only one text?
 #
 # On PyTorch's `meta` device tensors have a shape but no numbers. All operations run, gradients included, and nothing is stored. So you can count the bytes that *would* be alive.
 
@@ -335,10 +335,10 @@ assert tuple(saved_bytes(other)) == (80 + 120, 48), "one freed node does not hid
 ### END HIDDEN TESTS
 
 # %% [markdown] items="124"
-# Now count what one forward pass of your own network keeps: eight layers of width 64, for several batch sizes. **Predict** the batch size at which the activations need more than the weights.
+# Now count what one forward pass of your own network keeps: eight layers of width 64, for several batch sizes. **Predict** the first of the batch sizes 1, 16, 64, 256 and 4096 at which the activations need more than the weights.
 
 # %% items="124"
-predict("From how many rows on do the activations need more than the weights?")
+predict("What is the first of these batch sizes at which the activations need more?")
 
 
 def tanh_layers(count, width):
@@ -433,9 +433,9 @@ Function.saved_tensors = property(saved_tensors)
 # %% items="gap:saved_tensor_hooks"
 predict(
     "In which order do the arrays come back?",
-    "as they were packed",
+    "exactly as they were packed",
     "the last array first",
-    "the last node first",
+    "the last node first, its arrays as they were packed",
 )
 
 
@@ -1129,7 +1129,7 @@ for w in weights_torch:
     x = torch_checkpoint(lambda x, w=w: (x @ w).tanh(), x, use_reentrant=False)
 x.sum().backward()
 difference = max(np.abs(w.grad.data - t.grad.numpy()).max() for w, t in zip(weights, weights_torch))
-print(f"gradients, difference to PyTorch's: {difference:.1e}")
+print(f"gradients, difference from PyTorch's: {difference:.1e}")
 
 # %% [markdown]
 # How much memory is really in use? `saved_bytes` cannot say: it reads `saved_tensors`, and reading makes the checkpoint recompute everything. So measure from outside: NumPy tells Python's `tracemalloc` about all its memory. In the next cell every layer takes a sample when it runs, and when its rule runs. The gray line marks the start of the backward pass. **Predict** the three curves: no checkpoints, four segments of four layers, and one checkpoint around all sixteen.
@@ -1185,7 +1185,7 @@ segments = {"no checkpoints": 0, "four segments of four": 4, "all in one checkpo
 plot_hills({title: watched_step(length) for title, length in segments.items()})
 
 # %% [markdown] items="F39"
-# Without checkpoints there is one hill. With four segments there are small hills: each segment is recomputed, used, and freed. With **one** checkpoint around everything the hill is as high as before, only later: at the end of the second run all arrays are there. A single checkpoint saves nothing.
+# Without checkpoints there is one hill. With four segments there are small hills: each segment is recomputed, used, and freed. With **one** checkpoint around everything the hill is at least as high as before, only later: at the end of the second run all arrays are there. A single checkpoint saves nothing.
 
 # %% [markdown] items="127"
 # ## 4. Where to cut
@@ -1212,7 +1212,7 @@ for depth in (16, 36, 100):
 # %% [markdown] items="F39"
 # Both longer and shorter segments need more. A checkpoint around **each** layer keeps as much as no checkpoint at all: the input of every layer. The sum `n / k + k` is smallest for `k` near the square root of `n`. Then about `2 * sqrt(n)` arrays are alive instead of `n`.
 #
-# The planner measures real steps on your computer, once for each position of the slider "measurement", and shows the prediction beside them. The button "One segment" switches to 16 layers; to compare the same network, set the length to 36.
+# The planner measures real steps on your computer, once for each position of the slider "measurement", and shows the prediction beside them.
 
 # %% tags=["demo"] items="F39"
 checkpoint_planner(depth="36", length=6)
@@ -1436,12 +1436,12 @@ for name, classify in (("cross entropy", True), ("sum of the scores", False)):
 print(f"one table of scores, 32 * 512 * 50000 numbers: {32 * 512 * 50_000 * 4 / GiB:.2f} GiB")
 
 # %% [markdown] items="126 F37 F38"
-# With the cross entropy, what is left is mostly **three tables of scores**: the logarithms that are kept, the gradient of the logarithms, and the gradient of the scores. A checkpoint around a block cannot remove them. The plain sum needs no logarithms, so two of the three are gone.
+# With the cross entropy, what is left is mostly **three tables of scores**: the logarithms that are kept, the gradient of the logarithms, and the gradient of the scores. A checkpoint around a block cannot remove them. The plain sum needs none of them: its gradient is one number, stretched.
 
 # %% [markdown] items="128"
 # ## Quiz
 #
-# Two questions, about dropout and a changed closure, are about *Further*.
+# Two questions, about dropout and a changed closure, belong to *Further*.
 
 # %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_13", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="124 125 127"
 question(
@@ -1463,7 +1463,7 @@ question(
 question(
     "one_block",
     "A whole network is put into one checkpoint. What happens to the peak memory?",
-    right("Nothing is saved: at the end of the second run all arrays are there.", "The hill comes later, and is just as high."),
+    right("Nothing is saved: at the end of the second run all arrays are there.", "The hill comes later, and is no lower."),
     wrong("It falls to the size of the input.", "Between forward and backward, yes. The peak comes during the backward pass.", misconception="peak_is_after_forward"),
     wrong("It is halved.", "All arrays of the second run are needed at once.", misconception="fixed_factor"),
     wrong("It falls to the square root.", "That needs several segments, about as many as they are long.", misconception="one_cut_is_enough"),
@@ -1571,7 +1571,7 @@ mine = gradient_of_weights(saved_tensors_hooks, small, large, MiniTensor)
 theirs = gradient_of_weights(torch_hooks, lambda t: t.half(), lambda t: t.double(), torch.tensor)
 print(f"size of the gradient            {np.abs(exact).max():.2f}")
 print(f"error through float16           {np.abs(mine - exact).max():.1e}")
-print(f"difference to PyTorch's float16 {np.abs(mine - theirs).max():.1e}")
+print(f"difference from PyTorch's float16 {np.abs(mine - theirs).max():.1e}")
 
 # %% [markdown] items="gap:saved_tensor_hooks"
 # The forward pass is exact, and the gradient has a small error.
@@ -1768,7 +1768,7 @@ try_planner([1] * 12, [1] * 12)
 ### END HIDDEN TESTS
 
 # %% [markdown] items="F39"
-# Try your planner on a network whose width goes up and down. `saved_bytes` gives one number of each layer; the other is the size of its output. **Predict** where it cuts. Then `tracemalloc` measures the peak of a real step.
+# Try your planner on a network whose width goes up and down. `saved_bytes` gives one number for each layer; the other is the size of its output. **Predict** where it cuts. Then `tracemalloc` measures the peak of a real step.
 
 # %% items="F39 127"
 widths = [32, 32, 128, 128, 8, 128, 128, 8, 128, 128, 32]
@@ -1846,7 +1846,7 @@ difference = max((a - b).abs().max().item() for a, b in zip(*found))
 print("largest difference of the gradients:", difference)
 
 # %% [markdown] items="F38"
-# Next, some published advice: "checkpoint the attention, but not the output projection, it is cheap to store". Measure what each kind of layer keeps, and what it costs to recompute: multiplications and additions in matrix products, as PyTorch counts them. **Predict** which layer gives back the most memory for the work.
+# Next, some published advice: "checkpoint the attention, but not the output projection, it is cheap to store". Measure what is alive after each kind of layer, its output included, and what it costs to recompute: multiplications and additions in matrix products, as PyTorch counts them. **Predict** which layer gives back the most memory for the work.
 
 # %% tags=["demo"] items="F38 127"
 from torch.utils.flop_counter import FlopCounterMode
@@ -2233,7 +2233,7 @@ for action in ("backward", "grad of x"):
 # %% [markdown] items="F40"
 # ## Beyond one device
 #
-# Checkpoints shrink activations. When the batch is small and the model large, the rest is the problem: weights, gradients and the two moments of Adam, 16 bytes per parameter in float32. Several devices can share that. Each keeps only a part, and parts are sent around. **Predict** which step helps most.
+# Checkpoints shrink activations. When the batch is small and the model large, the rest is the problem: weights, gradients and the two moments of Adam, 16 bytes per parameter in float32. Several devices can share that. Each keeps only a part, and parts are sent around. **Predict** which of the three saves the most memory per device when it is split: the moments, the gradients or the weights.
 
 # %% items="128"
 def gib_per_device(parameters, devices, shared):

@@ -1388,7 +1388,7 @@ for name, function in functions.items():
     print(f"{name:17s} {text}")
 
 # %% [markdown]
-# Where memory is fast, the polynomial gains little. A `tanh` takes a lot of arithmetic, and the arithmetic is the same; only the trips were saved. A **reduction** such as a mean needs every entry before it has a result, so a block cannot go on alone. (Compilers can fuse the operations *before* a reduction into it; yours stops.) A **matrix product** needs whole rows and columns for each entry of its result. It also needs fusing least: in a product of matrices with 1000 rows, each number is used 1000 times.
+# Where memory is fast, the polynomial gains little. A `tanh` takes a lot of arithmetic, and the arithmetic is the same; only the trips were saved. A **reduction** such as a mean needs every entry before it has a result, so a block cannot go on alone. (Compilers can fuse the operations *before* a reduction into it; yours then fuses nothing.) A **matrix product** needs whole rows and columns for each entry of its result. It also needs fusing least: in a product of matrices with 1000 rows, each number is used 1000 times.
 #
 # Two weaknesses of your guards remain. `0.0 == -0.0`: one recording may serve both. And if the function finds a number *outside* itself, as in `lambda x: x * strength`, the number is a constant in the trace, and no guard watches it. (*Further* has a compiler that does.)
 
@@ -1487,7 +1487,7 @@ question(
 question(
     "graph_break",
     "`torch.compile` meets `if x.mean() > 0:`. What does it do?",
-    right("It captures what comes before, lets Python decide, and captures what comes after.", "A graph break. You saw two graphs, and right results for both signs."),
+    right("It captures what comes before, lets Python decide, and captures what comes after.", "A graph break. The first call captured two graphs, and the results were right for both signs."),
     wrong("It keeps the branch that ran, and is wrong for other numbers.", "That was `torch.jit.trace`.", misconception="compile_is_trace"),
     wrong("It computes both branches and selects.", "It does not need both. You saw one branch captured per call.", misconception="traces_hold_branches"),
     wrong("It refuses to compile the function.", "It compiles the parts.", misconception="compile_is_all_or_nothing"),
@@ -2031,7 +2031,7 @@ credit
 ### END HIDDEN TESTS
 
 # %% [markdown] items="116"
-# Here are the same lines in PyTorch, on `meta`, and a trap: `w` is a leaf. **Predict:** is `w.to(...)` one? Where does its gradient arrive?
+# Here are the same lines on your engine and in PyTorch (on `meta`), and a trap: `w` is a leaf. **Predict:** is `w.to(...)` one?
 
 # %% tags=["demo"] items="116"
 predict("Is w.to(...) a leaf?", "yes", "no")
@@ -2146,7 +2146,7 @@ print(f"backward: {remote.operations:3d} operations, {backward_bytes / 1e6:4.0f}
 print(f"x, y, the gradient and the cotangent together: {4 * 8 * len(points) / 1e6:.0f} MB")
 
 # %% [markdown] items="129"
-# The last line is what has to come in or go out. Everything else is intermediate results, written and read again later, because the engine does one operation at a time.
+# The last line is what has to come in or go out. The rest is intermediate results, written and read again later, and `x`, which every product reads again, because the engine does one operation at a time.
 #
 # ### Exercise 6: what a list moves
 #

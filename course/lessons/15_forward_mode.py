@@ -1302,7 +1302,7 @@ for inputs, outputs in ((1, 256), (4, 64), (16, 16), (64, 4), (256, 1)):
 forward_or_reverse(inputs=64, outputs=1)
 
 # %% [markdown] items="5"
-# Before you choose, ask **what is wanted**. Most often it is not the Jacobian. **Predict** how three times compare, for 256 inputs and 256 outputs: the whole Jacobian, one `J v`, one `w J`.
+# Before you choose, ask **what is wanted**. Most often it is not the Jacobian. **Predict** how the running times of three computations compare, for 256 inputs and 256 outputs: the whole Jacobian, one `J v`, one `w J`.
 
 # %% tags=["demo"] items="5"
 predict("How many times as long as `J v` does the whole Jacobian take?")
@@ -2157,7 +2157,7 @@ except RuntimeError as error:
 # %% [markdown] items="gap:jvp_vmap"
 # `torch.func` counts levels, which are your tags. `forward_ad` has one level, and refuses a second one: an error instead of a wrong number.
 #
-# Nesting the two *modes* is very useful. The second derivatives of a loss with `n` weights form an `n` by `n` table. Often its product with one direction is enough: how does the **gradient** change when the weights move along `v`? That is a pass forward through the program that computes the gradient, and no table. **Predict**, for 400 weights, how much more the table costs: in operations, and in time.
+# Nesting the two *modes* is very useful. The second derivatives of a loss with `n` weights form an `n` by `n` table. Often its product with one direction is enough: how does the **gradient** change when the weights move along `v`? That takes one pass forward through the program that computes the gradient, and no table is needed. **Predict**, for 400 weights, how much more the table costs: in operations, and in time.
 
 # %% tags=["demo"] items="4 gap:jvp_vmap"
 predict("The table needs how many times the operations of one product?")

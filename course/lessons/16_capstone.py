@@ -103,8 +103,8 @@ start_lesson()
 # %%
 predict(
     "What does the tempting line give for a row that is looked up three times?",
-    "three times the gradient",
-    "the gradient once",
+    "the sum of the three gradients",
+    "the last of the three",
     "an error",
 )
 table = MiniTensor(np.zeros((4, 2)), requires_grad=True)
@@ -1557,9 +1557,9 @@ question(
 #
 # The course ends here, but your engine can grow. Each of these takes an evening:
 #
-# * Give the model your own text: replace `text`, and use its last tenth as `held_out`. You will need a longer context and more width; *Further* shows what they cost.
+# * Give the model your own text: replace `text`, and use its last tenth as `held_out`. You will need a longer context and more width; *Further* shows how to measure what they cost.
 # * Writing recomputes everything for each letter, although the keys and values of the earlier letters are the same. Keep them, and measure.
-# * `mini_autograd` is this engine, finished, with PyTorch's names. Read `autograd.py`, `backward.py` and `operations/attention.py`, and compare them with what you wrote.
+# * `mini_autograd` is this engine, finished, with PyTorch's names. Read `graph/function.py`, `graph/backward.py` and `operations/neural/attention.py`, and compare them with what you wrote.
 # * PyTorch's own rules are in one file of its source, `derivatives.yaml`. Look up `tanh`, `mul` and `embedding`: you can read it now.
 
 # %% tags=["demo"]
@@ -1571,7 +1571,7 @@ progress()
 # %% [markdown]
 # # Further
 #
-# This part is optional. Its exercises only earn points, and its sections do not depend on each other.
+# This part is optional. Its exercise only earns points, and its sections do not depend on each other.
 
 # %% [markdown]
 # ## Writing
