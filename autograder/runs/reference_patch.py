@@ -136,7 +136,7 @@ def disturbed(size: float, generator: np.random.Generator) -> Iterator[None]:
     """A context in which all arithmetic of the reference, forward and backward, is off by a random relative `size`."""
 
     def noisy(array: Any) -> Any:
-        noise = generator.uniform(-0.5, 0.5, np.shape(array))
+        noise = generator.random(np.shape(array)) - 0.5
         return array * (1.0 + size * (noise + np.copysign(0.5, noise)))  # never less than half of the size
 
     rules = [

@@ -19,6 +19,7 @@ from autograder.runs.reference_patch import disturbed
 
 DISTURBANCE = 2.0**-30
 SAMPLES = 3
+LARGEST = float(np.finfo(np.float64).max)
 
 
 def sensitivities(program: Program, draws: Sequence[Draw], references: Sequence[Run]) -> list[Run]:
@@ -32,13 +33,14 @@ def sensitivities(program: Program, draws: Sequence[Draw], references: Sequence[
 
 
 def _sensitivity(draw: Draw, reference: Run, runs: Sequence[Run]) -> Run:
-    value = np.maximum.reduce([_moved(run.value, reference.value) for run in runs])
-    gradients = [[_moved(a, b) for a, b in zip(run.dense(), reference.dense(), strict=True)] for run in runs]
+    with np.errstate(invalid="ignore"):
+        value = np.maximum.reduce([_moved(run.value, reference.value) for run in runs])
+        gradients = [[_moved(a, b) for a, b in zip(run.dense(), reference.dense(), strict=True)] for run in runs]
     largest = [np.maximum.reduce(list(samples)) for samples in zip(*gradients, strict=True)]
     count = len(draw.inputs)
     return Run(value, tuple(largest[:count]), tuple(largest[count:]) or None)
 
 
 def _moved(disturbed: Array, undisturbed: Array) -> Array:
-    with np.errstate(invalid="ignore"):
-        return np.nan_to_num(np.abs(disturbed - undisturbed) / DISTURBANCE)
+    """The distance per disturbance: 0 for NaN, and finite even for infinity."""
+    return np.minimum(np.fmax(np.abs(disturbed - undisturbed) / DISTURBANCE, 0.0), LARGEST)
