@@ -9,7 +9,8 @@ import gc
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib.util import find_spec
 from typing import Any
@@ -242,11 +243,17 @@ def _does_not_run(engine: TrustedEngine, error: Exception) -> LessonError:
     return LessonError(f"the expression does not run on {engine.name}: {type(error).__name__}: {error!s:.400}")
 
 
+@contextmanager
+def values_alone() -> Iterator[None]:
+    """A context in which the reference records nothing, for `forward`."""
+    with reference_methods(), ma.no_grad(), np.errstate(all="ignore"):
+        yield
+
+
 def forward(program: Program, inputs: Sequence[Array]) -> Array:
-    """The value of a program, computed by the reference without recording."""
+    """The value of a program, computed by the reference, within `values_alone`."""
     try:
-        with reference_methods(), ma.no_grad(), np.errstate(all="ignore"):
-            output = program.function(*(REFERENCE(array) for array in inputs))
-            return np.asarray(output.array, dtype=np.float64)
+        output = program.function(*(REFERENCE(array) for array in inputs))
+        return np.asarray(output.array, dtype=np.float64)
     except Exception as error:
         raise _does_not_run(REFERENCE, error) from error

@@ -16,7 +16,7 @@ import numpy as np
 
 from autograder.runs import finite_differences as fd
 from autograder.runs.comparison import ROUNDINGS, Tolerance, difference, tolerances_of
-from autograder.runs.engines import REFERENCE, TORCH, Draw, Run, forward, has_torch, run_trusted
+from autograder.runs.engines import REFERENCE, TORCH, Draw, Run, forward, has_torch, run_trusted, values_alone
 from autograder.runs.errors import LessonError
 from autograder.runs.inputs import FLOAT64, Array, Fixed, Spec, draw_cotangent, key_of
 from autograder.runs.methods import reference_methods
@@ -167,7 +167,8 @@ def _draws_of_case(
 ) -> list[Differentiated]:
     """The draws of a case. None of them lies at a kink unless all arguments are fixed."""
     fixed = all(isinstance(spec, Fixed) for spec in specs)
-    shape = forward(program, [spec.draw(generator) for spec in specs]).shape
+    with values_alone():
+        shape = forward(program, [spec.draw(generator) for spec in specs]).shape
     kept: list[Differentiated] = []
     for _ in range(ATTEMPTS):
         missing = DRAWS - len(kept)
@@ -263,17 +264,13 @@ def _compare_with_values(
     """The reference beside finite differences along two random lines: largest difference, and whether it is odd."""
     largest, suspicious = 0.0, False
     seed = draw.seed(reference.value.shape)
-
-    def weighed(inputs: Sequence[Array]) -> float:
-        return float(np.sum(seed * forward(program, inputs)))
-
     for _ in range(2):
         line = fd.random_line(generator, draw.inputs)
         products = [g * d for g, d in zip(reference.dense(), line, strict=False)]
         along = float(sum(np.sum(product) for product in products))
         moved = float(sum(np.sum(np.abs(product)) for product in products))
         scale = max(1e-300, moved, float(np.max(np.abs(seed), initial=0.0)))
-        slope = fd.slope(weighed, draw.inputs, line)
+        slope = _slope(program, draw, seed, line)
         largest = max(largest, abs(slope.central - along))
         suspicious = suspicious or slope.kink(scale) or not slope.agrees(along, scale)
     return largest, suspicious
@@ -291,8 +288,13 @@ def as_pytorch(entry: Expected) -> Expected:
 def numerical_gradient(program: Program, entry: Expected, number: int, index: tuple[int, ...]) -> float:
     """One element of a gradient by finite differences."""
     seed = entry.draw.seed(entry.reference.value.shape)
-    line = fd.axis(entry.draw.inputs, number, index)
-    return fd.slope(lambda inputs: float(np.sum(seed * forward(program, inputs))), entry.draw.inputs, line).central
+    return _slope(program, entry.draw, seed, fd.axis(entry.draw.inputs, number, index)).central
+
+
+def _slope(program: Program, draw: Draw, seed: Array, line: Sequence[Array]) -> fd.Slope:
+    """The slope along a line of the output, weighed with a cotangent."""
+    with values_alone():
+        return fd.slope(lambda inputs: float(np.sum(seed * forward(program, inputs))), draw.inputs, line)
 
 
 def _one_sided(program: Program, draw: Draw, reference: Run) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
@@ -303,11 +305,7 @@ def _one_sided(program: Program, draw: Draw, reference: Run) -> tuple[tuple[Arra
         low = np.array(np.broadcast_to(gradient, draw.inputs[number].shape))
         high = low.copy()
         for index in np.ndindex(low.shape):
-            slope = fd.slope(
-                lambda inputs: float(np.sum(seed * forward(program, inputs))),
-                draw.inputs,
-                fd.axis(draw.inputs, number, index),
-            )
+            slope = _slope(program, draw, seed, fd.axis(draw.inputs, number, index))
             scale = max(abs(slope.right), abs(slope.left), float(np.max(np.abs(seed))))
             ends = sorted((slope.left, slope.right))
             if not ends[0] - fd.GAP * scale <= low[index] <= ends[1] + fd.GAP * scale:
@@ -340,7 +338,8 @@ def _slope_together(program: Program, draw: Draw, numbers: Sequence[int]) -> flo
     kink on it.
     """
     line = [np.full(other.shape, float(n in numbers)) for n, other in enumerate(draw.inputs)]
-    along: Any = fd.slope(partial(forward, program), draw.inputs, line)  # type: ignore[arg-type]
+    with values_alone():
+        along: Any = fd.slope(partial(forward, program), draw.inputs, line)  # type: ignore[arg-type]
     if np.any(np.abs(along.right - along.left) > fd.GAP * np.maximum(1.0, np.abs(along.central))):
         return None
     return float(np.sum(draw.seed(along.central.shape) * along.central))
