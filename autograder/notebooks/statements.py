@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 
 
-@lru_cache(maxsize=4096)
+@lru_cache(maxsize=1024)
 def tree_of(source: str) -> ast.Module:
     """The syntax tree of a source text, for those who only read it: many look at the same cells. Raises what
     `ast.parse` raises."""

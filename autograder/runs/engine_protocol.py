@@ -1,8 +1,6 @@
 """Everything that touches a student's objects. These functions travel into the sandbox, so they are self-contained:
 standard library and NumPy only, no other module of ours. They return plain trees (None, bool, int, float, str, lists,
 tuples, dicts, arrays), in which an exception of the student's code is data, not an exception.
-
-The same functions run the trusted engines: one protocol for every engine.
 """
 
 from __future__ import annotations
@@ -22,28 +20,23 @@ LARGEST_ARRAY = 1_000_000
 OUR_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
 
-def run_programs(
-    engine: Any, programs: list[dict[str, Any]], caught: type[BaseException] = BaseException
-) -> list[dict[str, Any]]:
+def run_programs(engine: Any, programs: list[dict[str, Any]]) -> list[dict[str, Any]]:
     """Run every program on every one of its draws with one engine (a class or function that makes tensors).
 
     A program is {"function": ..., "draws": [{"inputs": [...], "cotangent": ..., "again": ..., "dtype": ...}, ...]}.
     `cotangent` None means `backward()` without an argument. `again`, if given, is the cotangent of a second backward
     call on a fresh graph over the same leaves. Result, per program: {"draws": [...]}, and, if an exception ended it,
     {"error": {...}, "draw": number, "backward": whether it came after the value was known} with the draws before it.
-    `caught`: which exceptions become data (all but KeyboardInterrupt for a student's engine, which may well raise
-    SystemExit).
+    All exceptions but KeyboardInterrupt become data: a student's engine may well raise SystemExit.
     """
     try:
         tracked = takes(engine, "requires_grad")
     except Exception as error:
         return [{"error": described(error), "draw": 0} for _ in programs]
-    return [_run_program(engine, tracked, program["function"], program["draws"], caught) for program in programs]
+    return [_run_program(engine, tracked, program["function"], program["draws"]) for program in programs]
 
 
-def _run_program(
-    engine: Any, tracked: bool, function: Callable[..., Any], draws: list[Any], caught: type[BaseException]
-) -> dict[str, Any]:
+def _run_program(engine: Any, tracked: bool, function: Callable[..., Any], draws: list[Any]) -> dict[str, Any]:
     results: list[dict[str, Any]] = []
     for draw in draws:
         result: dict[str, Any] = {}
@@ -51,7 +44,7 @@ def _run_program(
             _run_draw(engine, tracked, function, draw, result)
         except KeyboardInterrupt:
             raise
-        except caught as error:
+        except BaseException as error:
             return {"error": described(error), "draw": len(results), "draws": results, "backward": "value" in result}
         if "returned" in result:
             return {"returned": result["returned"], "leaf": result["leaf"], "draw": len(results)}
@@ -152,7 +145,7 @@ def _run_part(engine: Any, tracked: bool, steps: list[Any], draws: list[Any]) ->
         return {"error": described(error), "draw": 0, "nodes": 0, "plain": False}
     if plain_backward:
         draws = [{**draw, "cotangent": None, "again": None} for draw in draws]
-    answer = _run_program(engine, tracked, function, draws, BaseException)
+    answer = _run_program(engine, tracked, function, draws)
     return {**answer, "nodes": nodes, "plain": plain_backward, "weighed": weighed}
 
 

@@ -1,6 +1,7 @@
 """The engines that an expression runs on: the student's, which may live in a sandbox, and the two trusted ones.
 
-All of them follow the protocol of `engine_protocol.run_programs`. PyTorch is imported when first needed, and only here.
+A student's engine runs by `engine_protocol.run_programs`, which believes nothing; the trusted ones by `run_trusted`,
+which needs no such care. PyTorch is imported when first needed, and only here.
 """
 
 from __future__ import annotations
