@@ -1504,7 +1504,7 @@ question(
     wrong("The loss becomes NaN.", "All numbers stay finite.", misconception="wrong_means_error"),
 )
 question(
-    "way_around",
+    "path_around",
     "In `y = x + f(x)`, the cotangent of `y` is `g`. What arrives at `x`?",
     right("`g`, plus what the rule of `f` sends for `g`", "The rule of the sum hands `g` to both branches, and at `x` they are added."),
     wrong("Half of `g` from each branch", "A sum does not divide: both slopes are 1.", misconception="sum_divides_gradient"),
