@@ -10,6 +10,7 @@ import gc
 import sys
 import threading
 import warnings
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -101,22 +102,22 @@ def run_where_it_lives(target: Any, function: Callable[..., Any], *arguments: An
         raise Interrupted(f"stopped while the check ran your code{where}. Is there a loop that never ends?") from None
 
 
-class TrustedEngine:
+class TrustedEngine(ABC):
     """What both trusted engines do with a draw."""
 
     name: str
 
+    @abstractmethod
     def __call__(self, data: Array, requires_grad: bool = False) -> Any:
         """A tensor in float64."""
-        raise NotImplementedError
 
+    @abstractmethod
     def start_backward(self, output: Any, gradient: Array) -> None:
         """Call `backward` with a cotangent."""
-        raise NotImplementedError
 
+    @abstractmethod
     def numbers(self, tensor: Any) -> Array:
         """A copy of the numbers of a tensor."""
-        raise NotImplementedError
 
     def leaves(self, draw: Draw) -> list[Any]:
         """The inputs of a draw as leaves of a graph."""

@@ -1,5 +1,6 @@
 """Matplotlib's list of fonts. To make it, Matplotlib opens every font of the computer, and it would do so in each warm
-process. The list is made once, from what the sandbox sees, and kept beside the byte code.
+process. The list is made once, from what the sandbox sees, and kept beside the byte code. It does not know fonts that
+are installed later, as Matplotlib's own list does not; if the file is deleted, it is made anew.
 """
 
 from __future__ import annotations

@@ -44,8 +44,8 @@ class WarmProcess:
         settings = {**settings_of(limits), "warm": True, "preload": _preload}
         settings["filter"] = isolation.seccomp_filter().hex()
         self.popen: subprocess.Popen[bytes] | None = None
-        list_fonts()
         try:
+            list_fonts()
             self.popen, self.pid = start_in_bubblewrap(theirs, limits, settings, warm=True)
         finally:
             theirs.close()
