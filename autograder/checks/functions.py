@@ -18,7 +18,7 @@ from autograder.runs.comparison import EPSILON, ROUNDINGS, explained, largest_fi
 from autograder.runs.context import CheckContext, tell
 from autograder.runs.engines import Run, run_where_it_lives
 from autograder.runs.errors import LessonError
-from autograder.runs.expected import Expected, expected_of
+from autograder.runs.expected import Expected, expected_of, measured
 from autograder.runs.inputs import Array, Spec, cases_of
 from autograder.runs.programs import Program, argument_names, programs_of
 from autograder.runs.replay import Evidence
@@ -79,7 +79,7 @@ def handwritten_report(
     cases = cases_of(inputs)
     (program,) = programs_of(expression, len(cases[0]))
     tell(context)
-    expected = expected_of(program, cases, context.seed, accumulates=False, plain=True)
+    expected = measured(program, expected_of(program, cases, context.seed, accumulates=False, plain=True))
     calls = []
     for entry in expected:
         if entry.reference.value.shape != ():

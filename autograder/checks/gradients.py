@@ -18,7 +18,7 @@ from autograder.runs.comparison import Worst, two_numbers
 from autograder.runs.context import CheckContext, tell
 from autograder.runs.engines import has_torch
 from autograder.runs.errors import LessonError
-from autograder.runs.expected import Expected, as_pytorch, expected_of, numerical_gradient
+from autograder.runs.expected import Expected, as_pytorch, expected_of, measured, numerical_gradient
 from autograder.runs.inputs import FLOAT32, FLOAT64, Spec, cases_of
 from autograder.runs.programs import Program, programs_of
 
@@ -51,10 +51,11 @@ def gradients_report(
         raise LessonError(f"at_kinks must be {ANY!r} or {PYTORCH!r}, and dtype {FLOAT64!r} or {FLOAT32!r}")
     expected = [expected_of(program, cases, context.seed, accumulates=accumulates, dtype=dtype) for program in programs]
     if at_kinks == PYTORCH:
-        expected = [tuple(map(as_pytorch, entries)) for entries in expected]
+        expected = [tuple(map(as_pytorch, measured(*each))) for each in zip(programs, expected, strict=True)]
     tell(context, tuple(zip(programs, expected, strict=True)))
-    comparisons = compared_on(engine, programs, expected)
-    outcomes = [Outcome(*one) for one in zip(programs, expected, comparisons, strict=True)]
+    outcomes = [
+        Outcome(program, *each) for program, each in zip(programs, compared_on(engine, programs, expected), strict=True)
+    ]
     report = _report(engine, _by_the_chain_rule(engine, outcomes, cases), context, points, name or "Gradients")
     return report.reworded(SOMEBODYS) if getattr(type(engine), "broken_on_purpose", False) else report
 

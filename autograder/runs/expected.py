@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from autograder.runs import finite_differences as fd
-from autograder.runs.comparison import ROUNDINGS, Tolerance, difference, tolerances_of
+from autograder.runs.comparison import Tolerance, difference, least_tolerance, tolerances_of
 from autograder.runs.engines import REFERENCE, TORCH, Draw, Run, forward, has_torch, run_trusted, values_alone
 from autograder.runs.errors import LessonError
 from autograder.runs.inputs import FLOAT64, Array, Fixed, Spec, draw_cotangent, key_of
@@ -63,8 +63,9 @@ class Differentiated:
 
 @dataclass(frozen=True, kw_only=True)
 class Expected(Differentiated):
-    """One draw and its right answer. `torch`: what PyTorch gives, None on a machine without it. `planted`: what the
-    reference with a bug gave on this draw, kept by those who plant bugs.
+    """One draw and its right answer. `torch`: what PyTorch gives, None on a machine without it. `tolerance`: the least
+    one, unless it is `measured`. `planted`: what the reference with a bug gave on this draw, kept by those who plant
+    bugs.
     """
 
     torch: Run | None
@@ -92,7 +93,8 @@ def expected_of(
     """Draws and right answers for all cases of a program. Raises LessonError when the check itself is faulty.
 
     `accumulates`: the first draw of a case has a second backward call. `plain`: no draw has a cotangent of its own.
-    `dtype`: what a student's engine gets, with numbers that this dtype can hold.
+    `dtype`: what a student's engine gets, with numbers that this dtype can hold. The tolerances are the least ones:
+    numbers within them are right, and before others are called wrong, the tolerances must be `measured`.
     """
     key = (tuple(tuple(map(key_of, case)) for case in cases), seed, accumulates, plain, dtype)
     return _known(program, key, lambda: _calculated(program, cases, seed, accumulates, plain, dtype))
@@ -125,8 +127,20 @@ def _calculated(
     return _beside_pytorch(program, found)
 
 
+def measured(program: Program, expected: Sequence[Expected]) -> tuple[Expected, ...]:
+    """The same right answers of a program with whole tolerances, which take its conditioning into account."""
+    key = ("measured", *((entry.draw.key(), entry.low is None) for entry in expected))
+    return _known(program, key, lambda: _with_whole_tolerances(program, expected))
+
+
+def _with_whole_tolerances(program: Program, expected: Sequence[Expected]) -> tuple[Expected, ...]:
+    draws, references = [entry.draw for entry in expected], [entry.reference for entry in expected]
+    tolerances = tolerances_of(program, draws, references)
+    return tuple(replace(entry, tolerance=one) for entry, one in zip(expected, tolerances, strict=True))
+
+
 def expected_of_draws(program: Program, draws: Sequence[Draw]) -> tuple[Expected, ...]:
-    """The right answers for given draws."""
+    """The right answers for given draws, with measured tolerances."""
     return _known(program, tuple(draw.key() for draw in draws), lambda: _calculated_on(program, draws))
 
 
@@ -134,27 +148,23 @@ def _calculated_on(program: Program, draws: Sequence[Draw]) -> tuple[Expected, .
     generator = np.random.default_rng(0)
     references = run_trusted(REFERENCE, program, draws)
     found = [_differentiated(program, *each, True, generator) for each in zip(draws, references, strict=True)]
-    return _beside_pytorch(program, [entry for entry in found if entry is not None])
+    answers = _beside_pytorch(program, [entry for entry in found if entry is not None])
+    return _with_whole_tolerances(program, answers)
 
 
 def answers_by_reference(program: Program, draws: Sequence[Draw]) -> tuple[Expected, ...]:
-    """The right answers by the reference alone, with tolerances that ignore conditioning: numbers that agree with them
-    are right, and only others need the other routes.
+    """The right answers by the reference alone, with the least tolerances: numbers within them are right, and only
+    others need the other routes.
     """
     key = ("by the reference", *(draw.key() for draw in draws))
     return _known(program, key, lambda: _calculated_by_reference(program, draws))
 
 
 def _calculated_by_reference(program: Program, draws: Sequence[Draw]) -> tuple[Expected, ...]:
-    found = []
-    for draw, run in zip(draws, run_trusted(REFERENCE, program, draws), strict=True):
-        rounding = ROUNDINGS * draw.epsilon
-        value, *gradients = (
-            np.asarray(rounding * np.max(np.abs(array), initial=1e-300)) for array in (run.value, *run.dense())
-        )
-        tolerance = Tolerance(value, tuple(gradients))
-        found.append(Expected(draw, run, 0.0, torch=run, tolerance=tolerance, torch_difference=0.0))
-    return tuple(found)
+    return tuple(
+        Expected(draw, run, 0.0, torch=run, tolerance=least_tolerance(draw, run), torch_difference=0.0)
+        for draw, run in zip(draws, run_trusted(REFERENCE, program, draws), strict=True)
+    )
 
 
 def _draws_of_case(
@@ -238,24 +248,31 @@ def _differentiated(
 
 
 def _beside_pytorch(program: Program, found: Sequence[Differentiated]) -> tuple[Expected, ...]:
-    """The answers for these draws. PyTorch, if installed, runs all of them at once, and so do the runs that give the
-    tolerances.
+    """The answers for these draws. PyTorch, if installed, runs all of them at once. If it differs by more than the least
+    tolerances, they are measured.
     """
-    draws, references = [entry.draw for entry in found], [entry.reference for entry in found]
+    draws = [entry.draw for entry in found]
     torches: list[Run] | list[None] = run_trusted(TORCH, program, draws) if has_torch() else [None] * len(draws)
-    tolerances = tolerances_of(program, draws, references)
-    for entry, torch, tolerance in zip(found, torches, tolerances, strict=True):
-        if torch is not None and entry.low is None and not tolerance.accepts(entry.reference, torch):
-            raise LessonError("the reference and PyTorch disagree on this expression")
-    return tuple(
+    answers = tuple(
         Expected(
             **vars(entry),
             torch=torch,
-            tolerance=tolerance,
+            tolerance=least_tolerance(entry.draw, entry.reference),
             torch_difference=0.0 if torch is None else difference(entry.reference, torch),
         )
-        for entry, torch, tolerance in zip(found, torches, tolerances, strict=True)
+        for entry, torch in zip(found, torches, strict=True)
     )
+    if all(entry.low is not None or _is_pytorchs(entry) for entry in answers):
+        return answers
+    answers = _with_whole_tolerances(program, answers)
+    if all(entry.low is not None or _is_pytorchs(entry) for entry in answers):
+        return answers
+    raise LessonError("the reference and PyTorch disagree on this expression")
+
+
+def _is_pytorchs(entry: Expected) -> bool:
+    """Whether PyTorch, if installed, gives the answer of the reference."""
+    return entry.torch is None or entry.tolerance.accepts(entry.reference, entry.torch)
 
 
 def _compare_with_values(
@@ -277,10 +294,12 @@ def _compare_with_values(
 
 
 def as_pytorch(entry: Expected) -> Expected:
-    """The answer for an exercise that states a convention for kinks: even there, only PyTorch's gradient is right."""
+    """The answer for an exercise that states a convention for kinks: even there, only PyTorch's gradient is right. Its
+    tolerance must be measured.
+    """
     if entry.low is None:
         return entry
-    if entry.torch is not None and not entry.tolerance.accepts(entry.reference, entry.torch):
+    if not _is_pytorchs(entry):
         raise LessonError("the reference and PyTorch disagree on this expression")
     return replace(entry, low=None, high=None)
 

@@ -17,7 +17,7 @@ import hashlib
 import warnings
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -28,7 +28,7 @@ from autograder.bugs.bug import Bug, Plant, Variant
 from autograder.runs import engine_protocol
 from autograder.runs.answers import compare
 from autograder.runs.engines import REFERENCE
-from autograder.runs.expected import Expected
+from autograder.runs.expected import Expected, measured
 from autograder.runs.methods import reference_methods
 from autograder.runs.programs import Program
 from autograder.runs.reference_patch import OPERATIONS, Call, patched, symbol
@@ -85,6 +85,7 @@ class Strength:
 def strength_of(checks: Sequence[Check], writes_backward: bool) -> Strength:
     """Plant every bug that applies into the reference, and let the checks of each test cell look for it."""
     found = Strength()
+    checks = [replace(check, expected=measured(check.program, check.expected)) for check in checks]
     cells: dict[str, list[Check]] = {}
     for check in checks:
         cells.setdefault(check.cell, []).append(check)
