@@ -248,8 +248,8 @@ def _differentiated(
 
 
 def _beside_pytorch(program: Program, found: Sequence[Differentiated]) -> tuple[Expected, ...]:
-    """The answers for these draws. PyTorch, if installed, runs all of them at once. If it differs by more than the least
-    tolerances, they are measured.
+    """The answers for these draws. PyTorch, if installed, runs all of them at once. The tolerances are measured if it
+    differs by more than the least ones.
     """
     draws = [entry.draw for entry in found]
     torches: list[Run] | list[None] = run_trusted(TORCH, program, draws) if has_torch() else [None] * len(draws)
@@ -287,7 +287,7 @@ def _compare_with_values(
         along = float(sum(np.sum(product) for product in products))
         moved = float(sum(np.sum(np.abs(product)) for product in products))
         scale = max(1e-300, moved, float(np.max(np.abs(seed), initial=0.0)))
-        slope = _slope(program, draw, seed, line)
+        slope = _slope(program, draw, reference, line)
         largest = max(largest, abs(slope.central - along))
         suspicious = suspicious or slope.kink(scale) or not slope.agrees(along, scale)
     return largest, suspicious
@@ -306,14 +306,20 @@ def as_pytorch(entry: Expected) -> Expected:
 
 def numerical_gradient(program: Program, entry: Expected, number: int, index: tuple[int, ...]) -> float:
     """One element of a gradient by finite differences."""
-    seed = entry.draw.seed(entry.reference.value.shape)
-    return _slope(program, entry.draw, seed, fd.axis(entry.draw.inputs, number, index)).central
+    return _slope(program, entry.draw, entry.reference, fd.axis(entry.draw.inputs, number, index)).central
 
 
-def _slope(program: Program, draw: Draw, seed: Array, line: Sequence[Array]) -> fd.Slope:
-    """The slope along a line of the output, weighed with a cotangent."""
+def _slope(program: Program, draw: Draw, reference: Run, line: Sequence[Array]) -> fd.Slope:
+    """The slope along a line of the output, weighed with the cotangent of the draw."""
+    seed = draw.seed(reference.value.shape)
+
+    def weighed(value: Array) -> float:
+        return float(np.sum(seed * value))
+
     with values_alone():
-        return fd.slope(lambda inputs: float(np.sum(seed * forward(program, inputs))), draw.inputs, line)
+        return fd.slope(
+            lambda inputs: weighed(forward(program, inputs)), draw.inputs, line, here=weighed(reference.value)
+        )
 
 
 def _one_sided(program: Program, draw: Draw, reference: Run) -> tuple[tuple[Array, ...], tuple[Array, ...]]:
@@ -324,7 +330,7 @@ def _one_sided(program: Program, draw: Draw, reference: Run) -> tuple[tuple[Arra
         low = np.array(np.broadcast_to(gradient, draw.inputs[number].shape))
         high = low.copy()
         for index in np.ndindex(low.shape):
-            slope = _slope(program, draw, seed, fd.axis(draw.inputs, number, index))
+            slope = _slope(program, draw, reference, fd.axis(draw.inputs, number, index))
             scale = max(abs(slope.right), abs(slope.left), float(np.max(np.abs(seed))))
             ends = sorted((slope.left, slope.right))
             if not ends[0] - fd.GAP * scale <= low[index] <= ends[1] + fd.GAP * scale:
@@ -348,17 +354,18 @@ def _shares(
     at_kink = [bool(np.any(low[number] < high[number])) for number in together]
     groups = [(number,) for number in together if at_kink[number] and draw.inputs[number].size > 1]
     groups += [together] if sum(at_kink) > 1 else []  # type: ignore[list-item]
-    found = [Share(group, total) for group in groups if (total := _slope_together(program, draw, group)) is not None]
+    slopes = [(group, _slope_together(program, draw, reference, group)) for group in groups]
+    found = [Share(group, total) for group, total in slopes if total is not None]
     return tuple(share for share in found if share.missed_by(reference) is None)
 
 
-def _slope_together(program: Program, draw: Draw, numbers: Sequence[int]) -> float | None:
+def _slope_together(program: Program, draw: Draw, reference: Run, numbers: Sequence[int]) -> float | None:
     """The slope along the line that moves all elements of these inputs alike; None if an element of the output has a
     kink on it.
     """
     line = [np.full(other.shape, float(n in numbers)) for n, other in enumerate(draw.inputs)]
     with values_alone():
-        along: Any = fd.slope(partial(forward, program), draw.inputs, line)  # type: ignore[arg-type]
+        along: Any = fd.slope(partial(forward, program), draw.inputs, line, reference.value)  # type: ignore[arg-type]
     if np.any(np.abs(along.right - along.left) > fd.GAP * np.maximum(1.0, np.abs(along.central))):
         return None
     return float(np.sum(draw.seed(along.central.shape) * along.central))

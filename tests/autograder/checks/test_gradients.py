@@ -131,6 +131,18 @@ def test_badly_conditioned_expressions_do_not_raise_alarms():
             assert credit == 1, credit.reports[0].text()
 
 
+def test_what_is_within_the_least_tolerance_is_within_the_measured_one():
+    program = expected_module.Program("cancellation", lambda a, b: ((a * 1e6 + b) - a * 1e6) * a, ("a", "b"))
+    least = expected_module.expected_of(program, [(expected_module_spec(),) * 2], 0)
+    measured = expected_module.measured(program, least)
+    for before, after in zip(least, measured, strict=True):
+        assert before.tolerance.value < after.tolerance.value
+        pairs = list(zip(before.tolerance.gradients, after.tolerance.gradients, strict=True))
+        assert all(np.all(small <= large) for small, large in pairs)
+        assert any(np.all(small < large) for small, large in pairs)
+        assert before.draw is after.draw
+
+
 @pytest.mark.parametrize(("at_zero", "right"), [(0.0, True), (0.5, True), (1.0, True), (1.5, False), (-0.1, False)])
 def test_any_slope_between_the_one_sided_ones_is_right_at_a_kink(at_zero, right):
     class Convention(students.closures()):
