@@ -550,7 +550,8 @@ credit = check_gradients(
     [[between(-3.0, -0.5)], [between(0.5, 3.0)]],
     points=2,
 )
-credit = credit + check_gradients({"a**0.5": lambda a: a**0.5}, [between(0.5, 3.0)], points=0.5)
+credit = credit + check_gradients({"a**0.5": lambda a: a**0.5}, [between(0.5, 3.0)], points=0.25)
+credit = credit + check_gradients({"a**1 where a is 0": lambda a: a**1}, [0.0], points=0.25)
 ### BEGIN HIDDEN TESTS
 credit = credit + check_gradients({"a**-1.5": lambda a: a**-1.5}, [between(0.5, 3.0)], points=0.5)
 ### END HIDDEN TESTS

@@ -231,6 +231,7 @@ PLANTED = [
     Planted("one input without a comma", "", '(a,), f"**{exponent}"', '(a), f"**{exponent}"', POWER),
     Planted("power returns a share for the exponent too", "", "** (exponent - 1),)", "** (exponent - 1), 0.0)", POWER),
     Planted("the exponent is made whole when it is lowered", "", "(exponent - 1)", "(int(exponent) - 1)", POWER),
+    Planted("the power is divided by the base", "", "a.data ** (exponent - 1),", "a.data**exponent / a.data,", POWER),
     Planted("one is subtracted from the power", "", "a.data ** (exponent - 1),", "a.data**exponent - 1,", POWER),
     Planted("the exponent is made whole", "", "(grad * exponent * a.data", "(grad * int(exponent) * a.data", POWER),
     Planted(
