@@ -41,6 +41,8 @@ TENSOR = re.compile(r"[A-Z]\w*(\(|<| object)|<.*[A-Z]\w* object at")
 UNKNOWN_OPERATOR = re.compile(
     r"unsupported operand type.*'[A-Z]\w*' and '([A-Z]\w*|int|float)'|bad operand type for unary"
 )
+INDEXED = re.compile(r"index|getitem")
+"""In the printed form of a tensor that came from an index."""
 UNKNOWN_ATTRIBUTE = re.compile(r"'[A-Z]\w*' object has no attribute")
 """Python's message for an operation that a student's class, whose name begins with a capital, does not have."""
 
@@ -212,7 +214,8 @@ def _cause(kind: str, message: str) -> str:
     if kind == "TypeError" and "'int' object is not callable" in message:
         return "was the name of a class or of a function given to a number?"
     if kind == "KeyError" and TENSOR.match(message):
-        return (
+        looped = "are the inputs of a result `a`, whose entries a loop then takes, in place of the tuple `(a,)`? Otherwise "
+        return (looped if INDEXED.search(message) else "") + (
             "nothing had arrived at this node: was it visited too early, was a share added to the wrong key or not at "
             "all, or is this the first gradient that arrives?"
         )

@@ -187,6 +187,18 @@ def test_a_node_whose_turn_comes_too_early_is_asked_about():
     assert "nothing had arrived at this node" in report.lines[0].explanation
 
 
+def test_inputs_that_are_no_tuple_are_asked_about_where_tensors_can_be_indexed():
+    names = solved("04_arrays")
+    exec(
+        "MiniTensor.relu = lambda a: MiniTensor(\n"
+        "    np.maximum(a.data, 0), a, 'relu', lambda grad: (grad * (a.data > 0),) * len(a.data)\n"
+        ")",
+        names,
+    )
+    (report,) = check_gradients({"relu": lambda a: a.relu()}, [(3,)], points=1, engine=names["MiniTensor"]).reports
+    assert "in place of the tuple `(a,)`?" in report.lines[0].explanation
+
+
 def test_a_class_that_was_replaced_by_a_number_is_no_wrong_rule():
     (report,) = check_gradients(lambda a, b: a + b, [(), ()], points=1, engine=3).reports
     assert "given to a number" in report.lines[0].explanation
