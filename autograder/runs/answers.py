@@ -214,7 +214,7 @@ def _cause(kind: str, message: str) -> str:
     if kind == "TypeError" and "'int' object is not callable" in message:
         return "was the name of a class or of a function given to a number?"
     if kind == "KeyError" and TENSOR.match(message):
-        looped = "are the inputs of a result `a`, whose entries a loop then takes, in place of the tuple `(a,)`? Otherwise "
+        looped = "are the inputs of a result `a`, which a loop takes apart, in place of the tuple `(a,)`? Otherwise "
         return (looped if INDEXED.search(message) else "") + (
             "nothing had arrived at this node: was it visited too early, was a share added to the wrong key or not at "
             "all, or is this the first gradient that arrives?"
