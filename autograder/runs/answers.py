@@ -105,17 +105,12 @@ def compared_on(
     answers = run_where_it_lives(engine, run_programs, sent)
     if not isinstance(answers, list) or len(answers) != len(programs):
         answers = [None] * len(programs)
-    compared = [
-        (entries, compare(answer, entries, program.arguments))
-        for program, entries, answer in zip(programs, expected, answers, strict=True)
-    ]
-    if all(comparison.problem is None for _, comparison in compared):
-        return compared
-    whole = [measured(program, entries) for program, entries in zip(programs, expected, strict=True)]
-    return [
-        (entries, compare(answer, entries, program.arguments))
-        for program, entries, answer in zip(programs, whole, answers, strict=True)
-    ]
+    arguments = [program.arguments for program in programs]
+    comparisons = list(map(compare, answers, expected, arguments))
+    if any(comparison.problem for comparison in comparisons):
+        expected = list(map(measured, programs, expected))
+        comparisons = list(map(compare, answers, expected, arguments))
+    return list(zip(expected, comparisons, strict=True))
 
 
 def compare_on_draws(answer: Any, program: Program, draws: Sequence[Draw]) -> tuple[tuple[Expected, ...], Comparison]:
@@ -214,8 +209,12 @@ def _cause(kind: str, message: str) -> str:
     if kind == "TypeError" and "'int' object is not callable" in message:
         return "was the name of a class or of a function given to a number?"
     if kind == "KeyError" and TENSOR.match(message):
-        looped = "are the inputs of a result `a`, which a loop takes apart, in place of the tuple `(a,)`? Otherwise "
-        return (looped if INDEXED.search(message) else "") + (
+        if INDEXED.search(message):
+            return (
+                "are the inputs of a result `a`, which a loop takes apart, in place of the tuple `(a,)`? Or had "
+                "nothing arrived at this node yet?"
+            )
+        return (
             "nothing had arrived at this node: was it visited too early, was a share added to the wrong key or not at "
             "all, or is this the first gradient that arrives?"
         )
