@@ -5,7 +5,9 @@ The process that starts a run imports this module only to name the work, so the 
 
 from __future__ import annotations
 
+import os
 import sys
+import tempfile
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -64,6 +66,7 @@ def open_worker(job: Job) -> None:
     """Prepare this process for all submissions that it will grade."""
     global _job, _workshop
     on_path(job.course)
+    tempfile.tempdir = os.fspath(job.spool.work)  # what is left there by a process that was killed goes with the run
     _job, _workshop = job, None  # what can fail comes later: an exception here would look like the death of the process
 
 

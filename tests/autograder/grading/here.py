@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import tempfile
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -42,6 +43,7 @@ def in_this_process() -> Iterator[None]:
         mock.patch("autograder.grading.run.WorkerPool", Here),
         mock.patch("autograder.grading.workers.feedback_pages.WorkerPool", Here),
         mock.patch("autograder.grading.watching.watch.KeptPools", KeptHere),
+        mock.patch("tempfile.tempdir", tempfile.tempdir),  # which a worker changes for good
     ):
         yield
 

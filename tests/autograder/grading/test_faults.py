@@ -153,12 +153,24 @@ def test_a_full_disk_loses_nothing(small_course: Any, small_disk: Path) -> None:
     assert all(record.unchanged for record in grade_all(course).values())
 
 
-def test_the_command_is_killed_and_given_again(small_course: Any) -> None:
+@pytest.fixture
+def short_folder() -> Iterator[Path]:
+    """A folder whose path is short enough for sockets in it."""
+    with tempfile.TemporaryDirectory() as name:
+        yield Path(name)
+
+
+def test_the_command_is_killed_and_given_again(small_course: Any, short_folder: Path) -> None:
     submit_all(small_course)
     slow = small_course.answered(length="import time; time.sleep(3); return len(word)", shout="return word")
     small_course.submit("s0", slow)
     command = [sys.executable, "-m", "autograder.cli", "grade", ASSIGNMENT, "--course", str(small_course.root)]
-    process = subprocess.Popen([*command, "--workers", "2"], stdout=subprocess.DEVNULL, start_new_session=True)
+    process = subprocess.Popen(
+        [*command, "--workers", "2"],
+        stdout=subprocess.DEVNULL,
+        start_new_session=True,
+        env={**os.environ, "TMPDIR": str(short_folder)},
+    )
     spool = Spool.of(small_course.root, ASSIGNMENT)
     wait_for(lambda: spool.done.is_dir() and len(done(small_course)) >= 3)
     process.send_signal(signal.SIGKILL)
@@ -168,6 +180,8 @@ def test_the_command_is_killed_and_given_again(small_course: Any) -> None:
     records = grade_all(small_course)
     assert points(records) == MARKS
     assert {name for name, record in records.items() if record.unchanged} <= set(finished)
+    assert not list(short_folder.glob("judge-*")), "the killed run has left folders where nobody clears them away"
+    assert not spool.work.exists()
 
 
 def done(course: Any) -> list[str]:
