@@ -114,6 +114,7 @@ def _nearly(got: Results, right: Results, wrong: Sequence[int], subject: str) ->
     digits = int(-np.log10(largest))
     causes = ["float32 numbers"] if digits in SINGLE else []
     causes.append(f"an estimate by {'one-sided' if digits <= ONE_SIDED else 'central'} differences")
+    causes.append("too large a step")
     why = ", ".join([*causes, "or a tiny number that was added and is still there"])
     return f"{subject} {verb} right to only about {digits} digits. Possible causes: {why}."
 

@@ -38,9 +38,10 @@ SHAPES = (
     "Print the shapes before that line, and compare them with those that you expect.",
 )
 NOT_A_TUPLE = (
-    "Which object in that line should be a tuple, and what is it?",
-    "`(a,)` is a tuple with one entry; without the comma, `(a)` is `a` itself.",
-    "Look at the inputs that you give to a result, and at what a rule returns.",
+    "Which object does that line go through, entry by entry, and what is it?",
+    "`(a,)` is a tuple with one entry; without the comma, `(a)` is `a` itself. Python's own `sum` and `max` go through "
+    "what they are given, too; a tensor has its own.",
+    "Look at that line first. If it is right, look at the inputs that you give to a result, and at what a rule returns.",
 )
 ONE_FOR_EACH_ENTRY = (
     "What does the condition in that line give for an array with several entries?",

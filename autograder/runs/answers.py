@@ -216,7 +216,7 @@ def _cause(kind: str, message: str) -> str:
             )
         return (
             "nothing had arrived at this node: was it visited too early, was a share added to the wrong key or not at "
-            "all, or is this the first gradient that arrives?"
+            "all, was a result made without its rule, or is this the first gradient that arrives?"
         )
     if kind == "TypeError" and UNKNOWN_OPERATOR.search(message):
         return (

@@ -158,7 +158,7 @@ for exponent in range(1, 16):
 # A function of an array has one slope for every entry. All slopes together, in the shape of the array, are its **gradient**. To find one entry of it, move that one entry of `x` to both sides and
 # leave the others where they are.
 #
-# For `f(x) = (x**2).sum()` at `[1, 2, 3]` the gradient is `[2, 4, 6]`. The step `1e-5` is given; the next section says why it is a good one.
+# For `f(x) = (x**2).sum()` at `[1, 2, 3]` the gradient is `[2, 4, 6]`. The step `1e-5` is given; the end of this section says why it is a good one.
 
 # %% [markdown] tags=["hint"] exercise="numerical_gradient"
 # `np.ndindex(x.shape)` goes through the positions of an array of any shape, one tuple after the other. For shape `()` it gives the empty tuple once, and `x[()]` works.
@@ -241,7 +241,9 @@ def slip(function, inputs, mistakes):
     """The mistake that gives the same numbers, in brackets; an empty string if none of them does."""
     try:
         found = np.array(function(*inputs), dtype=float)
-        fits = [text for text, wrong in mistakes.items() if np.allclose(found, wrong)]
+        shapes = ((), found.shape)  # a single number must not fit by broadcasting
+        likely = {text: wrong for text, wrong in mistakes.items() if np.shape(wrong) in shapes}
+        fits = [text for text, wrong in likely.items() if np.allclose(found, wrong)]
     except Exception:
         return ""  # the check below says what it was
     return f" ({fits[0]})" if fits else ""
@@ -274,13 +276,17 @@ def product_of_rows(x):
     return (x[0] * x[1]).sum()  # needs the shape of x
 
 
+def at_transposed(f):
+    return numerical_gradient(f, np.array([[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]).T)
+
+
 credit = credit + check_function(
-    numerical_gradient,
-    lambda f, x: x[::-1],
-    [[product_of_rows, (2, 3)]],
+    at_transposed,
+    lambda f: np.array([[4.0, 5.0, 6.0], [1.0, 2.0, 3.0]]),
+    [[product_of_rows]],
     tolerance=1e-7,
     points=0.5,
-    name="f is called with an array of the shape of x",
+    name="at a transposed array; f is called with an array of the shape of x",
 )
 
 
@@ -468,7 +474,7 @@ explore(loss_torch, names=names, predict=True)
 # %% tags=["demo"] items="40"
 predict("What is the gradient of (x + y)**2 at 2 and 3, and of x * x + x at 2?")
 print(numerical_gradient(lambda v: (v[0] + v[1]) ** 2, np.array([2.0, 3.0])).round(6))
-print(numerical_gradient(lambda x: x * x + x, np.array(2.0)).round(6))
+print(np.round(numerical_gradient(lambda x: x * x + x, np.array(2.0)), 6))
 
 # %% [markdown]
 # In `x * x + x` the number `x` reaches the output by three paths: as the left factor, as the right factor, and as the last term. When `x` moves, all three move, so the three contributions **add up**: 2 + 2 + 1.
@@ -714,9 +720,9 @@ def relu_neuron_gradient(w, x, b, target):
 
 # %% nbgrader={"grade": true, "grade_id": "test_relu_chain", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
 w, x, b, target = neuron = 0.5, 2.0, -3.0, 1.5  # w * x + b is -2
-d_a = 2 * (0.0 - target)
+by_relu = 2 * (0.0 - target)
 mistakes = {
-    "where w * x + b is negative, relu has slope 0": (d_a * x, d_a * w, d_a, -d_a),
+    "where w * x + b is negative, relu has slope 0": (by_relu * x, by_relu * w, by_relu, -by_relu),
     "the target does not go through relu": (0.0, 0.0, 0.0, 0.0),
     "the error is relu(z) - target, not z - target": (0.0, 0.0, 0.0, -2 * (-2.0 - target)),
 }
@@ -739,7 +745,8 @@ credit = check_handwritten_gradient(
 
 def by_name(w, x, b, target):
     """Your four gradients, with their names for the card."""
-    return dict(zip(["w", "x", "b", "target"], relu_neuron_gradient(w, x, b, target)))
+    found = relu_neuron_gradient(w, x, b, target)
+    return dict(zip(["w", "x", "b", "target"], found)) if np.shape(found) == (4,) else found
 
 
 credit = credit + check_function(

@@ -528,7 +528,7 @@ def wrong_power(self):
     try:
         result = self**0.5
         inputs, shares = result.inputs, result.rule(1.0)
-        slope = shares[0]
+        slope, whole = shares[0], (self**2).rule(1.0)[0]
     except Exception:
         return ""  # the check of the gradients says more
     if not isinstance(inputs, (tuple, list)):
@@ -537,7 +537,7 @@ def wrong_power(self):
         return f"the only input is a itself, (a,): the exponent is a plain number. Found {inputs!r}"
     if len(shares) != 1:
         return f"the rule must return one entry, since there is one input; found {shares!r}"
-    if slope == 0:
+    if slope == 0 and whole != 0:
         return "the exponent need not be whole: a**0.5 at 16 has the slope 0.125, not 0"
     return ""
 
@@ -680,9 +680,10 @@ def wrong_function(self, other):
     for name in ("tanh", "exp"):
         try:
             result = getattr(self, name)()
-            inputs, shares = result.inputs, result.rule(1.0)
+            inputs, shares = result.inputs, [float(share) for share in result.rule(1.0)]
+            again = [*result.rule(1.0)]
             other.tanh(), other.exp()
-            later = result.rule(1.0)
+            later = [*result.rule(1.0)]
         except Exception:
             continue  # the check of the gradients says more
         if not isinstance(inputs, (tuple, list)):
@@ -692,6 +693,8 @@ def wrong_function(self, other):
                 f"{name}: its only input must be a itself, (a,), not a copy. Where it is composed of "
                 f"other operations, record it as one, with a rule of its own. Found {inputs!r}"
             )
+        if again != shares:
+            return f"{name} at 0.5: the rule returns {shares}, and {again} when it is called again"
         if later != shares:
             return (
                 f"{name} at 0.5: the rule returns {shares}, but {later} after tanh and exp of another "
@@ -877,7 +880,7 @@ def in_order(root, edges, name):
         return False
     if not isinstance(order, list):
         print(f"{name}: topological_order must return a list, not {type(order).__name__}.")
-        print("reversed() gives an iterator, used up after one loop; list(reversed(...)) is right")
+        print("A set has no order; reversed() gives an iterator, and list(reversed(...)) a list")
         return False
     if not all(hasattr(node, "inputs") for node in order):
         print(f"{name}: the list must hold the MiniTensors themselves, not {order}")
@@ -950,7 +953,7 @@ for _ in range(16):
 count = equal = 0
 if credit and MiniTensor(1.0).looks(10) > 1000:
     print("10 doublings make 11 nodes, but topological_order looks at inputs more than 1000 times:")
-    print("it follows every path. Where a node was visited before, return at once")
+    print("it follows every path. Go depth first, and to the inputs of each node only once")
 elif credit:
     count = len(topological_order(y))
     equal = len(topological_order(MiniTensor(1.0) * MiniTensor(1.0)))
@@ -1125,6 +1128,10 @@ assert not late, (
     chain + f"Their gradients are {right}, not {found}. "
     "Some nodes get nothing: a return or break ends a loop too early, or a share goes to the wrong key"
 )
+assert found[3:] != [231.0, 105.0], (
+    chain + "The first leaf has the gradient 105, the second 231, not the other way around: the first "
+    "share that a rule returns is for the first input"
+)
 
 
 def shared_early(a, b):
@@ -1188,6 +1195,10 @@ MiniTensor(5.0, (a, b), "once", once()).backward()
 found = (a.grad, b.grad)
 assert 0.0 not in found, (
     f"a and b, the inputs of one node, both have the gradient 1, not {found}: does a loop end early?"
+)
+assert found != (2.0, 2.0), (
+    "a and b each got 2, not 1: is a share added twice, does `get` start with another number than 0.0, "
+    "or is the rule called twice?"
 )
 assert found == (1.0, 1.0), f"a rule should be called once, for all its inputs together; found {found}"
 a, b = MiniTensor(2.0), MiniTensor(3.0)
@@ -1254,6 +1265,8 @@ y.backward()
 assert x.grad == 2.0**61, "a second call must add the same gradient once more"
 y.backward(gradient=-2.0)
 assert x.grad == 0.0, "backward(gradient=-2.0) must take twice the gradient away again"
+y.backward(0.0)
+assert x.grad == 0.0, "backward(0.0) must add nothing"
 ### END HIDDEN TESTS
 
 # %% [markdown]

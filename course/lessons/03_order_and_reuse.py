@@ -345,7 +345,7 @@ def recursing(root, gradient=1.0):
                 pending[source] = pending.get(source, 0.0) + share
 
 # %% [markdown]
-# `nearest_first` is right on the two expressions of exercise 1. It adds, and it visits each node once. **Predict** whether it is right on `x**2 + 3 * x` and on a number that is used ten times in a sum.
+# `nearest_first` is right on the smallest expressions for exercise 1. It adds, and it visits each node once. **Predict** whether it is right on `x**2 + 3 * x` and on a number that is used ten times in a sum.
 
 # %%
 predict("Which is nearest_first right on?", "both", "only x**2 + 3 * x", "only the ten uses", "neither")
@@ -912,7 +912,7 @@ for before in (None, 0.0, 100.0):
 # %% [markdown] items="F27 gap:accumulation"
 # ## 5. Too deep
 #
-# One engine is left. `recursing` gave no wrong answer on any program, and it never will. What can be wrong with it?
+# One engine is left. `recursing` gave no wrong answer so far, and it never will. What can be wrong with it?
 #
 # Give it a long chain, in which each operation takes the result of the one before. Here is a chain of negations:
 
@@ -1044,7 +1044,8 @@ for limit in (0, 1, 37, 64, 99, 1000):
     assert longest <= 100, f"most is 100, and a chain of {longest} negations was tried"
     right = min(limit, 100)
     assert found == right, (
-        f"backward fails at chains of more than {limit}; with most=100 that gives {right}, not {found}"
+        f"backward fails at chains of more than {limit}; with most=100 that gives {right}, not "
+        f"{found}. The longest chain that it was given had {longest} operations"
     )
 
 
@@ -1106,7 +1107,7 @@ for name, function in {"plain recursion": PLAIN, "through map": THROUGH_MAP}.ite
 #
 # What does recursion do for you? It remembers where to continue. Do that yourself, with a list as a stack.
 #
-# Write `topological_order` again, for graphs of any depth. Don't search a list for each node: four times as many nodes would then take 16 times as long. The check counts the lines that run, not the time that each takes; the plot at the end of this section measures that.
+# Write `topological_order` again, for graphs of any depth. Don't search a list, of nodes or of their ids, for each node: four times as many nodes would then take 16 times as long. The check counts the lines that run, not the time that each takes; the plot at the end of this section measures that.
 #
 # Below your function is the course's version of `backward` from lesson 02, so that from now on everybody has the same one. You don't need to change it: it looks up `topological_order` when it is called, so it finds your new function. A `KeyError` in its line `pending.pop(node)` means that the order is wrong: nothing had arrived when that node's turn came.
 
@@ -1324,7 +1325,7 @@ for _ in range(40):
     y = y + y
 if right and MiniTensor(1.0).looks(10) > 1000:
     print("10 doublings make 11 nodes, but topological_order looks at inputs more than 1000 times:")
-    print("it follows every path. Put the inputs of a node on the stack only once")
+    print("it follows every path. Go depth first, and to the inputs of each node only once")
 else:
     credit += fits(y, 41, "40 doublings")
 
@@ -1392,7 +1393,7 @@ def used_early_and_late(a, b):
 
 y = used_early_and_late(MiniTensor(3.0), MiniTensor(2.0))
 if not (fits(y, 7, "c.tanh() + d * c") and fits(y, 7, "a second call for the same graph")):
-    print("Start with the order. While it is wrong, the card below may blame rules that are right.")
+    print("Start with the order. While it is wrong, the card below may blame what is right.")
 credit = check_gradients(
     {"c.tanh() + d * c": used_early_and_late},
     [between(-1.5, 1.5), between(-1.5, 1.5)],
@@ -1468,6 +1469,8 @@ for name, time_needed in zip(("forward", "backward", "dropped"), seconds):
     print(f"{name:9s} {1000 * time_needed:7.1f} ms")
 
 # %% [markdown]
+# The forward pass takes longest: while it makes so many objects, Python's garbage collector looks through them several times.
+#
 # Nothing in the graph points back to its output: a node holds its inputs and a rule, and some rules, such as that of a product, hold the inputs too. So when the output is freed, so is the node before it, then the one before that, and so on, without a collector. (Python makes sure that this chain does not become too deep for *it*.) An engine whose nodes also knew their results would have reference cycles, and would have to wait for the garbage collector; lesson 06 measures that.
 
 # %% [markdown]

@@ -273,7 +273,8 @@ assert not np.allclose(found, slope), (
     "Tanh.backward returns the slope alone: it must be multiplied by the incoming gradient"
 )
 assert np.allclose(found, grad * slope), (
-    "Tanh.backward must return the incoming gradient times the slope, which is 1 - tanh(a)**2"
+    "Tanh.backward must return the incoming gradient times the slope, which is 1 - tanh(a)**2. "
+    "It must take what forward saved for what it is: a, or the output"
 )
 first, second = Tanh(), Tanh()
 Tanh.forward(first, a)
@@ -841,6 +842,10 @@ ready = hasattr(MiniTensor, "is_leaf") and hasattr(MiniTensor, "shape") and hasa
 assert ready, "run every cell from `class Function` down to this one again, in order"
 w = MiniTensor([[1.0, 2.0, 3.0]], requires_grad=True)
 data = MiniTensor([[4.0], [5.0]])
+first_edge = edge_to(w)  # keeps the node while the next line looks
+assert w._accumulate is not first_edge[0], (
+    "_accumulate holds a weak reference to the node, not the node itself"
+)
 plain = Mul.apply(data, 2.0)
 assert not plain.requires_grad and plain.grad_fn is None, (
     "nothing requires a gradient here, so nothing is recorded"
@@ -901,9 +906,6 @@ assert longer.grad_fn.next_functions[0] == (product.grad_fn, 0), (
 square = Mul.apply(w, w)
 assert square.grad_fn.next_functions[0][0] is square.grad_fn.next_functions[1][0], (
     "w is used twice: both edges must lead to one AccumulateGrad, but yours lead to two"
-)
-assert w._accumulate is not end, (
-    "_accumulate holds a weak reference to the node, not the node itself"
 )
 leaf = MiniTensor(2.0, requires_grad=True)
 for graph in ("first", "second"):
@@ -1691,8 +1693,10 @@ assert np.allclose(u.data, 2.5), (
 )
 assert np.allclose(v.data, 0.0), "v has a buffer of its own: 2, then 0.5 * 2 + 2 = 3"
 optimizer.zero_grad()
+(v * 2.0).backward()
 optimizer.step()
 assert np.allclose(u.data, 2.5), "a parameter whose .grad is None does not move, momentum or not"
+assert np.allclose(v.data, -3.5), "v keeps its own buffer where u has no .grad: 0.5 * 3 + 2 = 3.5"
 (u + v * 2.0).backward()
 optimizer.zero_grad(set_to_none=False)
 optimizer.step()

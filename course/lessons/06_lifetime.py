@@ -170,6 +170,7 @@ square, other = x**2, MiniTensor([3.0], requires_grad=True) ** 2
 check_held(square.grad_fn, (2, 80), "x ** 2 saves x, which has ten entries of 8 bytes")
 held(other.grad_fn)
 check_held(square.grad_fn, (2, 80), "x ** 2 again: each call starts from zero and changes no node")
+check_held((x**2).sum().grad_fn, (3, 80), "in (x**2).sum() only the square has saved an array")
 check_held((x * x).sum().grad_fn, (3, 80), "x * x saves the same array twice, which counts once")
 h = x.relu()
 check_held((h * h).grad_fn, (3, 80), "the output of relu is saved by two nodes, and counts once")
@@ -268,7 +269,8 @@ SECOND_BACKWARD = (
 
 # %% nbgrader={"grade": false, "grade_id": "release", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
 def release(self):
-    """Free what the node has saved. The node itself stays. A node that saved nothing does not change.
+    """Free what the node has saved: `saved` becomes None. The node itself stays. A node that saved
+    nothing does not change.
 
     self: Function
 
@@ -1091,9 +1093,10 @@ def backward_calls(self, function, inputs, targets):
     def counted(tensor, gradient=None, retain_graph=False):
         nonlocal retained, most, leaves
         retained += bool(retain_graph)
-        most = max(most, sum(node() is not None for node in calls))
-        calls.append(weakref.ref(tensor.grad_fn))
+        most = max(most, sum(any(node() for node in call) for call in calls))
         nodes = names.get("topological_order", lambda root: [])(tensor.grad_fn)
+        made = [node for node in nodes if type(node).__name__ != "AccumulateGrad"]
+        calls.append([weakref.ref(node) for node in made])
         leaves = max(leaves, sum(type(node).__name__ == "AccumulateGrad" for node in nodes))
         return backward(tensor, gradient, retain_graph)
 
@@ -1128,6 +1131,10 @@ except RuntimeError as error:
     assert "does not require grad" not in str(error), (
         "the loss of a step has no history, so it cannot depend on w: cut after backward, and "
         "calculate the loss from the state of this step, made with w itself"
+    )
+    assert "second time" not in str(error), (
+        "the graph of this step still reaches the step before, whose values are freed: make a new leaf "
+        "of the state before the next step"
     )
     raise
 assert not changed, "inputs and targets belong to the caller: do not change the lists or their arrays"
@@ -1171,7 +1178,7 @@ assert np.allclose(w.grad.data, 2 * gradient), (
 )
 assert graphs <= 1, (
     f"at a call of backward the graphs of {graphs} earlier steps are still there: call it in each "
-    "step, and keep no loss"
+    "step, and keep no loss, and no state with a history"
 )
 assert retained == 0, "no graph is used twice here: leave retain_graph out"
 assert leaves == 1, (

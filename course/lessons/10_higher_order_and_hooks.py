@@ -158,7 +158,7 @@ for y in (x * 3, x / x.detach(), x.exp(), x.max(), x + 1):
 # * The output gets `node` itself.
 # * All other values are constants.
 #
-# The counters are given, so the second derivative notices a write to `x` after the first.
+# The counters are given, so the second derivative notices a write to `x` after the first one was taken.
 
 # %% [markdown] tags=["hint"] exercise="reconnected"
 # You need the node that the gradient goes to: `node` itself for `"output"`, `node.next_functions[note.source][0]` for a number, and none otherwise.
@@ -1663,7 +1663,8 @@ assert x.grad is not None and x.grad.data.tolist() == [7.0, 7.0], (
 )
 assert not isinstance(product, str) or "does not require grad" not in product, (
     "the gradient of sum(x**3) leads back to x only if it was recorded: create_graph=True records it, "
-    f"retain_graph=True only keeps the old graph. hvp raises {product!r}"
+    "retain_graph=True only keeps the old graph; and x must be the caller's tensor, which requires "
+    f"grad. hvp raises {product!r}"
 )
 assert isinstance(product, MiniTensor), f"hvp returns a MiniTensor, not {product!r}"
 assert np.any(product.data), (
@@ -2720,17 +2721,17 @@ def try_curvature(array, dim, seed):
 def try_two_dims():
     """A second call, with another dim, must not change what the rule of the first one does."""
     a = MiniTensor([[1.0, 2.0], [0.5, -1.0]], requires_grad=True)
-    right = grad(a.logsumexp(dim=1).sum(), a)[0].data
+    shares = shares_of(a.logsumexp(dim=-1).grad_fn, np.ones(2))
+    assert not any(isinstance(share, MiniTensor) for share in shares), (
+        "if grad is an array, backward returns an array. Here it returns a MiniTensor"
+    )
+    right = grad(a.logsumexp(dim=-1).sum(), a)[0].data
     first = a.logsumexp(dim=1).sum()
     a.logsumexp(dim=0)
     found = grad(first, a)[0].data
     assert np.allclose(found, right), (
         "a call with dim 1, then one with dim 0: keep what the rule needs in ctx. A global name or the "
         f"class has only the last. The gradient of the first should be\n{right}\nnot\n{found}"
-    )
-    shares = shares_of(a.logsumexp(dim=1).grad_fn, np.ones(2))
-    assert not any(isinstance(share, MiniTensor) for share in shares), (
-        "if grad is an array, backward returns an array. Here it returns a MiniTensor"
     )
 
 
@@ -2988,7 +2989,7 @@ axis.legend()
 plt.show()
 
 # %% [markdown]
-# Why are large networks not trained like this? For `n` weights, solving costs about `n**3` operations. There is another reason. The function `x**3 - 3 * x` falls without limit to the left. It has a maximum at -1 and a minimum at 1. **Predict** where Newton's method goes from -2, and from 0.2.
+# Why are large networks not trained like this? For `n` weights, solving costs about `n**3` operations. There is another reason. The function `x**3 - 3 * x` falls without limit to the left. It has a maximum at -1 and a minimum at 1. **Predict** where Newton's method goes from 0.2; the cell also tries -2.
 
 # %% tags=["demo"]
 predict(

@@ -502,7 +502,7 @@ print("gradcheck:", result_or_error(lambda: gradcheck(WrongSquare.apply, [leaf])
 #
 # Each patient is a short piece of training code, with a symptom. Run the cell, and **find the cause before you read on**. You repair patients 1 to 4 in exercise 3. The repairs are short.
 #
-# **Patients 1 and 2** train. The loss of the first falls without end. The second does not learn at all. What does the first one try to do?
+# **Patients 1 and 2** are two training loops. The loss of the first falls without end; the second does not learn. What does the first one try to do?
 
 # %% tags=["demo"] items="137"
 def small_network(seed=1):
@@ -1344,7 +1344,8 @@ class Listed(Module):
 
 def same(found, wanted, what):
     assert found is not None, "preflight returns None: is a return missing?"
-    assert list(found) == wanted, f"{what}: found {found}, expected {wanted}"
+    order = " (in this order)" * (sorted(found) == sorted(wanted))
+    assert list(found) == wanted, f"{what}{order}: found {found}, expected {wanted}"
 
 
 def examined(loss_function, model):
@@ -1431,7 +1432,7 @@ assert listed.hidden[0].weight.grad is None, "the leaves outside of the model ke
 ### END HIDDEN TESTS
 
 # %% [markdown] items="109"
-# The last two findings go further than the assertion that every training run needs: *some parameter has received a gradient that is not zero*. In PyTorch this assertion is one line, after the first `backward`:
+# The findings about gradients go further than the assertion that every training run needs: *some parameter has received a gradient that is not zero*. In PyTorch this assertion is one line, after the first `backward`:
 #
 #     assert any(p.grad is not None and p.grad.abs().sum() > 0 for p in model.parameters())
 #
@@ -1516,7 +1517,7 @@ question(
 )
 question(
     "none_or_zero",
-    "After backward, the norm of one gradient is None, of another 0.0. What does the difference say?",
+    "Right after backward, the norm of one gradient is None, of another 0.0. What does the difference say?",
     right("No path leads from the loss to the first; the path to the second has slope 0.", "The first is about the graph, the second about numbers."),
     wrong("Nothing: neither of them learns.", "That is true, but for different reasons.", misconception="none_is_zero"),
     wrong("The first was cleared by zero_grad, the second was not.", "Both have been through the same backward.", misconception="none_is_zero"),
@@ -1595,6 +1596,8 @@ for _ in range(3):
     print("batches seen in training mode:", model[1].num_batches_tracked.item())
 
 # %% [markdown]
+# Only the batches before the first `model.eval()` count: nothing switches back to training mode before the second epoch.
+#
 # **Patient 7** works, but its memory grows with each step. The instruments are weak references to all nodes of the steps; a weak reference does not keep its node alive. The list holds the losses. What does a loss hold?
 
 # %% tags=["demo"] items="110"
@@ -1996,7 +1999,7 @@ for value in (0.0, 0.1):
         overwrite(parameter, np.full(parameter.shape, value))
     fit(model, SGD(model.parameters(), lr=0.1), x, y, 20)
     different = len(np.unique(model[2].weight.data.round(9), axis=0))
-    norms = [round(norm, 3) for norm in grad_norms(model).values()]
+    norms = [norm and round(norm, 3) for norm in grad_norms(model).values()]
     print(f"all at {value}: different units {different}, norms {norms}")
 
 # %% [markdown]
