@@ -122,7 +122,8 @@ def everywhere(first: Trial) -> Place:
         "way to `a.grad`?",
         "The rules only say how a gradient is split among the inputs of one operation; starting, passing gradients "
         "on and adding them up is the job of `backward`.",
-        "Look in `backward`, and in what it calls: the first gradient, the loop over the nodes, and the line that writes `.grad`.",
+        "Look in `backward`, and in what it calls: the first gradient, the loop over the nodes, and the line that "
+        "writes `.grad`.",
     )
     return Place(("backward",), f"{sentence} {pattern(first)}".rstrip(), sentence, hints=hints)
 
@@ -172,7 +173,8 @@ def fails_everywhere(first: Trial) -> Place:
         "it expect to find there?",
         "The output has its gradient from the start. Any other node gets its gradients from rules, and its turn comes "
         "when all of them have arrived.",
-        "Look in `backward`, and in what it calls: the first gradient, the order of the nodes, and where gradients are added and read.",
+        "Look in `backward`, and in what it calls: the first gradient, the order of the nodes, and where gradients are "
+        "added and read.",
     )
     return Place(("backward",), sentence, public, facts_of(first), (), hints_on(error_of(first)) or hints)
 

@@ -41,7 +41,7 @@ NOT_A_TUPLE = (
     "Which object does that line go through, entry by entry, and what is it?",
     "`(a,)` is a tuple with one entry; without the comma, `(a)` is `a` itself. Python's own `sum` and `max` go through "
     "what they are given, too; a tensor has its own.",
-    "Look at that line first. If it is right, look at the inputs that you give to a result, and at what a rule returns.",
+    "Look at that line first. If it is right, look at the inputs that you give to a result and at what a rule returns.",
 )
 ONE_FOR_EACH_ENTRY = (
     "What does the condition in that line give for an array with several entries?",

@@ -11,6 +11,7 @@ LESSON = "02_scalar_engine"
 
 ALL_SUMS = ("test_add_and_multiply", "test_topological_order", "test_backward", "test_backward_once")
 POWER = ("test_power",)
+BOTH = ("test_backward", "test_backward_once")
 
 PLANTED = [
     Planted(
@@ -313,6 +314,38 @@ PLANTED = [
         "    pending = {self: gradient}\n",
         "    pending = backward.__dict__\n    pending[self] = gradient\n",
         ("test_backward_once",),
+    ),
+    Planted("a second share starts from 1", "", "pending.get(source, 0.0)", "pending.get(source, 1.0)", BOTH),
+    Planted(
+        "the shares go to the inputs in the other order", "", "zip(node.inputs,", "zip(reversed(node.inputs),", BOTH[:1]
+    ),
+    Planted(
+        "a gradient of 0 is taken for none",
+        "",
+        "pending = {self: gradient}",
+        "pending = {self: gradient or 1.0}",
+        BOTH[1:],
+    ),
+    Planted(
+        "shares of 0 are left out",
+        "",
+        "node.rule(grad)):\n",
+        "node.rule(grad)):\n                if not share:\n                    continue\n",
+        BOTH,
+    ),
+    Planted(
+        "exp changes its output in the rule",
+        "",
+        "        return (grad * output,)",
+        "        nonlocal output\n        output = output * 1.5\n        return (grad * output / 1.5,)",
+        ("test_functions",),
+    ),
+    Planted(
+        "the rule of power uses the .grad of the input",
+        "",
+        "return (grad * exponent",
+        "return (a.grad * exponent",
+        POWER,
     ),
     Planted("nothing happens", "", "pending = {self: gradient}", "return", ("test_backward", "test_backward_once")),
 ]

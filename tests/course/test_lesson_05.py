@@ -18,6 +18,20 @@ KEEPS = "test_backward_keeps"
 
 PLANTED = [
     Planted(
+        "buffers are counted without the parameters that have no gradient",
+        "",
+        "enumerate(self.parameters):",
+        "enumerate(p for p in self.parameters if p.grad is not None):",
+        ("test_sgd",),
+    ),
+    Planted(
+        "the leaf holds its node itself",
+        "",
+        "weakref.ref(node)",
+        "node",
+        ("test_record", "test_backward", KEEPS, "test_sgd", "test_graph_lines"),
+    ),
+    Planted(
         "a difference loses its sign",
         "sign_lost",
         "return grad, -grad",

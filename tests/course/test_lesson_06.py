@@ -16,6 +16,13 @@ FREES = "test_backward_frees"
 
 PLANTED = [
     Planted(
+        "states with a history are kept",
+        "",
+        "        history.append(",
+        '        kept = [*globals().get("kept", []), state]\n        globals()["kept"] = kept\n        history.append(',
+        ("test_run_sequence",),
+    ),
+    Planted(
         "an array counts as often as it is saved",
         "",
         """    sizes = {id(array): array.nbytes for node in nodes for array in node.saved or ()}

@@ -33,7 +33,7 @@ SLIPS = {
     "nothing arrives": (lambda x, y: (right(x, y)[0], 0.0), "for `y` has the value 0 at every input that was tried"),
     "another factor": (lambda x, y: (3 * right(x, y)[0], right(x, y)[1]), "for `x` has 3 times the right size"),
     "another order": (lambda x, y: right(x, y)[::-1], "in the wrong order: `x` got that of `y`, `y` got that of `x`."),
-    "an estimate": (estimated, "digits. Possible causes: an estimate by central differences, too large a step, or a tiny number"),
+    "an estimate": (estimated, "digits. Possible causes: an estimate by central differences, too large a step, or"),
     "a coarse estimate": (one_sided, "only about 5 digits. Possible causes: an estimate by one-sided"),
 }
 OTHERS = {
