@@ -20,6 +20,7 @@ from autograder.runs.reference_patch import symbol
 from autograder.runs.replay import Evidence
 
 MOST_LOCALIZED = 2  # expressions that are taken apart
+MOST_IN_ONE_MISTAKE = 2  # wrong operations that a guess at one bug may stand beside
 
 Found = TypeVar("Found")
 
@@ -73,7 +74,7 @@ def _explained(engine: Any, outcomes: Sequence[Outcome]) -> tuple[Diagnosis, Pla
     place = _place(engine, outcomes)
     if place is not None and place.certain:
         return Diagnosis(), replace(place, bugs=(bug.name,)) if bug is not None and bug.drops_gradients else place
-    if place is not None and _contradicts(place, diagnosis):
+    if place is not None and (_contradicts(place, diagnosis) or _too_many(place, diagnosis)):
         return Diagnosis(), place
     return diagnosis, place if bug is None else None
 
@@ -82,6 +83,11 @@ def _contradicts(place: Place, diagnosis: Diagnosis) -> bool:
     """Whether the numbers are those of a wrong rule, or of several pairs of them, but `backward` is to blame."""
     in_backward = place.operations == ("backward",) and (place.rules_right or len(diagnosis.pairs) > 1)
     return in_backward and _blames_rules(diagnosis)
+
+
+def _too_many(place: Place, diagnosis: Diagnosis) -> bool:
+    """Whether several operations are wrong, of which an uncertain explanation blames fewer."""
+    return diagnosis.certain is None and not diagnosis.pairs and len(place.operations) > MOST_IN_ONE_MISTAKE
 
 
 def _blames_rules(diagnosis: Diagnosis) -> bool:

@@ -135,9 +135,8 @@ def _of_digits(entry: dict[str, Any], trial: WatchedDraw, arguments: Sequence[st
     most = max(worst, key=lambda one: one.excess)
     expected, got_text = two_numbers(most.expected, most.got)
     numbers = f"{most.where()} is {got_text} instead of {expected}"
-    return (
-        f"they lose digits when numbers of very different sizes are combined ({numbers}), as a difference quotient does"
-    )
+    as_in = "a difference quotient does" + ", or a rule that takes a small number for 0" * (most.got == 0)
+    return f"they lose digits when numbers of very different sizes are combined ({numbers}), as {as_in}"
 
 
 def _array(value: Any) -> Array | None:

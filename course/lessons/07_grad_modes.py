@@ -231,10 +231,10 @@ for result in (y, z, constant):
         "both, so set neither outside it"
     )
     assert not result.requires_grad, (
-        "recording was off, so the result must not require grad: `apply` calls is_grad_enabled(), with "
-        "parentheses, or reads `recording` of the object `switches`, not of the class "
-        "(run your cell of exercise 1 first, and again after the cell "
-        "'Run this cell: it loads the engine')"
+        "recording was off, so the result must not require grad: record only if recording is on AND an "
+        "input requires grad. `apply` calls is_grad_enabled(), with parentheses, or reads "
+        "`recording` of the object `switches`, not of the class (run your cell of exercise "
+        "1 first, and again after the cell 'Run this cell: it loads the engine')"
     )
     assert result.grad_fn is None, "recording was off, so the result must not have a grad_fn"
 again = x.tanh()
@@ -741,7 +741,7 @@ assert not result.requires_grad, "a function that calls itself is not recorded e
 still_on, switches.recording = is_grad_enabled(), True
 assert still_on, (
     "after a function that calls itself the switch must be as before: one object that is entered "
-    "twice forgets what it found the first time"
+    "twice forgets what it found the first time. Keep a list in it, or enter a new object in each call"
 )
 raised = False
 try:
@@ -832,7 +832,9 @@ x = MiniTensor([[1.0, -2.0, 3.0]], requires_grad=True)
 y = x * x
 d = y.detach()
 assert isinstance(d, MiniTensor), f"detach returns a MiniTensor, not {d!r}"
-assert np.allclose(d.data, [[1.0, 4.0, 9.0]]) and d.shape == (1, 3), "the numbers stay the same"
+assert np.allclose(d.data, [[1.0, 4.0, 9.0]]) and d.shape == (1, 3), (
+    f"the numbers and the shape (1, 3) stay the same; yours: {d.data!r}"
+)
 assert y.requires_grad and y.grad_fn is not None, "detach must leave the history of the original"
 assert d.grad_fn is None, "a detached tensor has no history: its grad_fn is None"
 assert not d.requires_grad, "a detached tensor does not require grad"
@@ -852,7 +854,8 @@ assert not d.is_the_same_as(d.detach()), (
 )
 switches.recording = False
 shared = x.detach().shares_memory_with(x)
-switches.recording = True
+still_off, switches.recording = not is_grad_enabled(), True
+assert still_off, "detach must leave the switch as it finds it: off"
 assert shared, "detach must not copy, even with recording off"
 ### BEGIN HIDDEN TESTS
 x = MiniTensor([2.0, 3.0], requires_grad=True)
@@ -1212,9 +1215,11 @@ assert is_grad_enabled() and not is_inference_mode_enabled(), (
 )
 made_before = inference_mode()
 with no_grad():
+    outer = is_grad_enabled()
     with made_before:
         pass
     found = is_grad_enabled(), is_inference_mode_enabled()
+assert not outer, "no_grad of exercise 2 must switch recording off"
 assert found == (False, False), (
     "a block puts back what was there when it was entered, not when its object was made"
 )

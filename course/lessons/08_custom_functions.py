@@ -645,7 +645,7 @@ if credit.is_whole:  # otherwise the card says what is wrong
     a = MiniTensor([[1000.0, 1000.0], [0.0, -2000.0]], requires_grad=True)
     y = a.logsumexp(dim=1)
     assert np.allclose(y.data, [1000 + np.log(2), 0.0]), (
-        f"each row needs its own largest entry, or exp overflows or is 0 throughout: {y.data}"
+        f"each row needs its own largest entry (1000, 0), or exp overflows or is 0 throughout: {y.data}"
     )
     for dim in (0, 1):
         largest_last = MiniTensor([[0.0, 1000.0], [1000.0, 3000.0]]).logsumexp(dim=dim)
@@ -1040,9 +1040,10 @@ expect(NOTHING, lambda x: x * 2, (fixed,))
 expect("passed", with_rule(lambda grad, output: grad * (1 - output**2)), (x,))
 expect(MISMATCH + "0", with_rule(lambda grad, output: grad * (1 - output)), (x,))
 expect(MISMATCH + "0", with_rule(lambda grad, output: -grad), (x,), allowed)  # all too small
-skipped = "Skip inputs that do not require grad, here input 0, but count them in the position."
+skipped = "One input that requires grad is enough. Skip the others, here input 0, but count them."
+every = "Both inputs require grad: compare every one before you return True."
 expect(MISMATCH + "1", lambda f, x: with_rule(lambda grad, output: -grad)(x) * f, (fixed, x), skipped)
-expect(MISMATCH + "1", lambda x, w: x @ with_rule(lambda grad, output: grad)(w), (x, w))
+expect(MISMATCH + "1", lambda x, w: x @ with_rule(lambda grad, output: grad)(w), (x, w), every)
 wrong = with_rule(lambda grad, output: -grad)
 other = MiniTensor([[2.0, 3.0, 4.0]], requires_grad=True)
 expect(MISMATCH + "0", lambda a, b: wrong(a) * wrong(b), (x, other))  # the first of two
@@ -1715,11 +1716,11 @@ assert np.allclose(a.grad.data, [0.3, -10.0, 1e9]), (
 y = a.quantize(0.25)
 assert np.allclose(y.data, [0.25, -1.0, 1.25]), f"the nearest multiples of 0.25, not {y.data}"
 ### BEGIN HIDDEN TESTS
-a = MiniTensor([[0.26, -7.4], [3.12, 0.0]], requires_grad=True)
+a = MiniTensor([[0.26, -7.4], [31.2, 0.0]], requires_grad=True)
 y = a.quantize(0.125)
-assert np.allclose(y.data, [[0.25, -7.375], [3.125, 0.0]]), "the nearest multiples of 0.125"
+assert np.allclose(y.data, [[0.25, -7.375], [31.25, 0.0]]), "the nearest multiples of 0.125"
 (y * y).backward(np.array([[1.0, -2.0], [0.5, 3.0]]))
-assert a.grad is not None and np.allclose(a.grad.data, [[0.5, 29.5], [3.125, 0.0]]), (
+assert a.grad is not None and np.allclose(a.grad.data, [[0.5, 29.5], [31.25, 0.0]]), (
     "the gradient passes unchanged"
 )
 a.grad = None

@@ -230,7 +230,7 @@ def note_for(saved, inputs, output):
 def saved_tensors(self):
     """The tuple of what save_for_backward got, if nothing has written to it.
 
-    Raises RuntimeError(SECOND_BACKWARD) if the values have been freed (self.saved is None);
+    Raises RuntimeError(SECOND_BACKWARD), as in lesson 06, if the values are freed (saved is None);
         modified(self, position) for a value whose counter has moved since its note.
 
     >>> x = MiniTensor(2.0, requires_grad=True)
@@ -1140,7 +1140,7 @@ def view(self, recipe):
     recipe: such as lambda a: Reshape.apply(a, shape=(2, 3))
     Returns: the tensor that recipe(self) returned. If its data shares memory with self.data, its
         _counter is that of self, its _base is self (or the base of self, if self is a view), and
-        remember(self, output, recipe) is called after that. If not, it stays as it is.
+        then remember(self, output, recipe) is called, which needs both. If not, it stays as it is.
 
     >>> x = MiniTensor([1.0, 2.0, 3.0, 4.0])
     >>> pair = view(x, lambda a: Index.apply(a, index=slice(0, 2)))
@@ -1434,7 +1434,7 @@ for text, (program, meant) in routes.items():
 # * **`no_grad` before the value is saved**: the write *is* counted, but the node that saves `h` afterward notes the new version. The clamp is in the values and not in the graph.
 # * **An index that occurs twice**: only one entry stays, and PyTorch's rule sends gradient to both.
 #
-# So using a method is no guarantee. Your engine has the first three as well. The first two are one there, because its `data` *is* a NumPy array:
+# So using a method is no guarantee. Your engine has the first three as well. The first two are the same there, because its `data` *is* a NumPy array:
 
 # %% items="F17 113"
 x, w = MiniTensor([1.0, 1.0], requires_grad=True), MiniTensor([2.0, 3.0])
@@ -2178,7 +2178,8 @@ def fingerprints(output):
     """A fingerprint of every array that the nodes behind output have saved.
 
     output: MiniTensor; without a history, the dict is empty
-    Returns: dict (node, position in node.saved) -> fingerprint, in topological order. Saved values
+    Returns: dict (node, position in node.saved) -> fingerprint, the nodes in the order of
+        topological_order(output.grad_fn). A node that is freed has None as saved. Saved values
         that are not arrays, or are freed, have none. Do not read them through saved_tensors.
 
     >>> x = MiniTensor([1.0, 2.0], requires_grad=True)
