@@ -1216,7 +1216,7 @@ def try_jacobians(function, x, right, *names):
         )
         assert np.allclose(found, right), f"{name} at {x} should give\n{right}\nnot\n{found}"
         assert np.allclose(found, right, rtol=1e-12, atol=1e-12), (
-            f"{name} is right only to a few digits, like finite differences, not to rounding"
+            f"{name} is right only to a few digits, like finite differences or float32"
         )
         assert np.array_equal(kept, x), f"{name}: x was changed"
 
@@ -1778,6 +1778,8 @@ try_stack("exp, log and relu", lambda a: (a.exp().log() - 1).relu(), [R], 2)
 try_stack("a ** 2", lambda a: a**2, [P], 4)
 try_stack("a.sum()", lambda a: a.sum(), [P], 3)
 try_stack("a.sum(dim=-1)", lambda a: a.sum(dim=-1), [P], 4)
+try_stack("a.sum(dim=0)", lambda a: a.sum(dim=0), [P], 4)
+try_stack("a.sum(0, True)", lambda a: a.sum(0, True), [P], 4)
 rows, moving_rows = P.sum(1, keepdims=True), (Q + R).sum(1, keepdims=True)
 try_rule("a.sum(1, True)", lambda a: a.sum(1, True), [Dual(P, Q + R)], rows, moving_rows)
 try_stack("a @ b", lambda a, b: a @ b, [P, P[:, :2]], 3)

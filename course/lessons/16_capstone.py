@@ -710,7 +710,11 @@ def slopes_agree(forward, leaves, seed, what):
 
 def try_attention(q, k, v):
     """Check the shapes, and what holds for all weights."""
-    both = attention(MiniTensor(q), MiniTensor(k), MiniTensor(v))
+    try:
+        both = attention(MiniTensor(q), MiniTensor(k), MiniTensor(v))
+    except ValueError as error:
+        shapes = f"q, k and v have the shape {q.shape}"
+        raise AssertionError(f"{error}; {shapes}. Are length and size the last two axes?") from None
     assert isinstance(both, (tuple, list)) and len(both) == 2, "two results: the output, the weights"
     output, weights = both
     assert hasattr(weights, "grad_fn"), "the weights should be a MiniTensor: gradients pass through"
@@ -940,6 +944,7 @@ def try_heads(width, heads, rows, length, seed):
     assert not hasattr(layer.pattern, "grad_fn"), "`pattern` is an array: `weights.data`"
     pattern, shape = np.array(layer.pattern), (rows, heads, length, length)
     assert pattern.shape == shape, f"`pattern` should be an array of shape {shape}, not {pattern.shape}"
+    assert np.isfinite(pattern).all(), "`pattern` holds numbers that are not finite: see exercise 3"
     assert (np.triu(pattern, 1) == 0).all(), "`pattern`: no position may look at a later one"
     assert np.allclose(pattern.sum(axis=-1), 1), "the rows of `pattern` should sum to 1"
     q, k, v = np.split(x @ layer.qkv.weight.data.T + layer.qkv.bias.data, 3, axis=-1)
@@ -1239,8 +1244,11 @@ def try_block(width, heads, rows, length, seed):
     raw = x.data + block.attention(MiniTensor(x.data)).data
     norm_last = block.norm1(MiniTensor(raw)).data
     right = middle + processed(middle)
+    assert np.isfinite(right).all(), "the attention gives NaN or infinity: see exercises 3, 4"
     assert np.abs(right - x.data).max() > 1e-3, "the parts of the block return nothing"
+    given = x.data.copy()
     found = block(x)
+    assert np.array_equal(x.data, given), "the block has changed its input: y must be a new tensor"
     assert hasattr(found, "grad_fn"), "the forward of the block should return a MiniTensor"
     assert found.shape == right.shape, f"the shape should stay {x.shape}, not become {found.shape}"
     for what, result in (
@@ -1844,7 +1852,7 @@ counting = Counting(6)
 given = [3, 4]
 written = generate(counting, given, 5, np.random.default_rng(1))
 assert list(written) == [3, 4, 5, 0, 1, 2, 3], (
-    f"after 3, 4 this model goes on counting, but the result is {written}"
+    f"after 3, 4 this model counts on, and 5 new numbers were asked for; the result is {written}"
 )
 assert isinstance(written, list) and all(isinstance(number, int) for number in written), (
     "generate should return a list of ints"
