@@ -75,12 +75,13 @@ def milliseconds(compute, rounds=7):
 # Make your prediction, then run the cell.
 
 # %% tags=["demo"]
+import torch  # the checks load it in the background, which would slow the race down
+
 from mini_autograd import allocator
 
 allocator.keep_freed_memory()  # or page faults would hide what is measured here
 predict("How many times as fast are pieces of 16,384 points?")
-many = np.random.default_rng(0).normal(size=2_000_000)
-existing = np.ones(many.shape)
+many, existing = np.random.default_rng(0).normal(size=2_000_000), np.ones(2_000_000)
 whole = milliseconds(lambda: horner(many), 5)
 print(f"whole                   {whole:6.1f} ms")
 for piece in (2_000_000, 262_144, 16_384, 1024, 64):
