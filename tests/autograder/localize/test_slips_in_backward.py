@@ -7,7 +7,7 @@ import linecache
 import pytest
 
 from autograder.student import between, check_gradients
-from tests.course.planting import solved
+from tests.course.planting import cells_that_define, solved
 
 BACKWARD = """
 def backward(self, gradient=1.0):
@@ -216,3 +216,17 @@ def test_an_error_of_one_rule_stays_where_it_is():
     report = report_after(change, {"a + b": lambda a, b: a + b, "a * b": lambda a, b: a * b})
     assert report.place.startswith("`*` raises an error when it is tried alone: KeyError")
     assert report.operations == ("*",)
+
+
+def test_where_several_operations_raise_errors_no_card_guesses_at_the_rule_of_one():
+    """Rules that get a MiniTensor in place of an array raise errors that mistakes of `mean` would raise, too."""
+    lesson, call = "05_leaves_and_accumulation", "node.backward(node, grad)"
+    names = solved(lesson)
+    (change,) = (cell.source for cell in cells_that_define(lesson) if call in cell.source)
+    exec(change.replace(call, call.replace("grad)", "MiniTensor(grad))")), names)
+    names["MiniTensor"].backward = names["backward"]
+    expressions = {"squares": lambda a, b: ((a - b) ** 2).mean(1)}
+    (report,) = check_gradients(expressions, [(2, 3), (2, 3)], points=1, engine=names["MiniTensor"]).reports
+    assert "are wrong as well" in report.place
+    assert not report.diagnosis
+    assert not report.bugs
