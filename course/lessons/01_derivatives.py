@@ -746,7 +746,8 @@ credit = check_handwritten_gradient(
 def by_name(w, x, b, target):
     """Your four gradients, with their names for the card."""
     found = relu_neuron_gradient(w, x, b, target)
-    return dict(zip(["w", "x", "b", "target"], found)) if np.shape(found) == (4,) else found
+    several = isinstance(found, (tuple, list, np.ndarray))
+    return dict(zip(["w", "x", "b", "target"], found)) if several else found
 
 
 credit = credit + check_function(

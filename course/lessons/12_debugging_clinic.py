@@ -1344,7 +1344,7 @@ class Listed(Module):
 
 def same(found, wanted, what):
     assert found is not None, "preflight returns None: is a return missing?"
-    order = " (in this order)" * (sorted(found) == sorted(wanted))
+    order = " (in this order)" * (sorted(map(str, found)) == sorted(wanted))
     assert list(found) == wanted, f"{what}{order}: found {found}, expected {wanted}"
 
 
