@@ -129,7 +129,7 @@ def _run_outside(
 ) -> tuple[list[Ran], list[Ran]]:
     """The run that gives the points, and the run that is shown: the same one, or a second one without hidden tests."""
     scored = outside(started()).run(notebook)
-    if points_only or not _must_be_shown_apart(notebook, scored):
+    if points_only or not _must_be_shown_apart(scored):
         return scored, scored
     return scored, outside(started(), before=scored, visible_only=True).run(notebook)
 
@@ -163,15 +163,16 @@ def _write_outputs(
     return verdicts
 
 
-def _must_be_shown_apart(notebook: Any, scored: list[Ran]) -> bool:
+def _must_be_shown_apart(scored: list[Ran]) -> bool:
     """Whether the shown outputs have to come from a second process that never meets a hidden test, so that no output
     can reveal what a hidden test asked. Outputs of the first process from before any hidden test reveal nothing, and
     neither does a test that only passed or failed.
     """
     met = False
-    for (_, cell), ran in zip(code_cells(notebook), scored, strict=True):
-        met = met or (cell.is_test and bool(hidden_lines(cell.source)))
-        if met and (ran.outputs or not (ran.outcome or CellOutcome()).tells_only_points):
+    for ran in scored:
+        outcome = ran.outcome or CellOutcome()
+        met = met or outcome.met_hidden
+        if met and (ran.outputs or not outcome.tells_only_points):
             return True
     return False
 

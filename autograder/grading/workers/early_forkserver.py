@@ -1,17 +1,22 @@
-"""Starts the process that workers are forked from, before anything slow is imported here: the imports then overlap."""
+"""Starts the process that workers are forked from. What both need is imported first; the other imports then overlap."""
 
 from __future__ import annotations
 
 import glob
+import importlib
 import json
 import os
+import threading
 from dataclasses import dataclass
 from pathlib import Path
 
+from autograder.garbage import quick_imports
 from autograder.grading.workers.pool import start_server
 from autograder.notebooks.libraries import libraries_in
+from autograder.sandbox.process.isolation import isolation_available
 
 LIBRARIES = "AUTOGRADER_LIBRARIES"  # the environment variable that tells the fork server of them
+BEFORE_FORKING = "autograder.grading.workers.preloaded_everywhere"
 PRELOAD = ("autograder.grading.workers.preloaded_sandbox", "autograder.grading.workers.preloaded")
 FOR_CHECKS = ("autograder.grading.workers.preloaded_checks",)
 FOR_FEEDBACK = ("autograder.grading.workers.feedback_pages",)
@@ -46,4 +51,9 @@ def warm_up(needs: Needs, feedback: bool = False, unsafe: bool = False) -> None:
     first, last = PRELOAD
     modules = (first, *(FOR_CHECKS if needs.checks else ()), *(FOR_FEEDBACK if feedback else ()), last)
     libraries = None if unsafe else needs.libraries
+    with quick_imports():
+        trial = threading.Thread(target=isolation_available)  # which waits for another process
+        trial.start()
+        importlib.import_module(BEFORE_FORKING)
+        trial.join()
     start_server(modules, {} if libraries is None else {LIBRARIES: " ".join(libraries)})

@@ -8,19 +8,22 @@ process of its own.
 from __future__ import annotations
 
 import functools
+import itertools
 import multiprocessing
 import multiprocessing.connection
+import multiprocessing.util
 import os
 import signal
+import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from multiprocessing import forkserver
-from typing import Any, Generic, TypeVar
+from multiprocessing import forkserver, resource_tracker
+from typing import Any, Generic, NoReturn, TypeVar
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -218,12 +221,51 @@ def end_with_parent() -> None:
 
 def start_server(preload: tuple[str, ...], environment: Mapping[str, str] | None = None) -> None:
     """Start the process that workers are forked from; it imports these modules in the background. `environment`:
-    additional environment variables for it.
+    additional environment variables for it. It begins with what this process has imported.
     """
     if "forkserver" in multiprocessing.get_all_start_methods():
         multiprocessing.get_context("forkserver").set_forkserver_preload(list(preload))
-        with _interrupts_ignored(), _added_to_environment(environment or {}):
+        with _interrupts_ignored(), _added_to_environment(environment or {}), _helpers_forked():
+            resource_tracker.ensure_running()
             forkserver.ensure_running()
+
+
+@contextmanager
+def _helpers_forked() -> Iterator[None]:
+    """Let multiprocessing's own processes begin as forks, unless this process has threads, which a fork would lose.
+
+    As new Pythons they would import again what is here, and starting them takes longer.
+    """
+    start = multiprocessing.util.spawnv_passfds
+    if threading.active_count() == 1:
+        multiprocessing.util.spawnv_passfds = _fork_helper
+    try:
+        yield
+    finally:
+        multiprocessing.util.spawnv_passfds = start
+
+
+def _fork_helper(path: str, arguments: Sequence[str], descriptors: Collection[int]) -> int:
+    """Fork a process that runs the text of `python -c TEXT`. Returns its process id."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    process = os.fork()
+    if process == 0:
+        _run_helper(arguments[-1], descriptors)
+    return process
+
+
+def _run_helper(text: str, descriptors: Collection[int]) -> NoReturn:
+    """In the fork: keep only these descriptors and the standard ones, and run the text."""
+    try:
+        ends = sorted({2, *descriptors, os.sysconf("SC_OPEN_MAX")})
+        for kept, following in itertools.pairwise(ends):
+            os.closerange(kept + 1, following)
+        exec(text, {})
+    except Exception:
+        sys.excepthook(*sys.exc_info())
+    finally:
+        os._exit(0)
 
 
 @contextmanager

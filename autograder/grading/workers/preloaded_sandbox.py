@@ -14,6 +14,9 @@ from autograder.sandbox.process.forkserver import preload
 
 named = os.environ.pop(LIBRARIES, None)
 libraries = None if named is None else named.split()
+# NumPy would start a thread for each processor when it is imported. There is a worker for each, and no thread may run
+# when workers are forked.
+os.environ.update({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})
 if libraries is not None:
     preload(libraries)
 gc.disable()  # what is imported from here on stays; scanning it again and again takes a sixth of the time

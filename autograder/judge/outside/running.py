@@ -50,15 +50,16 @@ class FailedInside(Exception):  # noqa: N818
 
 @dataclass
 class CellOutcome:
-    """How a test cell went. `failed_hidden`: it failed in the hidden part, so the details are secret. `said`: the text
-    of the error, if it was read while the objects in it could still answer. `bare`: the only visible assertion has
-    failed, and there is nothing more to say.
+    """How a test cell went. `failed_hidden`: it failed in the hidden part, so the details are secret. `met_hidden`: it
+    came to a hidden statement. `said`: the text of the error, if it was read while the objects in it could still
+    answer. `bare`: the only visible assertion has failed, and there is nothing more to say.
     """
 
     value: Any = None
     error: BaseException | None = None
     said: str | None = None
     failed_hidden: bool = False
+    met_hidden: bool = False
     failed_source: str = ""
     printed: str = ""
     reports: list[Any] = field(default_factory=list)
@@ -148,6 +149,7 @@ def _run_statements(
         is_hidden = _is_hidden(step, test.hidden, namespace.secrets)
         if is_hidden and visible_only:
             continue
+        outcome.met_hidden = outcome.met_hidden or is_hidden
         try:
             with (
                 _captured(outcome, keep=not is_hidden),

@@ -33,7 +33,7 @@ def main() -> None:
         from .warm import serve_forks
 
         serve_forks(connection, bytes.fromhex(settings["filter"]), settings["preload"])
-        return
+        os._exit(0)  # nothing is left to do, and Python would take everything apart first
     confine.limit(settings["rlimits"])
     from .server import Server
 

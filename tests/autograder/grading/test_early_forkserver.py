@@ -47,6 +47,33 @@ def test_workers_share_libraries_and_one_warm_process() -> None:
     assert done.stderr == ""
 
 
+BEGINS = """
+import threading, wave
+from autograder.grading.workers.pool import WorkerPool, start_server
+from tests.autograder.grading.test_early_forkserver import has_wave, nothing
+if __name__ == "__main__":
+    waiting = threading.Event()
+    if THREADED:
+        threading.Thread(target=waiting.wait).start()
+    start_server(())
+    print(list(WorkerPool(has_wave, 1, nothing, ()).run([0])))
+    waiting.set()
+"""
+
+
+def has_wave(task: int) -> bool:
+    return "wave" in sys.modules
+
+
+@pytest.mark.parametrize("threaded", [False, True])
+def test_workers_begin_with_what_is_imported_unless_threads_run(threaded: bool) -> None:
+    """A fork would lose threads, and with them what they hold."""
+    program = f"THREADED = {threaded}\n{BEGINS}"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == f"[(0, {not threaded})]\n"
+    assert done.stderr == ""
+
+
 def test_the_process_that_starts_a_run_imports_neither_the_judge_nor_numpy() -> None:
     """Its own imports are what a run waits for first, and only workers need these."""
     program = "import sys, autograder.grading.run; print(sys.modules.keys() & {'autograder.judge', 'numpy'})"

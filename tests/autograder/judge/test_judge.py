@@ -85,6 +85,19 @@ def test_what_hidden_tests_asked_cannot_be_kept_and_shown_later():
     assert "[1]" in judged.cells[2].outputs[0].text
 
 
+@pytest.fixture
+def started(monkeypatch):
+    """The sandboxes that the judge has started."""
+    sandboxes = []
+
+    def counted(*arguments, **options):
+        sandboxes.append(Sandbox(*arguments, **options))
+        return sandboxes[-1]
+
+    monkeypatch.setattr("autograder.judge.judge.Sandbox", counted)
+    return sandboxes
+
+
 KEEPS = "seen = []\ndef add(a, b):\n    seen.append(a)\n    return a + b"
 
 
@@ -104,17 +117,26 @@ KEEPS = "seen = []\ndef add(a, b):\n    seen.append(a)\n    return a + b"
         (KEEPS + "\nprint(seen)", "assert add(1, 1) == 3", 1),  # printed before any hidden test
     ],
 )
-def test_a_second_process_shows_what_could_tell_of_a_hidden_test(monkeypatch, answer, test, processes):
-    started = []
-
-    def counted(*arguments, **options):
-        started.append(Sandbox(*arguments, **options))
-        return started[-1]
-
-    monkeypatch.setattr("autograder.judge.judge.Sandbox", counted)
+def test_a_second_process_shows_what_could_tell_of_a_hidden_test(started, answer, test, processes):
     hidden = "# test\n### BEGIN HIDDEN TESTS\nassert callable(add)\n### END HIDDEN TESTS"
     verdict_on(answer, hidden, f"# test\n{test}")
     assert len(started) == processes
+
+
+@pytest.mark.parametrize(
+    ("answer", "processes"),
+    [
+        ("def add(a, b): return 2", 1),
+        ("def add(a, b): return 3 if a == 1 else 0", 2),
+        ("def add(a, b): return a + b", 2),
+    ],
+    ids=["fails before the hidden part", "fails in it", "passes it"],
+)
+def test_a_test_that_fails_before_its_hidden_part_needs_no_second_process(started, answer, processes):
+    verdict, judged = verdict_on(answer, HIDDEN_TEST, "print(add(1, 1))", "# test\nassert add(1, 1) == 0, 'not 0'")
+    assert len(started) == processes
+    assert judged.cells[2].outputs[0].text in ("0\n", "2\n", "3\n")
+    assert "not 0" in verdict.cells[1].message
 
 
 @pytest.mark.parametrize("change", ["del np", "np = 3", "import math as np"])
