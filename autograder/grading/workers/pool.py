@@ -17,7 +17,7 @@ import signal
 import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager
@@ -245,17 +245,17 @@ def _helpers_forked() -> Iterator[None]:
         multiprocessing.util.spawnv_passfds = start
 
 
-def _fork_helper(path: str, arguments: Sequence[str], descriptors: Collection[int]) -> int:
-    """Fork a process that runs the text of `python -c TEXT`. Returns its process id."""
+def _fork_helper(path: Any, args: Sequence[Any], passfds: Sequence[int]) -> int:
+    """In place of `spawnv_passfds`: fork a process that runs the text of `python -c TEXT`. Returns its process id."""
     sys.stdout.flush()
     sys.stderr.flush()
     process = os.fork()
     if process == 0:
-        _run_helper(arguments[-1], descriptors)
+        _run_helper(args[-1], passfds)
     return process
 
 
-def _run_helper(text: str, descriptors: Collection[int]) -> NoReturn:
+def _run_helper(text: str, descriptors: Sequence[int]) -> NoReturn:
     """In the fork: keep only these descriptors and the standard ones, and run the text."""
     try:
         ends = sorted({2, *descriptors, os.sysconf("SC_OPEN_MAX")})
