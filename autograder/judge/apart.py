@@ -13,9 +13,9 @@ import sys
 from typing import Any, NoReturn
 
 from autograder.judge.judge import Verdict, judge_notebook
-from autograder.sandbox.process.forkserver import end_warm_process, share_warm_process
+from autograder.sandbox.process.forkserver import end_warm_process, prepare_to_share, share_warm_process
+from autograder.sandbox.process.isolation import require_isolation
 from autograder.sandbox.process.parent import end_with
-from autograder.sandbox.process.process import isolation_in_force
 
 FAILED = 1
 
@@ -27,7 +27,8 @@ class JudgeDied(RuntimeError):  # noqa: N818
 def judge_apart(notebook: Any, **options: Any) -> Verdict:
     """Call `judge_notebook` with these options in a process of its own. Raises what it raises, and JudgeDied."""
     if not options.get("unsafe"):
-        isolation_in_force()  # starts a warm process, which the fork shares
+        require_isolation()
+        prepare_to_share()
     sys.stdout.flush()
     sys.stderr.flush()
     reading, writing = os.pipe()

@@ -1,6 +1,8 @@
-"""Names that both halves agree on: the special methods that a handle can forward, and the bases with a plain value."""
+"""What both halves agree on: the special methods that a handle can forward, the bases with a plain value, a request."""
 
 from __future__ import annotations
+
+BRANCH = b"branch"  # asks the warm process for a fork that takes requests in its place
 
 
 def words(text: str) -> frozenset[str]:

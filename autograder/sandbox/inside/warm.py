@@ -3,7 +3,8 @@
 It never runs student code, holds nothing secret, and takes nothing from the processes it forks: they get a socket to
 the judge, and it only learns that they have ended. Requests come only from judges. Each comes with one end of a socket
 pair, and one end of a pipe whose other end closes when that judge ends, for whatever reason. A keeper process, also
-forked, waits for that and ends the submission with its judge, so several judges can share this process.
+forked, waits for that and ends the submission with its judge, so several judges can share this process. A judge can
+also ask for a branch: a fork that takes such requests over its own connection, until that ends.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ import socket
 from typing import Any
 
 from . import confine, fonts
-from .protocol import words
+from .protocol import BRANCH, words
 from .server import Server
 from .shell import warm_up
 
@@ -50,9 +51,14 @@ def serve_forks(control: socket.socket, rules: bytes, preload: list[str] | None)
     while True:
         request, descriptors, _, _ = socket.recv_fds(control, MOST_BYTES, 2)
         _clear_away()
-        if not request or len(descriptors) < 2:
+        if not request or len(descriptors) < (1 if request == BRANCH else 2):
             return
         if os.fork() == 0:
+            if request == BRANCH:
+                control.close()
+                control = socket.socket(fileno=descriptors[0])
+                control.send(READY)
+                continue
             _become_sandbox(server, descriptors[0], descriptors[1], json.loads(request), rules)
         for descriptor in descriptors:
             os.close(descriptor)

@@ -2,6 +2,9 @@
 
 It has loaded IPython, NumPy and Matplotlib, which saves every submission 200 milliseconds. It knows no secret and runs
 no student code; each fork enters namespaces of its own before it runs any (see `inside/warm.py`).
+
+Several processes can share it. Each has a branch of it, a fork in that process's control group, which forks in its
+place: so what it forks is in the group from the beginning.
 """
 
 from __future__ import annotations
@@ -17,8 +20,11 @@ import struct
 import subprocess
 import threading
 import time
+from collections.abc import Callable
 from multiprocessing.util import Finalize
+from typing import TypeVar
 
+from autograder.sandbox.inside.protocol import BRANCH
 from autograder.sandbox.inside.wire import WireClosed, WireTimeout
 from autograder.sandbox.process import isolation
 from autograder.sandbox.process.limits import Limits, SandboxDied, SandboxUnavailable
@@ -29,6 +35,55 @@ READY = b"+"
 CREDENTIALS = struct.Struct("3i")  # process, user, group
 TRIAL_SECONDS = 30.0
 CLOSE_SECONDS = 5.0
+
+Done = TypeVar("Done")
+
+
+class Branch:
+    """A fork of the warm process that belongs to one process and forks its submissions: they begin in its memory group.
+    Moving each of them into a group would take ten milliseconds.
+    """
+
+    def __init__(self, warm: socket.socket) -> None:
+        self.owner = os.getpid()
+        self.process: int | None = None  # a file descriptor, once it runs
+        self.memory = MemoryGroup.make(Limits().memory)
+        self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
+        self.control.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
+        with theirs, contextlib.suppress(OSError):  # whoever waits for it learns that the warm process has gone
+            socket.send_fds(warm, [BRANCH], [theirs.fileno()])
+
+    def wait_until_ready(self, seconds: float) -> None:
+        """Wait until it runs, and put it into the group. Raises OSError if the warm process has gone."""
+        if self.process is not None:
+            return
+        if not select.select([self.control], [], [], seconds)[0]:
+            raise SandboxDied(f"the warm process was not ready after {seconds:g} seconds")
+        data, process = _receive_with_process(self.control)
+        if data != READY:
+            raise OSError("the warm process has ended")
+        self.memory.admit(process)
+        self.process = os.pidfd_open(process)
+
+    def close(self) -> None:
+        """End it, and remove its group. What it has forked ends with its judges. A process that shares it only closes
+        its own connection.
+        """
+        self.control.close()
+        if self.process is not None:
+            if self.owner == os.getpid():
+                select.select([self.process], [], [], CLOSE_SECONDS)
+            os.close(self.process)
+            self.process = None
+        self.memory.remove()
+
+
+def _receive_with_process(connection: socket.socket) -> tuple[bytes, int]:
+    """One byte, and the id as seen from here of the process that has sent it, which the kernel adds."""
+    data, ancillary, _, _ = connection.recvmsg(1, socket.CMSG_SPACE(CREDENTIALS.size))
+    connection.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
+    process = (CREDENTIALS.unpack(content)[0] for _, kind, content in ancillary if kind == socket.SCM_CREDENTIALS)
+    return data, next(process, 0)
 
 
 class WarmProcess:
@@ -51,15 +106,23 @@ class WarmProcess:
             theirs.close()
             if self.popen is None:
                 self.control.close()
-        self.memory = MemoryGroup.make()
+        self.branch = Branch(self.control)
+
+    def share(self) -> None:
+        """Let this process, a fork of the one that used it, have a branch of its own."""
+        self.user = os.getpid()
+        self.branch.control.close()
+        self.branch = Branch(self.control)
 
     def fork(self, theirs: socket.socket, limits: Limits) -> int:
         """Have a process forked that serves `theirs`, one end of a socket pair. Returns a file descriptor: the fork
         ends when it is closed, which also happens when this process ends. Raises OSError if the warm process has gone.
         """
+        self.branch.wait_until_ready(limits.start_seconds)
+        self.branch.memory.set_limit(limits.memory)
         reading, writing = os.pipe()
         try:
-            socket.send_fds(self.control, [json.dumps(settings_of(limits)).encode()], [theirs.fileno(), reading])
+            socket.send_fds(self.branch.control, [json.dumps(settings_of(limits)).encode()], [theirs.fileno(), reading])
         except OSError:
             os.close(writing)
             raise
@@ -77,20 +140,19 @@ class WarmProcess:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(self.pid, signal.SIGKILL)
                 self.popen.wait()
-        self.memory.remove()
+        self.branch.close()
 
 
 class ForkedProcess:
     """One submission's process, forked from the warm one."""
 
     def __init__(self, ours: socket.socket, theirs: socket.socket, limits: Limits):
-        self.limits = limits
         self.descriptor: int | None = None
         self.lifeline: int | None = None
         self.pid: int | None = None
         self.ready = False
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        self.warm, self.lifeline = fork_from_warm(theirs, limits)
+        self.lifeline = fork_from_warm(theirs, limits)
         self.connection = ours
 
     def wait_until_ready(self, connection: socket.socket, deadline: float) -> None:
@@ -99,17 +161,12 @@ class ForkedProcess:
             return
         if not select.select([connection], [], [], max(0.0, deadline - time.monotonic()))[0]:
             raise WireTimeout
-        data, ancillary, _, _ = connection.recvmsg(1, socket.CMSG_SPACE(CREDENTIALS.size))
-        connection.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 0)
+        data, process = _receive_with_process(connection)
         if not data:
             raise WireClosed("the warm process has ended")
         if data != READY:
             raise SandboxDied(f"it could not be isolated ({connection.recv(500).decode('utf-8', 'replace')})")
-        process = next(
-            CREDENTIALS.unpack(content)[0] for _, kind, content in ancillary if kind == socket.SCM_CREDENTIALS
-        )
         self.pid, self.descriptor = process, os.pidfd_open(process)
-        self.warm.memory.admit(process, self.limits.memory)
         self.ready = True
 
     def interrupt(self) -> None:
@@ -143,12 +200,23 @@ _lock = threading.Lock()
 _current: WarmProcess | None = None
 
 
-def fork_from_warm(theirs: socket.socket, limits: Limits) -> tuple[WarmProcess, int]:
-    """Have this process's warm process fork. It is started first if there is none or if it was killed."""
+def fork_from_warm(theirs: socket.socket, limits: Limits) -> int:
+    """Have this process's warm process fork (see `WarmProcess.fork`)."""
+    return _with_warm_process(lambda warm: warm.fork(theirs, limits))
+
+
+def prepare_to_share() -> None:
+    """Before this process is forked: have a warm process that is ready, so that forks can use it as it is."""
+    if not why_not_warm():
+        _with_warm_process(lambda warm: warm.branch.wait_until_ready(Limits().start_seconds))
+
+
+def _with_warm_process(do: Callable[[WarmProcess], Done]) -> Done:
+    """Do something with this process's warm process. It is started first if there is none or if it was killed."""
     for _ in range(2):
         warm = warm_process()
         try:
-            return warm, warm.fork(theirs, limits)
+            return do(warm)
         except OSError:
             _forget(warm)
     raise SandboxDied("the warm process ended twice")
@@ -162,7 +230,7 @@ def preload(libraries: list[str]) -> None:
     _preload = libraries
     if _current is not None and _current.user != os.getpid() and _current.libraries.issuperset(libraries):
         share_warm_process()
-        _current.memory = MemoryGroup.make()  # each process that shares it has its own limit
+        _current.share()
         Finalize(None, _forget, (_current,), exitpriority=0)
     with contextlib.suppress(OSError, SandboxDied, SandboxUnavailable):  # reported when a submission needs it
         warm_process()
@@ -179,7 +247,7 @@ def warm_process() -> WarmProcess:
 
 
 def share_warm_process() -> None:
-    """In a fork of a process that has a warm process, keep using that one. Only its owner can end it."""
+    """In a fork of a process that has a warm process, keep using that one and its branch. Only its owner can end it."""
     global _lock
     _lock = threading.Lock()
     if _current is not None:
@@ -227,4 +295,4 @@ def find_out_before_forking() -> None:
 
 def memory_limited_by() -> str:
     """What limits the memory of submissions, in words."""
-    return "by a control group" if not why_not_warm() and warm_process().memory else "per process"
+    return "by a control group" if not why_not_warm() and warm_process().branch.memory else "per process"

@@ -31,15 +31,15 @@ class MemoryGroup:
     owner: int = field(default_factory=os.getpid)
 
     @classmethod
-    def make(cls) -> MemoryGroup:
-        """A new group below this process's own, or one that does nothing."""
+    def make(cls, limit: int) -> MemoryGroup:
+        """A new group below this process's own with a limit in bytes, or one that does nothing."""
         for version, parent in _parents():
             folder = parent / f"autograder-{os.getpid()}-{next(_numbers)}"
             with contextlib.suppress(OSError):
                 _remove_abandoned(parent)
                 folder.mkdir()
                 group = cls(folder, VERSIONS[version])
-                if group._set_limit(1 << 40):
+                if group.set_limit(limit):
                     return group
                 group.remove()
         return cls()
@@ -47,11 +47,9 @@ class MemoryGroup:
     def __bool__(self) -> bool:
         return self.folder is not None
 
-    def admit(self, process: int, limit: int) -> None:
+    def admit(self, process: int) -> None:
         """Put a process, and with it whatever it will start, into the group."""
         if self.folder is not None:
-            if limit != self.limit:
-                self._set_limit(limit)
             with contextlib.suppress(OSError):
                 (self.folder / "cgroup.procs").write_text(str(process))
 
@@ -61,8 +59,10 @@ class MemoryGroup:
             with contextlib.suppress(OSError):
                 self.folder.rmdir()
 
-    def _set_limit(self, limit: int) -> bool:
-        assert self.folder is not None
+    def set_limit(self, limit: int) -> bool:
+        """Set the limit in bytes. Returns whether it is in force."""
+        if self.folder is None or limit == self.limit:
+            return self.folder is not None
         try:
             (self.folder / self.limit_file).write_text(str(limit))
         except OSError:

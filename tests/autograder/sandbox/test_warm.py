@@ -175,7 +175,7 @@ def test_a_fork_that_cannot_be_isolated_does_not_run(monkeypatch):
 
 
 def test_memory_of_all_processes_together_is_limited():
-    group = forkserver.warm_process().memory
+    group = forkserver.warm_process().branch.memory
     if not group:
         pytest.skip("no control group can be made here")
     limits = Limits(cell_seconds=60, memory=1000 << 20)
@@ -261,7 +261,7 @@ def test_a_process_shares_the_warm_one_only_if_that_has_loaded_its_libraries():
             with Sandbox(QUICK) as sandbox:
                 assert sandbox.execute("1 + 1").error is None
             own = forkserver.warm_process()
-            assert own.memory.owner == os.getpid()
+            assert own.branch.memory.owner == os.getpid()
             same = own.pid == warm.pid
             forkserver.end_warm_process()
             return same
