@@ -106,13 +106,24 @@ class WarmProcess:
             theirs.close()
             if self.popen is None:
                 self.control.close()
-        self.branch = Branch(self.control)
+        self._branch: Branch | None = None
+
+    @property
+    def branch(self) -> Branch:
+        """The branch of the process that uses it, made when it is first needed."""
+        self._branch = self._branch or Branch(self.control)
+        return self._branch
 
     def share(self) -> None:
         """Let this process, a fork of the one that used it, have a branch of its own."""
         self.user = os.getpid()
-        self.branch.control.close()
-        self.branch = Branch(self.control)
+        self.close_branch()
+
+    def close_branch(self) -> None:
+        """End the branch, if there is one; another one is made when it is needed."""
+        if self._branch is not None:
+            self._branch.close()
+            self._branch = None
 
     def fork(self, theirs: socket.socket, limits: Limits) -> int:
         """Have a process forked that serves `theirs`, one end of a socket pair. Returns a file descriptor: the fork
@@ -140,7 +151,7 @@ class WarmProcess:
                 with contextlib.suppress(ProcessLookupError, PermissionError):
                     os.kill(self.pid, signal.SIGKILL)
                 self.popen.wait()
-        self.branch.close()
+        self.close_branch()
 
 
 class ForkedProcess:
@@ -291,6 +302,8 @@ def find_out_before_forking() -> None:
         isolation.isolation_available.cache_clear()
     elif why_not_warm():
         why_not_warm.cache_clear()
+    else:
+        warm_process().close_branch()  # each fork has one of its own
 
 
 def memory_limited_by() -> str:

@@ -8,14 +8,17 @@ right to write there, no memory controller), only the rlimits apply.
 from __future__ import annotations
 
 import contextlib
+import errno
 import itertools
 import os
 import re
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
 NAME = re.compile(r"autograder-(\d+)-\d+")
 VERSIONS = {"cgroup": "memory.limit_in_bytes", "cgroup2": "memory.max"}
+ENDING_SECONDS = 1.0
 _numbers = itertools.count()
 
 
@@ -54,10 +57,19 @@ class MemoryGroup:
                 (self.folder / "cgroup.procs").write_text(str(process))
 
     def remove(self) -> None:
-        """Remove the group, once its processes have ended."""
-        if self.folder is not None and self.owner == os.getpid():
-            with contextlib.suppress(OSError):
+        """Remove the group as soon as its processes, which are ending, have ended."""
+        if self.folder is None or self.owner != os.getpid():
+            return
+        deadline = time.monotonic() + ENDING_SECONDS
+        while time.monotonic() < deadline:
+            try:
                 self.folder.rmdir()
+            except OSError as error:
+                if error.errno != errno.EBUSY:
+                    return
+                time.sleep(0.001)
+            else:
+                return
 
     def set_limit(self, limit: int) -> bool:
         """Set the limit in bytes. Returns whether it is in force."""

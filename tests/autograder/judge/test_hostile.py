@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from autograder.judge import judge_notebook
-from autograder.sandbox.process.forkserver import warm_process
+from autograder.sandbox.process.forkserver import prepare_to_share, warm_process
 from autograder.sandbox.process.limits import MEGABYTE, Limits
 from tests.autograder.judge.notebooks import notebook, read_table, stock_points
 
@@ -75,6 +75,7 @@ def test_a_hostile_notebook_earns_what_its_answers_are_worth(name, tmp_path, mon
     monkeypatch.chdir(tmp_path)
     cells, deserved = HOSTILE[name]
     judged = notebook(*cells)
+    prepare_to_share()
     warm = warm_process()
     before = started()  # tests of other parts may have left processes
     verdict = judge_notebook(judged, limits=LIMITS_OF.get(name, LIMITS))

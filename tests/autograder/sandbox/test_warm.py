@@ -4,6 +4,7 @@ the process that it came from.
 
 import functools
 import os
+import select
 import signal
 import subprocess
 import sys
@@ -195,6 +196,40 @@ left = [number for number in started if number != first and os.waitpid(number, o
         assert sandbox.lookup("status") == signal.SIGKILL
         assert sandbox.lookup("left")
         assert sandbox.starts == 1
+
+
+def test_a_submission_is_in_the_memory_group_from_the_beginning():
+    with Sandbox(QUICK) as sandbox:
+        sandbox.prepare()
+        group = forkserver.warm_process().branch.memory
+        if not group:
+            pytest.skip("no control group can be made here")
+        members = (group.folder / "cgroup.procs").read_text().split()
+    assert str(sandbox._process.process.pid) in members
+
+
+def test_a_process_that_shares_the_warm_one_has_a_group_of_its_own_and_removes_it():
+    def work():
+        forkserver.preload([])
+        with Sandbox(QUICK) as sandbox:
+            sandbox.prepare()
+        own = forkserver.warm_process().branch.memory
+        there = own.folder is None or (own.folder != shared.folder and own.folder.exists())
+        forkserver.end_warm_process()
+        return there and (own.folder is None or not own.folder.exists())
+
+    forkserver.prepare_to_share()
+    shared = forkserver.warm_process().branch.memory
+    assert in_a_fork(work) == "True"
+
+
+def test_a_branch_that_was_killed_is_replaced():
+    forkserver.prepare_to_share()
+    killed = forkserver.warm_process().branch.process
+    signal.pidfd_send_signal(killed, signal.SIGKILL)
+    select.select([killed], [], [])
+    with Sandbox(QUICK) as sandbox:
+        assert sandbox.execute("1 + 1").error is None
 
 
 def test_the_warm_process_ends_with_its_owner():
