@@ -59,6 +59,12 @@ SHAPES = (
     "derivative.",
     "Look at the `return` of the rule: is `grad` in each of its gradients?",
 )
+TURNED = (
+    "Which shape has the gradient that the rule returns, and which shape has the input?",
+    "A gradient has the shape of its input. Here the rows and the columns have changed places. The transpose of `a @ b` "
+    "is `b.T @ a.T`: it changes the order, too.",
+    "Look at the `return` of the rule: which factor stands on the left, and which one is transposed?",
+)
 NO_TENSORS_HERE = re.compile("operand type|must be real number|object has no attribute '(\\w+)'")
 FEW = ("no", "one", "two", "three", "four", "five")
 ORDINALS = ("first", "second", "third", "fourth", "fifth")
@@ -295,7 +301,8 @@ def _misshapen(trial: Trial, number: int, answer: dict[str, Any]) -> Misfit | No
             returned = f"an array of shape {share.shape} for its {ordinal} input"
             sentence = f"the rule of `{symbol}` returned {returned}, which has shape {np.shape(array)}."
             public = f"The rule of `{symbol}` returned an array of the wrong shape for its {ordinal} input."
-            return Misfit(sentence, public, (("its rule returned", returned),), SHAPES)
+            hints = TURNED if share.shape == np.shape(array)[::-1] else SHAPES
+            return Misfit(sentence, public, (("its rule returned", returned),), hints)
     return None
 
 

@@ -50,7 +50,7 @@ class Branch:
         self.memory = MemoryGroup.make(Limits().memory)
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.control.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        with theirs, contextlib.suppress(OSError):  # whoever waits for it learns that the warm process has gone
+        with theirs, contextlib.suppress(OSError):  # `wait_until_ready` reports that the warm process has gone
             socket.send_fds(warm, [BRANCH], [theirs.fileno()])
 
     def wait_until_ready(self, seconds: float) -> None:
@@ -129,6 +129,8 @@ class WarmProcess:
         """Have a process forked that serves `theirs`, one end of a socket pair. Returns a file descriptor: the fork
         ends when it is closed, which also happens when this process ends. Raises OSError if the warm process has gone.
         """
+        if select.select([self.control], [], [], 0)[0]:  # it says nothing here, so this is the end of the connection
+            raise OSError("the warm process has ended")
         self.branch.wait_until_ready(limits.start_seconds)
         self.branch.memory.set_limit(limits.memory)
         reading, writing = os.pipe()

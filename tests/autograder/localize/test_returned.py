@@ -87,6 +87,20 @@ def test_a_gradient_of_an_impossible_shape_is_named_and_not_the_sum_that_stumble
     assert report.place == said, report.text()
 
 
+@pytest.mark.parametrize(
+    ("second", "transposed"),
+    [("(a.data.T @ grad).T", True), ("grad.T @ a.data", True), ("a.data.T @ a.data", False)],
+)
+def test_a_transposed_gradient_of_a_matrix_is_called_that(second, transposed):
+    change = f"""
+def matmul(a, b):
+    return MiniTensor(a.data @ b.data, (a, b), "@", lambda grad: (grad @ b.data.T, {second}))
+MiniTensor.__matmul__ = matmul
+"""
+    report = report_on("04", change, {"a @ b": lambda a, b: a @ b}, [(3, 4), (4, 2)])
+    assert ("the rows and the columns have changed places" in report.text()) == transposed, report.text()
+
+
 def rule_of(operation, returned):
     return f"{operation}.backward = staticmethod(lambda ctx, grad: {returned})\n"
 

@@ -170,6 +170,7 @@ def test_the_isolation_in_force_is_told():
 
 def test_a_fork_that_cannot_be_isolated_does_not_run(monkeypatch):
     """A mount that fails must not leave a process that is open to the outside."""
+    forkserver.prepare_to_share()
     monkeypatch.setattr("autograder.sandbox.process.isolation.WRITABLE", ("/tmp", "/home/student", "/no/such/folder"))
     with Sandbox(Limits(restarts=0)) as sandbox, pytest.raises(SandboxUnavailable, match="No such file"):
         sandbox.lookup("x")
