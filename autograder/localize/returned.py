@@ -61,8 +61,8 @@ SHAPES = (
 )
 TURNED = (
     "Which shape has the gradient that the rule returns, and which shape has the input?",
-    "A gradient has the shape of its input. Here the rows and the columns have changed places. The transpose of `a @ b` "
-    "is `b.T @ a.T`: it changes the order, too.",
+    "A gradient has the shape of its input. Here the rows and the columns have changed places. The transpose of "
+    "`a @ b` is `b.T @ a.T`: it changes the order, too.",
     "Look at the `return` of the rule: which factor stands on the left, and which one is transposed?",
 )
 NO_TENSORS_HERE = re.compile("operand type|must be real number|object has no attribute '(\\w+)'")
