@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import tempfile
 from collections.abc import Iterator
 
 MACHINE_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EIO)
 """Error numbers that no submission is to blame for."""
+
+SOCKET_PATH = "AF_UNIX path too long"  # how Python says that the socket of the process for workers cannot be made
 
 
 class CourseError(Exception):
@@ -33,4 +36,8 @@ def faults_said() -> Iterator[None]:
 def in_words(error: OSError) -> str:
     """The system's reason, and the file that it concerns."""
     reason = error.strerror or str(error)
+    if reason == SOCKET_PATH:
+        return (
+            f"{tempfile.gettempdir()} is too long a path for temporary files. Set TMPDIR to a short one, such as /tmp"
+        )
     return f"{reason}: {error.filename}" if error.filename and str(error.filename) not in reason else reason

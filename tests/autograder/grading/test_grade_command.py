@@ -7,6 +7,8 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 from unittest import mock
@@ -94,6 +96,19 @@ def test_without_a_sandbox_it_refuses(
     said = capfd.readouterr().err
     assert "bubblewrap may not mount /proc. Or pass --unsafe-no-sandbox" in said
     assert not (small_course.root / "autograded").exists()
+
+
+def test_a_temporary_folder_with_too_long_a_path_is_named(small_course: Any, tmp_path: Path) -> None:
+    small_course.submit("ann", small_course.answered())
+    folder = tmp_path / ("x" * 100)
+    folder.mkdir()
+    command = [sys.executable, "-m", "autograder.cli", "grade", "words", "--course", str(small_course.root)]
+    environment = {**os.environ, "TMPDIR": str(folder)}
+    done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (
+        2,
+        f"autograder grade: {folder} is too long a path for temporary files. Set TMPDIR to a short one, such as /tmp.\n",
+    )
 
 
 def test_after_ctrl_c_it_says_how_to_go_on(
