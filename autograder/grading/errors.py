@@ -37,7 +37,5 @@ def in_words(error: OSError) -> str:
     """The system's reason, and the file that it concerns."""
     reason = error.strerror or str(error)
     if reason == SOCKET_PATH:
-        return (
-            f"{tempfile.gettempdir()} is too long a path for temporary files. Set TMPDIR to a short one, such as /tmp"
-        )
+        return f"The path for temporary files is too long: {tempfile.gettempdir()}. Set TMPDIR to a short one (/tmp)"
     return f"{reason}: {error.filename}" if error.filename and str(error.filename) not in reason else reason

@@ -105,10 +105,8 @@ def test_a_temporary_folder_with_too_long_a_path_is_named(small_course: Any, tmp
     command = [sys.executable, "-m", "autograder.cli", "grade", "words", "--course", str(small_course.root)]
     environment = {**os.environ, "TMPDIR": str(folder)}
     done = subprocess.run(command, env=environment, capture_output=True, text=True, check=False)
-    assert (done.returncode, done.stderr) == (
-        2,
-        f"autograder grade: {folder} is too long a path for temporary files. Set TMPDIR to a short one, such as /tmp.\n",
-    )
+    said = f"The path for temporary files is too long: {folder}. Set TMPDIR to a short one (/tmp)."
+    assert (done.returncode, done.stderr) == (2, f"autograder grade: {said}\n")
 
 
 def test_after_ctrl_c_it_says_how_to_go_on(
