@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import importlib
+import os
 import sys
 from dataclasses import dataclass
 from types import ModuleType
@@ -49,9 +50,12 @@ COMMANDS = (
     Command("class", "autograder.grading.commands.class_run", "run the whole loop on a pretend class"),
 )
 
+STREAMS = {"stdin": "r", "stdout": "w", "stderr": "w"}
+
 
 def main(argv: list[str] | None = None) -> int:
     """Parse the command line and run one subcommand. Returns the exit status."""
+    _open_standard_streams()
     arguments = sys.argv[1:] if argv is None else argv
     parser = argparse.ArgumentParser(prog="autograder", description="Check gradients, grade classes, build lessons.")
     parser.add_argument("--version", action="version", version=_version() if "--version" in arguments[:1] else "")
@@ -64,6 +68,18 @@ def main(argv: list[str] | None = None) -> int:
             subparser.set_defaults(run=module.run)
     parsed = parser.parse_args(arguments)
     return int(parsed.run(parsed))
+
+
+def _open_standard_streams() -> None:
+    """Open nothing in the place of a stream that the shell has closed: the next file would take its number, and be
+    written to.
+    """
+    while (number := os.open(os.devnull, os.O_RDWR)) < len(STREAMS):
+        os.set_inheritable(number, True)
+    os.close(number)
+    for number, (name, mode) in enumerate(STREAMS.items()):
+        if getattr(sys, name) is None:
+            setattr(sys, name, open(number, mode, closefd=False))  # noqa: SIM115
 
 
 def _version() -> str:

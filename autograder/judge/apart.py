@@ -71,7 +71,10 @@ def _judge_and_leave(parent: int, writing: int, notebook: Any, options: dict[str
             file.write(answer)
         status = 0
     finally:
-        os._exit(status)
+        try:
+            end_warm_process()  # if this process had to start one of its own
+        finally:
+            os._exit(status)
 
 
 def _pickled(error: Exception) -> bytes:

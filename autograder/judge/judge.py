@@ -40,6 +40,7 @@ for module in (engine_protocol, probes, returned, watching):  # not in the sandb
     cloudpickle.register_pickle_by_value(module)
 
 
+HIDDEN_VALUE = "The hidden part of the test gave something that is not a number of points between 0 and {:g}."
 SECOND_TRY = 5.0  # seconds for a cell that ran into its limit in the first pass
 
 
@@ -229,7 +230,8 @@ class _Pass:
             with self.files.shared(cell.source):
                 return run_test(cell, self.namespace, self.seed(cell), seconds, self.visible_only)
         except Exception as error:
-            return CellOutcome(error=TestNotRun(f"The test could not be run ({type(error).__name__})."))
+            said = f"The test could not be run ({type(error).__name__})."
+            return CellOutcome(error=TestNotRun(said), met_hidden=bool(hidden_lines(cell.source)))
 
     def seed(self, cell: CodeCell) -> int:
         """The seed of this cell's random inputs, which cannot be known without the course's secret."""
@@ -287,7 +289,7 @@ def _decide(cell: CodeCell, shown: CellOutcome, scored: CellOutcome) -> tuple[fl
         return 0.0, explain(shown) if shown.error else "The test failed when it was run again.", False
     points, reason = points_for_value(scored.value, cell.points)
     if reason:
-        return points, reason, False
+        return points, HIDDEN_VALUE.format(cell.points) if scored.hidden_value else reason, False
     if points >= cell.points:
         return cell.points, "", True
     return points, said_by(_reports_of(shown, scored)) or f"{points:g} of {cell.points:g} points.", False

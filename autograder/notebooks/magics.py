@@ -6,6 +6,8 @@ from __future__ import annotations
 
 import re
 
+from autograder.notebooks.regions import LINE_END
+
 MAGIC = re.compile(r"^(\s*)(%%?|!)\s*(\w*)(.*)$")
 DECORATION = frozenset(
     ("matplotlib", "config", "load_ext", "reload_ext", "autoreload", "precision", "pylab", "who", "whos")
@@ -18,7 +20,7 @@ def plain_python(source: str) -> tuple[str, bool]:
     silent = source.rstrip().endswith(";")
     if "%" not in source and "!" not in source:
         return source, silent
-    lines = [_plain_line(line, number) for number, line in enumerate(source.splitlines())]
+    lines = [_plain_line(line, number) for number, line in enumerate(LINE_END.split(source))]
     return "\n".join(lines), silent
 
 

@@ -6,6 +6,8 @@ import ast
 from collections.abc import Iterable
 from functools import lru_cache
 
+from autograder.notebooks.regions import LINE_END
+
 
 @lru_cache(maxsize=1024)
 def tree_of(source: str) -> ast.Module:
@@ -20,7 +22,7 @@ def parse(source: str) -> list[ast.stmt]:
     try:
         return tree_of(source).body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        lines = (("pass" if line.lstrip()[:1] in ("%", "!", "?") else line) for line in source.splitlines())
+        lines = (("pass" if line.lstrip()[:1] in ("%", "!", "?") else line) for line in LINE_END.split(source))
         try:
             return tree_of("\n".join(lines)).body
         except (SyntaxError, ValueError, RecursionError, MemoryError):

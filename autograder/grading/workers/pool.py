@@ -256,11 +256,14 @@ def _fork_helper(path: Any, args: Sequence[Any], passfds: Sequence[int]) -> int:
 
 
 def _run_helper(text: str, descriptors: Sequence[int]) -> NoReturn:
-    """In the fork: keep only these descriptors and the standard ones, and run the text."""
+    """In the fork: keep what a new Python would get, which is these descriptors and the standard ones, and run the
+    text.
+    """
     try:
-        ends = sorted({2, *descriptors, os.sysconf("SC_OPEN_MAX")})
-        for kept, following in itertools.pairwise(ends):
+        for kept, following in itertools.pairwise(sorted({2, *descriptors, os.sysconf("SC_OPEN_MAX")})):
             os.closerange(kept + 1, following)
+        for helper in (forkserver._forkserver, resource_tracker._resource_tracker):  # type: ignore[attr-defined]
+            helper.__init__()  # type: ignore[misc]  # forget those that this process has started
         exec(text, {})
     except Exception:
         sys.excepthook(*sys.exc_info())

@@ -24,7 +24,7 @@ from autograder.judge.outside.guard import on_guard
 from autograder.judge.outside.namespace import TestNamespace
 from autograder.judge.outside.steps import TestCode, TestStatement, test_code
 from autograder.notebooks.cells import CodeCell
-from autograder.notebooks.regions import hidden_lines
+from autograder.notebooks.regions import LINE_END, hidden_lines
 from autograder.notebooks.trusted import is_stateful, split_import
 from autograder.runs.context import check_context
 from autograder.sandbox.process.allowance import Allowance
@@ -50,12 +50,14 @@ class FailedInside(Exception):  # noqa: N818
 
 @dataclass
 class CellOutcome:
-    """How a test cell went. `failed_hidden`: it failed in the hidden part, so the details are secret. `met_hidden`: it
-    came to a hidden statement. `said`: the text of the error, if it was read while the objects in it could still
-    answer. `bare`: the only visible assertion has failed, and there is nothing more to say.
+    """How a test cell went. `hidden_value`: a hidden statement gave the value. `failed_hidden`: it failed in the hidden
+    part, so the details are secret. `met_hidden`: it came to a hidden statement. `said`: the text of the error, if it
+    was read while the objects in it could still answer. `bare`: the only visible assertion has failed, and there is
+    nothing more to say.
     """
 
     value: Any = None
+    hidden_value: bool = False
     error: BaseException | None = None
     said: str | None = None
     failed_hidden: bool = False
@@ -155,7 +157,7 @@ def _run_statements(
                 _captured(outcome, keep=not is_hidden),
                 check_context(seed, graded=True, hidden=is_hidden, reports=outcome.reports),
             ):
-                outcome.value = _run_step(step, namespace, is_hidden)
+                outcome.value, outcome.hidden_value = _run_step(step, namespace, is_hidden), is_hidden
         except BaseException as error:
             outcome.error = error
             outcome.said = _text_of(error)
@@ -264,7 +266,7 @@ def _is_bare(error: BaseException, filename: str) -> bool:
 
 def _segment(test: TestCode, step: TestStatement, error: BaseException) -> str:
     """The text of the assertion that failed; for a long one or any other statement, the line."""
-    lines = test.source.splitlines()
+    lines = LINE_END.split(test.source)
     statement = step.statement
     last = statement.lineno
     frame = error.__traceback__

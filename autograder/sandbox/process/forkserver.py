@@ -65,9 +65,13 @@ class Branch:
         self.memory.admit(process)
         self.process = os.pidfd_open(process)
 
+    def has_ended(self) -> bool:
+        """Whether it ran and has been killed, as by the kernel when the group's memory ran out."""
+        return self.process is not None and bool(select.select([self.process], [], [], 0)[0])
+
     def close(self) -> None:
-        """End it, and remove its group. What it has forked ends with its judges. A process that shares it only closes
-        its own connection.
+        """End it and whatever is left in its group, and remove the group. A process that shares it only closes its own
+        connection.
         """
         self.control.close()
         if self.process is not None:
@@ -106,13 +110,21 @@ class WarmProcess:
             theirs.close()
             if self.popen is None:
                 self.control.close()
+        self.lock = threading.Lock()
         self._branch: Branch | None = None
 
-    @property
-    def branch(self) -> Branch:
-        """The branch of the process that uses it, made when it is first needed."""
-        self._branch = self._branch or Branch(self.control)
-        return self._branch
+    def branch(self, seconds: float = TRIAL_SECONDS) -> Branch:
+        """The branch of the process that uses it, once it is ready; made if there is none or if it was killed. Raises
+        OSError if the warm process has gone.
+        """
+        with self.lock:
+            if select.select([self.control], [], [], 0)[0]:  # it says nothing here, so the connection has ended
+                raise OSError("the warm process has ended")
+            if self._branch is not None and self._branch.has_ended():
+                self.close_branch()
+            self._branch = self._branch or Branch(self.control)
+            self._branch.wait_until_ready(seconds)
+            return self._branch
 
     def share(self) -> None:
         """Let this process, a fork of the one that used it, have a branch of its own."""
@@ -129,13 +141,11 @@ class WarmProcess:
         """Have a process forked that serves `theirs`, one end of a socket pair. Returns a file descriptor: the fork
         ends when it is closed, which also happens when this process ends. Raises OSError if the warm process has gone.
         """
-        if select.select([self.control], [], [], 0)[0]:  # it says nothing here, so this is the end of the connection
-            raise OSError("the warm process has ended")
-        self.branch.wait_until_ready(limits.start_seconds)
-        self.branch.memory.set_limit(limits.memory)
+        branch = self.branch(limits.start_seconds)
+        branch.memory.set_limit(limits.memory)
         reading, writing = os.pipe()
         try:
-            socket.send_fds(self.branch.control, [json.dumps(settings_of(limits)).encode()], [theirs.fileno(), reading])
+            socket.send_fds(branch.control, [json.dumps(settings_of(limits)).encode()], [theirs.fileno(), reading])
         except OSError:
             os.close(writing)
             raise
@@ -221,7 +231,7 @@ def fork_from_warm(theirs: socket.socket, limits: Limits) -> int:
 def prepare_to_share() -> None:
     """Before this process is forked: have a warm process that is ready, so that forks can use it as it is."""
     if not why_not_warm():
-        _with_warm_process(lambda warm: warm.branch.wait_until_ready(Limits().start_seconds))
+        _with_warm_process(lambda warm: warm.branch(Limits().start_seconds))
 
 
 def _with_warm_process(do: Callable[[WarmProcess], Done]) -> Done:
@@ -264,7 +274,7 @@ def share_warm_process() -> None:
     global _lock
     _lock = threading.Lock()
     if _current is not None:
-        _current.user = os.getpid()
+        _current.user, _current.lock = os.getpid(), threading.Lock()
 
 
 def end_warm_process() -> None:
@@ -310,4 +320,4 @@ def find_out_before_forking() -> None:
 
 def memory_limited_by() -> str:
     """What limits the memory of submissions, in words."""
-    return "by a control group" if not why_not_warm() and warm_process().branch.memory else "per process"
+    return "by a control group" if not why_not_warm() and warm_process().branch().memory else "per process"

@@ -12,7 +12,9 @@ import errno
 import itertools
 import os
 import re
+import signal
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -57,19 +59,9 @@ class MemoryGroup:
                 (self.folder / "cgroup.procs").write_text(str(process))
 
     def remove(self) -> None:
-        """Remove the group as soon as its processes, which are ending, have ended."""
-        if self.folder is None or self.owner != os.getpid():
-            return
-        deadline = time.monotonic() + ENDING_SECONDS
-        while time.monotonic() < deadline:
-            try:
-                self.folder.rmdir()
-            except OSError as error:
-                if error.errno != errno.EBUSY:
-                    return
-                time.sleep(0.001)
-            else:
-                return
+        """End the processes that are left in the group, and remove it."""
+        if self.folder is not None and self.owner == os.getpid():
+            _remove(self.folder)
 
     def set_limit(self, limit: int) -> bool:
         """Set the limit in bytes. Returns whether it is in force."""
@@ -102,9 +94,43 @@ def _parents() -> list[tuple[str, Path]]:
 
 
 def _remove_abandoned(parent: Path) -> None:
-    """Remove empty groups whose processes were killed before they could remove them."""
+    """Remove groups whose owners were killed before they could remove them."""
     for folder in parent.glob("autograder-*"):
         owner = NAME.fullmatch(folder.name)
         if owner and not Path("/proc", owner[1]).exists():
-            with contextlib.suppress(OSError):
-                folder.rmdir()
+            _remove(folder)
+
+
+def _remove(folder: Path) -> None:
+    deadline = time.monotonic() + ENDING_SECONDS
+    while time.monotonic() < deadline:
+        try:
+            folder.rmdir()
+        except OSError as error:
+            if error.errno != errno.EBUSY:
+                return
+            _end(folder)
+            time.sleep(0.001)
+        else:
+            return
+
+
+def _end(folder: Path) -> None:
+    """Kill the processes of a group. Another process may have the number of one that has just ended: it is looked up
+    again once it cannot change any more.
+    """
+    members = folder / "cgroup.procs"
+    with contextlib.suppress(OSError):
+        for number in members.read_text().split():
+            with contextlib.suppress(OSError), _descriptor(int(number)) as process:
+                if number in members.read_text().split():
+                    signal.pidfd_send_signal(process, signal.SIGKILL)
+
+
+@contextlib.contextmanager
+def _descriptor(number: int) -> Iterator[int]:
+    process = os.pidfd_open(number)
+    try:
+        yield process
+    finally:
+        os.close(process)

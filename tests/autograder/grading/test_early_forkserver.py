@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import subprocess
 import sys
 from pathlib import Path
@@ -72,6 +73,28 @@ def test_workers_begin_with_what_is_imported_unless_threads_run(threaded: bool) 
     done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert done.stdout == f"[(0, {not threaded})]\n"
     assert done.stderr == ""
+
+
+OWN_HELPERS = """
+from autograder.grading.workers.pool import WorkerPool, start_server
+from tests.autograder.grading.test_early_forkserver import nothing, started_by_a_worker
+if __name__ == "__main__":
+    start_server(())
+    print(list(WorkerPool(started_by_a_worker, 1, nothing, ()).run([4])))
+"""
+
+
+def started_by_a_worker(task: int) -> int:
+    """A worker that uses multiprocessing itself, with a lock and a fork server of its own."""
+    context = multiprocessing.get_context("forkserver")
+    with context.Pool(1) as pool:
+        return pool.apply(abs, (-task,))
+
+
+def test_workers_can_use_multiprocessing_themselves() -> None:
+    """What workers are forked from is as good as new: it knows no helpers of the run's, and holds none of its locks."""
+    done = subprocess.run([sys.executable, "-c", OWN_HELPERS], capture_output=True, text=True, timeout=300, check=True)
+    assert done.stdout == "[(4, 4)]\n"
 
 
 def test_the_process_that_starts_a_run_imports_neither_the_judge_nor_numpy() -> None:

@@ -109,6 +109,16 @@ def test_a_temporary_folder_with_too_long_a_path_is_named(small_course: Any, tmp
     assert (done.returncode, done.stderr) == (2, f"autograder grade: {said}\n")
 
 
+@pytest.mark.parametrize("closed", [">&-", "2>&-", "<&- >&- 2>&-"])
+def test_a_class_is_graded_whatever_stream_the_shell_has_closed(small_course: Any, tmp_path: Path, closed: str) -> None:
+    small_course.submit("ann", small_course.answered())
+    result = tmp_path / "results.json"
+    command = [sys.executable, "-m", "autograder.cli", "grade", "words", "--course", str(small_course.root)]
+    shell = ["sh", "-c", f'exec "$@" {closed}', "sh", *command, "--json", str(result)]
+    assert subprocess.run(shell, timeout=300, check=False).returncode == 0
+    assert [record["points"] for record in json.loads(result.read_text())] == [5]
+
+
 def test_after_ctrl_c_it_says_how_to_go_on(
     small_course: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
 ) -> None:

@@ -72,6 +72,28 @@ def test_a_hidden_failure_says_nothing_of_the_hidden_test(solution, message):
     assert "secret" not in shown
 
 
+@pytest.mark.parametrize(
+    ("answer", "test"),
+    [
+        ("def add(a, b): return a", "### BEGIN HIDDEN TESTS\nadd(7731, 2)\n### END HIDDEN TESTS"),
+        (
+            "def add(a, b):\n    print('got', a)",
+            "def on(n):\n    add(n, 1)\n    return lambda f: f\n"
+            "### BEGIN HIDDEN TESTS\n@on(7731)\n### END HIDDEN TESTS\ndef g(): pass\nassert False",
+        ),
+        (
+            "def add(a, b): return a",
+            "s = '\x0c'\nd = 7 % 2\n### BEGIN HIDDEN TESTS\nassert add(1, 1) == 2, '7731'\n### END HIDDEN TESTS",
+        ),
+    ],
+    ids=["a value", "a decorator", "lines that a form feed does not end"],
+)
+def test_no_part_of_a_hidden_test_is_taken_for_a_visible_one(answer, test):
+    verdict, judged = verdict_on(answer, f"# test\n{test}")
+    assert verdict.points == 0
+    assert "7731" not in json.dumps([c.outputs for c in judged.cells]) + verdict.cells[0].message
+
+
 def test_what_hidden_tests_asked_cannot_be_kept_and_shown_later():
     keep = "seen = []\ndef add(a, b):\n    seen.append(a)\n    open('/tmp/seen', 'a').write(f'{a} ')\n    return a + b"
     tell = "import os\nprint(seen, os.path.exists('/tmp/seen') and open('/tmp/seen').read())\nseen"

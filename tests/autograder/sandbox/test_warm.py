@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -177,7 +178,7 @@ def test_a_fork_that_cannot_be_isolated_does_not_run(monkeypatch):
 
 
 def test_memory_of_all_processes_together_is_limited():
-    group = forkserver.warm_process().branch.memory
+    group = forkserver.warm_process().branch().memory
     if not group:
         pytest.skip("no control group can be made here")
     limits = Limits(cell_seconds=60, memory=1000 << 20)
@@ -202,7 +203,7 @@ left = [number for number in started if number != first and os.waitpid(number, o
 def test_a_submission_is_in_the_memory_group_from_the_beginning():
     with Sandbox(QUICK) as sandbox:
         sandbox.prepare()
-        group = forkserver.warm_process().branch.memory
+        group = forkserver.warm_process().branch().memory
         if not group:
             pytest.skip("no control group can be made here")
         members = (group.folder / "cgroup.procs").read_text().split()
@@ -214,23 +215,54 @@ def test_a_process_that_shares_the_warm_one_has_a_group_of_its_own_and_removes_i
         forkserver.preload([])
         with Sandbox(QUICK) as sandbox:
             sandbox.prepare()
-        own = forkserver.warm_process().branch.memory
+        own = forkserver.warm_process().branch().memory
         there = own.folder is None or (own.folder != shared.folder and own.folder.exists())
         forkserver.end_warm_process()
         return there and (own.folder is None or not own.folder.exists())
 
     forkserver.prepare_to_share()
-    shared = forkserver.warm_process().branch.memory
+    shared = forkserver.warm_process().branch().memory
     assert in_a_fork(work) == "True"
 
 
-def test_a_branch_that_was_killed_is_replaced():
-    forkserver.prepare_to_share()
-    killed = forkserver.warm_process().branch.process
-    signal.pidfd_send_signal(killed, signal.SIGKILL)
-    select.select([killed], [], [])
+def test_a_branch_that_was_killed_is_replaced_by_one_of_the_same_warm_process():
+    warm = forkserver.warm_process()
+    killed = warm.branch()
+    signal.pidfd_send_signal(killed.process, signal.SIGKILL)
+    select.select([killed.process], [], [])
     with Sandbox(QUICK) as sandbox:
         assert sandbox.execute("1 + 1").error is None
+    assert forkserver.warm_process() is warm
+    assert warm.branch() is not killed
+
+
+def test_several_threads_get_the_same_branch():
+    forkserver.end_warm_process()
+    warm = forkserver.warm_process()
+    with ThreadPoolExecutor(4) as threads:
+        assert len(set(threads.map(lambda number: warm.branch(), range(4)))) == 1
+
+
+def test_what_is_left_in_a_group_ends_with_it():
+    """Also where the keeper was killed: memory may have run out."""
+
+    def work():
+        forkserver.preload([])
+        sandbox = Sandbox(QUICK)
+        sandbox.execute("import subprocess; started = subprocess.Popen(['sleep', '1000'])")
+        group = forkserver.warm_process().branch().memory
+        if not group:
+            return "no group"
+        keeper = int(Path(f"/proc/{sandbox._process.process.pid}/stat").read_text().rpartition(")")[2].split()[1])
+        os.kill(keeper, signal.SIGKILL)
+        left = group.folder / "cgroup.procs"
+        while str(keeper) in left.read_text().split():
+            time.sleep(0.01)
+        forkserver.end_warm_process()
+        return not group.folder.exists()
+
+    forkserver.prepare_to_share()
+    assert in_a_fork(work) in ("True", "no group")
 
 
 def test_the_warm_process_ends_with_its_owner():
@@ -297,7 +329,7 @@ def test_a_process_shares_the_warm_one_only_if_that_has_loaded_its_libraries():
             with Sandbox(QUICK) as sandbox:
                 assert sandbox.execute("1 + 1").error is None
             own = forkserver.warm_process()
-            assert own.branch.memory.owner == os.getpid()
+            assert own.branch().memory.owner == os.getpid()
             same = own.pid == warm.pid
             forkserver.end_warm_process()
             return same
