@@ -25,8 +25,8 @@ class TestStatement:
 
     def __init__(self, statement: ast.stmt, filename: str, value: bool):
         self.statement, self.filename, self.value = statement, filename, value
-        above = (decorator.lineno for decorator in getattr(statement, "decorator_list", ()))
-        self.lines = range(min(statement.lineno, *above, statement.lineno), (statement.end_lineno or 0) + 1)
+        first = min(node.lineno for node in [statement, *getattr(statement, "decorator_list", ())])
+        self.lines = range(first, (statement.end_lineno or statement.lineno) + 1)
         self.is_import = isinstance(statement, (ast.Import, ast.ImportFrom))
         self.binds = frozenset(bound_names([statement]))
         self.rebinds = frozenset(surely_bound(statement))
