@@ -71,7 +71,7 @@ def main(argv: list[str] | None = None) -> int:
 
 
 def _open_standard_streams() -> None:
-    """Open nothing in the place of a stream that the shell has closed: the next file would take its number, and be
+    """Connect a stream that the shell has closed to nothing: otherwise the next file would take its number, and be
     written to.
     """
     while (number := os.open(os.devnull, os.O_RDWR)) < len(STREAMS):
