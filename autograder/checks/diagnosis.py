@@ -86,8 +86,9 @@ def _contradicts(place: Place, diagnosis: Diagnosis) -> bool:
 
 
 def _too_many(place: Place, diagnosis: Diagnosis) -> bool:
-    """Whether several operations are wrong, of which an uncertain explanation blames fewer."""
-    return diagnosis.certain is None and not diagnosis.pairs and len(place.operations) > MOST_IN_ONE_MISTAKE
+    """Whether more operations are wrong than an uncertain explanation blames."""
+    several = len(place.operations) > MOST_IN_ONE_MISTAKE and not diagnosis.pairs
+    return diagnosis.certain is None and (several or place.everywhere)
 
 
 def _blames_rules(diagnosis: Diagnosis) -> bool:

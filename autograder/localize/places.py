@@ -31,7 +31,7 @@ Facts = tuple[tuple[str, str], ...]
 class Place:
     """Where it goes wrong. `public` names operations only. `bugs` explain the first wrong operation taken alone.
     `certain`: the sentence says what the mistake is, so no other explanation is needed. `rules_right`: no rule is
-    to blame.
+    to blame. `everywhere`: every operation raises the same error.
     """
 
     operations: tuple[str, ...]
@@ -43,6 +43,7 @@ class Place:
     bugs: tuple[str, ...] = ()
     certain: bool = False
     rules_right: bool = False
+    everywhere: bool = False
 
 
 def gives_no_tensor(trial: Trial) -> Place:
@@ -176,7 +177,8 @@ def fails_everywhere(first: Trial) -> Place:
         "Look in `backward`, and in what it calls: the first gradient, the order of the nodes, and where gradients are "
         "added and read.",
     )
-    return Place(("backward",), sentence, public, facts_of(first), (), hints_on(error_of(first)) or hints)
+    hints = hints_on(error_of(first)) or hints
+    return Place(("backward",), sentence, public, facts_of(first), hints=hints, everywhere=True)
 
 
 def between_operations(trial: Trial, accumulated: bool) -> Place:

@@ -45,8 +45,8 @@ NOT_A_TUPLE = (
 )
 ONE_FOR_EACH_ENTRY = (
     "What does the condition in that line give for an array with several entries?",
-    "An `if` needs one True or False. Comparing an array gives one for each entry.",
-    "Look at the condition. NumPy has operations that choose entry by entry.",
+    "An `if` needs one True or False. An array, or a comparison with one, gives one for each entry.",
+    "Look at the condition. NumPy has operations that choose entry by entry; `is None` asks whether there is an array.",
 )
 NOT_AN_ARRAY = (
     "Which value in that line is a tensor where an array is needed?",

@@ -230,3 +230,20 @@ def test_where_several_operations_raise_errors_no_card_guesses_at_the_rule_of_on
     assert "are wrong as well" in report.place
     assert not report.diagnosis
     assert not report.bugs
+
+
+def test_where_every_operation_raises_the_same_error_no_card_guesses_at_a_rule():
+    """That an array has no truth value is an error that mistakes with shapes would raise, too."""
+    lesson, asks = "10_higher_order_and_hooks", "if share is not None"
+    names = solved(lesson)
+    (change,) = (cell.source for cell in cells_that_define(lesson) if asks in cell.source and "def walk" in cell.source)
+    exec(change.replace(asks, "if share"), names)
+    expressions = {
+        "a.sum(dim=1) * b.mean()": lambda a, b: a.sum(dim=1) * b.mean(),
+        "(a @ b).tanh()": lambda a, b: (a @ b).tanh() * a.sum(),
+    }
+    (report,) = check_gradients(expressions, [(2, 3), (3, 2)], points=1, engine=names["MiniTensor"]).reports
+    assert report.place.startswith("Every operation that was tried alone raises the same error: ")
+    assert not report.diagnosis
+    assert not report.bugs
+    assert "`is None` asks whether there is an array" in report.hints[-1]
