@@ -177,8 +177,8 @@ def fails_everywhere(first: Trial) -> Place:
         "Look in `backward`, and in what it calls: the first gradient, the order of the nodes, and where gradients are "
         "added and read.",
     )
-    hints = hints_on(error_of(first)) or hints
-    return Place(("backward",), sentence, public, facts_of(first), hints=hints, everywhere=True)
+    said = hints_on(error_of(first)) or hints
+    return Place(("backward",), sentence, public, facts_of(first), hints=said, everywhere=True)
 
 
 def between_operations(trial: Trial, accumulated: bool) -> Place:
