@@ -18,7 +18,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
-NAME = re.compile(r"autograder-(\d+)-\d+")
+NAME = re.compile(r"autograder-(\d+)-(\d+)-\d+")
 VERSIONS = {"cgroup": "memory.limit_in_bytes", "cgroup2": "memory.max"}
 ENDING_SECONDS = 1.0
 _numbers = itertools.count()
@@ -39,7 +39,7 @@ class MemoryGroup:
     def make(cls, limit: int) -> MemoryGroup:
         """A new group below this process's own with a limit in bytes, or one that does nothing."""
         for version, parent in _parents():
-            folder = parent / f"autograder-{os.getpid()}-{next(_numbers)}"
+            folder = parent / f"autograder-{_process_namespace()}-{os.getpid()}-{next(_numbers)}"
             with contextlib.suppress(OSError):
                 _remove_abandoned(parent)
                 folder.mkdir()
@@ -94,11 +94,18 @@ def _parents() -> list[tuple[str, Path]]:
 
 
 def _remove_abandoned(parent: Path) -> None:
-    """Remove groups whose owners were killed before they could remove them."""
+    """Remove groups whose owners were killed before they could remove them. A process of another container may have the
+    same groups: whether it still runs cannot be seen from here.
+    """
     for folder in parent.glob("autograder-*"):
         owner = NAME.fullmatch(folder.name)
-        if owner and not Path("/proc", owner[1]).exists():
+        if owner and int(owner[1]) == _process_namespace() and not Path("/proc", owner[2]).exists():
             _remove(folder)
+
+
+def _process_namespace() -> int:
+    """The number of the namespace that gives this process its id."""
+    return os.stat("/proc/self/ns/pid").st_ino
 
 
 def _remove(folder: Path) -> None:

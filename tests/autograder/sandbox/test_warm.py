@@ -17,6 +17,7 @@ import pytest
 from autograder.sandbox.inside import fonts
 from autograder.sandbox.process import forkserver, isolation
 from autograder.sandbox.process.limits import Limits, SandboxUnavailable
+from autograder.sandbox.process.memory import MemoryGroup
 from autograder.sandbox.process.process import isolation_in_force
 from autograder.sandbox.sandbox import Sandbox
 
@@ -263,6 +264,30 @@ def test_what_is_left_in_a_group_ends_with_it():
 
     forkserver.prepare_to_share()
     assert in_a_fork(work) in ("True", "no group")
+
+
+@pytest.mark.parametrize("elsewhere", [False, True], ids=["of a killed owner", "of another container"])
+def test_an_abandoned_group_ends_with_its_processes_unless_its_owner_may_run_elsewhere(elsewhere):
+    forkserver.prepare_to_share()
+    own = forkserver.warm_process().branch().memory
+    if not own:
+        pytest.skip("no control group can be made here")
+    _, namespace, _, _ = own.folder.name.split("-")
+    ended = subprocess.Popen(["true"])
+    ended.wait()
+    folder = own.folder.with_name(f"autograder-{int(namespace) + elsewhere}-{ended.pid}-0")
+    folder.mkdir()
+    member = subprocess.Popen(["sleep", "1000"])
+    try:
+        (folder / "cgroup.procs").write_text(str(member.pid))
+        MemoryGroup.make(1 << 30).remove()
+        assert folder.exists() == elsewhere
+        assert (member.poll() is None) == elsewhere
+    finally:
+        member.kill()
+        member.wait()
+        if folder.exists():
+            folder.rmdir()
 
 
 def test_the_warm_process_ends_with_its_owner():
