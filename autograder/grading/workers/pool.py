@@ -8,7 +8,6 @@ process of its own.
 from __future__ import annotations
 
 import functools
-import itertools
 import multiprocessing
 import multiprocessing.connection
 import multiprocessing.util
@@ -234,10 +233,11 @@ def start_server(preload: tuple[str, ...], environment: Mapping[str, str] | None
 def _helpers_forked() -> Iterator[None]:
     """Let multiprocessing's own processes begin as forks, unless this process has threads, which a fork would lose.
 
-    As new Pythons they would import again what is here, and starting them takes longer.
+    As new Pythons they would import again what is here, and starting them takes longer. Only Linux says how many
+    threads there are, including those that Python has not started.
     """
     start = multiprocessing.util.spawnv_passfds
-    if threading.active_count() == 1:
+    if sys.platform == "linux" and len(os.listdir("/proc/self/task")) == 1:
         multiprocessing.util.spawnv_passfds = _fork_helper
     try:
         yield
@@ -257,11 +257,13 @@ def _fork_helper(path: Any, args: Sequence[Any], passfds: Sequence[int]) -> int:
 
 def _run_helper(text: str, descriptors: Sequence[int]) -> NoReturn:
     """In the fork: keep what a new Python would get, which is these descriptors and the standard ones, and run the
-    text.
+    text. Every other open file becomes `/dev/null`. It is not closed: an object here still has its number, and would
+    close whatever had the same number by then.
     """
     try:
-        for kept, following in itertools.pairwise(sorted({2, *descriptors, os.sysconf("SC_OPEN_MAX")})):
-            os.closerange(kept + 1, following)
+        nothing = os.open(os.devnull, os.O_RDWR)
+        for number in {*map(int, os.listdir("/proc/self/fd"))} - {0, 1, 2, nothing, *descriptors}:
+            os.dup2(nothing, number, inheritable=False)
         for helper in (forkserver._forkserver, resource_tracker._resource_tracker):  # type: ignore[attr-defined]
             helper.__init__()  # type: ignore[misc]  # forget those that this process has started
         exec(text, {})
