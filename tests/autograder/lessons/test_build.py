@@ -95,6 +95,32 @@ def test_a_check_repeats_what_only_a_check_above_it_defines(lesson: Path) -> Non
     assert "-1.75" not in check.source, "hidden tests are not repeated"
 
 
+HIDDEN = "### BEGIN HIDDEN TESTS\n{}\n### END HIDDEN TESTS\n"
+CREDIT = "credit = check_function(slope, lambda x: 2 * x, [2.0], points=1)\n"
+MORE = "credit += check_function(slope, lambda x: 2 * x, [-1.75], points=2)"
+
+
+@pytest.mark.parametrize(
+    ("test", "said"),
+    [
+        (f"{CREDIT}{HIDDEN.format(MORE)}credit", "3 points: 1 for what is checked here, 2 for hidden tests, which"),
+        (f"{CREDIT}{HIDDEN.format('assert slope(1)' + chr(10) + MORE)}credit", "3 points; hidden tests, which"),
+        (f"credit = 1\n{HIDDEN.format('credit += 2')}credit", "3 points; hidden tests, which"),
+        (f"assert slope(1)\n{HIDDEN.format('assert slope(3)')}", "3 points, all or none; hidden tests, which"),
+        (f"try_slope(1)\n{HIDDEN.format('try_slope(2)')}", "3 points, all or none; hidden tests, which"),
+        ("assert slope(1)", "3 points)."),
+    ],
+    ids=["points of their own", "an assertion", "calculated", "all assertions", "helpers", "nothing hidden"],
+)
+def test_the_first_line_of_a_check_says_what_hidden_tests_decide(lesson: Path, test: str, said: str) -> None:
+    text = lesson.read_text()
+    before, _, rest = text.partition("credit = check_function(slope, ")
+    _, edge, after = rest.partition("\n# %%")
+    lesson.write_text(before + test + "\n" + edge + after)
+    check = next(cell for cell in assemble(lesson).cells if cell.id == "test_slope")
+    assert check.source.startswith(f"# Run this cell to check your answer ({said}")
+
+
 def test_a_quiz_becomes_questions_answers_and_a_check(lesson: Path) -> None:
     questions, answers, check = assemble(lesson).cells[-3:]
     assert "**Question 1.** What is the slope of $x^2$ at 0?" in questions.source
