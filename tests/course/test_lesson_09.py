@@ -65,7 +65,7 @@ PLANTED = [
         "",
         "            return Note(source, tensor._counter, tensor._counter.value)\n",
         "            return Note(source, tensor._counter, 0)\n",
-        ("test_versions", "test_change", "test_copy_slices"),
+        ("test_versions", "test_change", "test_copy_slices", "test_fingerprints"),
     ),
     Planted(
         "the first saved value is enough",
@@ -669,6 +669,58 @@ PLANTED = [
         "                found[node, position] = hash(saved.tobytes())\n    return found\n    ### END SOLUTION\n",
         "                found[node, position] = hash(saved.tobytes())\n    return found\n    ### END SOLUTION\n\n\n"
         "def hash(text):\n    return text if len(text) % 8 else str(np.frombuffer(text).round(8).tolist())\n",
+        ("test_fingerprints",),
+    ),
+    Planted(
+        "a value without a note ends the search",
+        "",
+        "        if note is not None and note.counter.value != note.version:\n            raise modified",
+        "        if note is None:\n"
+        "            break\n"
+        "        if note.counter.value != note.version:\n"
+        "            raise modified",
+        ("test_versions",),
+    ),
+    Planted(
+        "a part is expected at version 0",
+        "",
+        "            return Note(None, tensor._counter, tensor._counter.value)\n",
+        "            return Note(None, tensor._counter, 0)\n",
+        ("test_versions",),
+    ),
+    Planted(
+        "only the number of axes is compared",
+        "",
+        "    if new.shape != self.shape:\n",
+        "    if len(new.shape) != len(self.shape):\n",
+        ("test_change",),
+    ),
+    Planted(
+        "a detached tensor keeps its grad_fn",
+        "",
+        "    output = MiniTensor(self.data)\n    output._counter = self._counter\n",
+        "    output = MiniTensor(self.data)\n    output._counter, output.grad_fn = self._counter, self.grad_fn\n",
+        ("test_view",),
+    ),
+    Planted(
+        "a freed node ends the search",
+        "",
+        "        if node.saved is None:\n            continue\n",
+        "        if node.saved is None:\n            break\n",
+        ("test_fingerprints",),
+    ),
+    Planted(
+        "a write before the note counts",
+        "",
+        "        counted = note is not None and note.counter.value != note.version\n",
+        "        counted = note is not None and note.counter.value != 0\n",
+        ("test_fingerprints",),
+    ),
+    Planted(
+        "a counted write to one array counts for the whole node",
+        "",
+        "        counted = note is not None and note.counter.value != note.version\n",
+        "        counted = any(note is not None and note.counter.value != note.version for note in node.notes)\n",
         ("test_fingerprints",),
     ),
 ]

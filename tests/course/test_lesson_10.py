@@ -626,6 +626,45 @@ PLANTED = [
         "    if not np.isfinite(norm):\n",
         ("test_clip",),
     ),
+    Planted(
+        "only leaves lead back",
+        "",
+        "                source, _ = node.next_functions[note.source]\n",
+        "                source, _ = node.next_functions[note.source]\n"
+        "                source = source if isinstance(source, AccumulateGrad) else None\n",
+        ("test_reconnected", "test_walk", "test_grad"),
+    ),
+    Planted(
+        "the walk ends at a node that does not work",
+        "",
+        "            if not works:\n                continue\n            ### END",
+        "            if not works:\n                break\n            ### END",
+        ("test_walk", "test_grad"),
+    ),
+    Planted(
+        "one walk for each input",
+        "",
+        "    found = walk(edge_to(outputs)[0], cotangent, retain_graph, create_graph, wanted)\n",
+        "    found = {}\n"
+        "    for node in wanted:\n"
+        "        found |= walk(edge_to(outputs)[0], cotangent, retain_graph, create_graph, [node])\n",
+        ("test_grad",),
+    ),
+    Planted(
+        "the parameters are gone through twice",
+        "",
+        "    sizes = np.abs(np.concatenate([g.data.reshape(-1) for g in grads] or [np.zeros(1)]))\n",
+        "    again = [p.grad.data.reshape(-1) for p in parameters if p.grad is not None]\n"
+        "    sizes = np.abs(np.concatenate(again or [np.zeros(1)]))\n",
+        ("test_clip",),
+    ),
+    Planted(
+        "the rule works for two axes only",
+        "",
+        "        ctx.kept = output.shape\n",
+        "        ctx.kept = (1, -1) if dim == 0 else (-1, 1)\n",
+        ("test_logsumexp",),
+    ),
 ]
 
 
