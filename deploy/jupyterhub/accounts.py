@@ -5,7 +5,8 @@ course, the course, and nbgrader's exchange. Run it as root, and again whenever 
 
 The class list is `class.csv` in the class folder, with a header `name,role`; a role is student or instructor. New
 passwords are added to `passwords.csv` beside it, which root alone can read. Nobody is taken away: an account whose name
-has left the list stays, and the hub does not let it in.
+has left the list stays, and the hub does not let it in. Somebody who had an account on the machine before keeps its
+password.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ import secrets
 import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -26,10 +28,11 @@ LIST, PASSWORDS = "class.csv", "passwords.csv"
 ROLES = ("student", "instructor")
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 FIRST_ID = 20_000  # accounts of people; a home that is there already keeps its owner's number
+OF_PEOPLE = range(1000, 60_000)  # ids; all others belong to the system
 
 
 class ClassListError(Exception):
-    """The class list cannot be used. The message names the line."""
+    """The class list or the passwords cannot be used. The message names the line."""
 
 
 @dataclass(frozen=True)
@@ -48,13 +51,16 @@ def class_folder() -> Path:
 def class_list(folder: Path) -> list[Person]:
     """Everybody in the class. Raises `ClassListError`."""
     path = folder / LIST
-    try:
-        rows = list(csv.DictReader(path.read_text(encoding="utf-8-sig").splitlines()))
-    except FileNotFoundError:
-        raise ClassListError(f"There is no class list {path}. Write one with a header name,role.") from None
+    if not path.exists():
+        raise ClassListError(f"There is no class list {path}. Write one with a header name,role.")
+    header, *rows = [*rows_of(path)] or [(1, [""])]
+    if header[1] != ["name", "role"]:
+        raise ClassListError(f"{path}: the first line is {','.join(header[1])!r}, but has to be name,role.")
     people: dict[str, Person] = {}
-    for number, row in enumerate(rows, start=2):
-        name, role = (str(row.get(column) or "").strip() for column in ("name", "role"))
+    for number, row in rows:
+        if len(row) != 2:
+            raise ClassListError(f"{path}, line {number}: {','.join(row)!r} is not a name, a comma and a role.")
+        name, role = row
         if not NAME.fullmatch(name) or name == GRADER:
             raise ClassListError(
                 f"{path}, line {number}: {name!r} cannot be an account. Use at most 31 of a-z, 0-9, - and _, beginning "
@@ -70,33 +76,74 @@ def class_list(folder: Path) -> list[Person]:
     return list(people.values())
 
 
-def make_account(name: str) -> None:
-    """Make an account with a private home, or leave it as it is. Raises `ClassListError` for one of the system."""
-    home = Path("/home", name)
+def rows_of(path: Path) -> Iterator[tuple[int, list[str]]]:
+    """The lines of a CSV file that are not empty, with their numbers. Raises `ClassListError`."""
     try:
-        if pwd.getpwnam(name).pw_uid < 1000:
-            raise ClassListError(f"{name} is a system account. Give this person another name.")
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError:
+        raise ClassListError(f"{path} is not in UTF-8. Save it as CSV with this encoding.") from None
+    reader = csv.reader(text.splitlines())
+    for row in reader:
+        if any(cell.strip() for cell in row):
+            yield reader.line_num, [cell.strip() for cell in row]
+
+
+def known_passwords(path: Path) -> dict[str, str]:
+    """The passwords by name. Raises `ClassListError`: one that was passed over would be replaced by another one."""
+    known = {}
+    for number, row in rows_of(path):
+        if len(row) != 2 or not all(row):
+            raise ClassListError(
+                f"{path}, line {number} is not a name, a comma and a password. A password with a comma belongs in "
+                "quotation marks."
+            )
+        known[row[0]] = row[1]
+    return known
+
+
+def has_account(name: str) -> bool:
+    """Whether the machine has this account. Raises `ClassListError` for one of the system."""
+    try:
+        number = pwd.getpwnam(name).pw_uid
     except KeyError:
+        return False
+    if number not in OF_PEOPLE:
+        raise ClassListError(f"{name} is a system account. Give this person another name.")
+    return True
+
+
+def make_account(name: str) -> None:
+    """Make an account with a private home, or leave it as it is."""
+    home = Path("/home", name)
+    if not has_account(name):
         taken = {entry.pw_uid for entry in pwd.getpwall()} | {path.stat().st_uid for path in home.parent.iterdir()}
-        number = home.stat().st_uid if home.exists() else max([FIRST_ID, *(uid + 1 for uid in taken if uid < 60_000)])
+        used = [uid + 1 for uid in taken if uid + 1 in OF_PEOPLE]
+        number = home.stat().st_uid if home.exists() else max([FIRST_ID, *used])
         command = ["useradd", "--create-home", "--home-dir", str(home), "--shell", "/bin/bash", "--uid", str(number)]
         subprocess.run([*command, name], check=True, stderr=subprocess.DEVNULL if home.exists() else None)
-    home.chmod(0o700)
+    Path(pwd.getpwnam(name).pw_dir).chmod(0o700)
 
 
-def set_passwords(folder: Path, names: list[str]) -> None:
-    """Give everybody without a password one, and set those that are in the file: there an instructor may change one."""
+def choose_passwords(folder: Path, names: list[str]) -> dict[str, str]:
+    """The passwords of these people. Those with neither a password in the file nor an account yet get a new one, which
+    is added to the file; there an instructor may change it. Raises `ClassListError`.
+    """
     path = folder / PASSWORDS
     path.touch(mode=0o600)
     path.chmod(0o600)
-    known = dict(row for row in csv.reader(path.read_text(encoding="utf-8").splitlines()) if len(row) == 2)
-    new = {name: secrets.token_urlsafe(9) for name in names if name not in known}
+    known = known_passwords(path)
+    there = {name for name in (GRADER, *names) if has_account(name)}
+    others = [name for name in names if name not in known]
+    new = {name: secrets.token_urlsafe(9) for name in others if name not in there}
+    text = path.read_text(encoding="utf-8")
     with path.open("a", encoding="utf-8", newline="") as file:
-        csv.writer(file).writerows(new.items())
-    lines = [f"{name}:{password}" for name, password in (known | new).items() if name in names]
-    subprocess.run(["chpasswd"], input="\n".join(lines), text=True, check=True)
+        file.write("\n" if text and not text.endswith("\n") else "")
+        csv.writer(file, lineterminator="\n").writerows(new.items())
     if new:
         print(f"{len(new)} new passwords are in {path}.")
+    if kept := [name for name in others if name in there]:
+        print(f"These had an account before and keep its password: {', '.join(kept)}.")
+    return {name: password for name, password in (known | new).items() if name in names}
 
 
 def make_course(folder: Path) -> None:
@@ -122,12 +169,14 @@ def main() -> int:
         people = class_list(folder)
         if os.geteuid() != 0:
             raise ClassListError("Only root can make accounts. Put sudo before the command.")
-        for name in [GRADER, *(person.name for person in people)]:
-            make_account(name)
+        passwords = choose_passwords(folder, [person.name for person in people])
     except ClassListError as error:
         print(error, file=sys.stderr)
         return 2
-    set_passwords(folder, [person.name for person in people])
+    for name in [GRADER, *(person.name for person in people)]:
+        make_account(name)
+    lines = [f"{name}:{password}" for name, password in passwords.items()]
+    subprocess.run(["chpasswd"], input="\n".join(lines), text=True, check=True)
     make_course(folder)
     print(f"{len(people)} people, {sum(person.role == 'instructor' for person in people)} of them instructors.")
     return 0
