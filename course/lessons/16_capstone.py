@@ -204,17 +204,32 @@ class Lookup(Function):
         return np.stack([np.bincount(ctx.ids, weights=column, minlength=ctx.rows) for column in columns], axis=1)
 
 # %% nbgrader={"grade": true, "grade_id": "test_embedding", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+def explained(what, action, ask=""):
+    """What an action returns. If it raises an error, say what was done; shapes get a question too."""
+    try:
+        return action()
+    except NotImplementedError:
+        raise
+    except (AttributeError, LookupError, RuntimeError, TypeError, ValueError) as error:
+        said = f"{what}: {type(error).__name__}: {str(error).rstrip(' .')}."
+        asked = f" {ask}" if ask and isinstance(error, ValueError) else ""
+        raise AssertionError(said + asked) from error
+
+
 def try_lookup(rows, width, ids, seed):
     """Compare rows of a new table and its gradient for a random cotangent with a loop."""
     random = np.random.default_rng(seed)
     table = MiniTensor(random.normal(size=(rows, width)), requires_grad=True)
-    found = Lookup.apply(table, ids=ids)
+    what = f"forward, which gets and returns arrays, ids {ids}, table of shape {(rows, width)}"
+    found = explained(what, lambda: Lookup.apply(table, ids=ids))
     assert found.shape == (*ids.shape, width), (
         f"ids of shape {ids.shape} should give {(*ids.shape, width)}, not {found.shape}"
+        f"{'. Does forward return the rows?' if found.shape == () else ''}"
     )
     assert np.array_equal(found.data, table.data[ids]), "the rows are not those of the table"
     cotangent = random.normal(size=found.shape).round(1)  # short, because a card shows it
-    found.backward(cotangent)
+    what = f"backward, ids of shape {ids.shape}, grad of shape {found.shape}"
+    explained(what, lambda: found.backward(cotangent))
     right, last = np.zeros((2, rows, width))
     for number, row in zip(ids.reshape(-1), cotangent.reshape(-1, width)):
         right[number] += row
@@ -226,9 +241,11 @@ def try_lookup(rows, width, ids, seed):
         f"the gradient should have the shape of the table, {(rows, width)}, not {table.grad.shape}"
     )
     correct = np.allclose(table.grad.data, right)
-    assert correct or not np.allclose(table.grad.data, last), (
-        f"ids {ids}: a row that is looked up several times gets the sum, but this keeps the last one"
-    )
+    mean = right / np.maximum(np.bincount(ids.reshape(-1), minlength=rows), 1)[:, None]
+    for other, what in ((last, "keeps the last one"), (mean, "takes the mean")):
+        assert correct or not np.allclose(table.grad.data, other), (
+            f"ids {ids}: a row that is looked up several times gets the sum, but this {what}"
+        )
     assert correct, (
         f"ids {ids} of shape {ids.shape}, grad {cotangent}: the gradient should be {right.round(1)}, "
         f"not {table.grad.data.round(1)}"
@@ -455,12 +472,12 @@ class LayerNorm(Module):
 def try_layer_norm(size, x, seed, eps=1e-5, tolerance=1e-9):
     """Compare values and all gradients for a random cotangent with formulas."""
     random = np.random.default_rng(seed)
-    layer, leaf = LayerNorm(size, eps), MiniTensor(x, requires_grad=True)
+    layer, leaf = LayerNorm(size, eps), MiniTensor(x.copy(), requires_grad=True)
     weight, bias = random.normal(size=(2, size)).round(2)  # short, because a card shows them
     overwrite(layer.weight, weight)
     overwrite(layer.bias, bias)
-    output = layer(leaf)
-
+    output = explained(f"x of shape {x.shape}", lambda: layer(leaf), "Does each mean keep its axis?")
+    assert np.array_equal(leaf.data, x), f"forward must not change x, which becomes {leaf.data}"
 
     def normalized(axis):
         mean, variance = x.mean(axis=axis, keepdims=True), x.var(axis=axis, keepdims=True)
@@ -469,7 +486,8 @@ def try_layer_norm(size, x, seed, eps=1e-5, tolerance=1e-9):
     normal, centered = normalized(-1), x - x.mean(axis=-1, keepdims=True)
     variance = x.var(axis=-1, keepdims=True)
     scale = 1 / np.sqrt(variance + eps)
-    assert hasattr(output, "grad_fn"), "forward should return a MiniTensor"
+    kind = type(output).__name__
+    assert hasattr(output, "grad_fn"), f"forward should return a MiniTensor, not {kind}"
     assert output.shape == x.shape, f"the shape should stay {x.shape}, not become {output.shape}"
     far_off = not np.allclose(output.data, normal * weight + bias, atol=tolerance)
     assert not far_off or abs(x).max() < 1e5, (
@@ -487,10 +505,20 @@ def try_layer_norm(size, x, seed, eps=1e-5, tolerance=1e-9):
             ("weight and bias are missing", normal),
             ("weight is missing", normal + bias),
             ("bias is missing", normal * weight),
+            ("the mean is not subtracted in the numerator", x * scale * weight + bias),
         ]
-        for axis in range(x.ndim - 1):
+        n, squares = x.shape[-1], (x * x).mean(axis=-1, keepdims=True)
+        for what, other in (
+            ("is divided by n - 1, in place of n, the number of entries", variance * n / max(n - 1, 1)),
+            ("is a sum, not a mean", variance * n),
+            ("is the mean of x * x, not of the squares of x - mean", squares),
+        ):
+            wrong = centered / np.sqrt(other + eps) * weight + bias
+            mistakes.append((f"the variance {what}", wrong))
+        for axis in (None, *range(x.ndim - 1)):
+            over = "all axes" if axis is None else f"axis {axis}"
             wrong = normalized(axis) * weight + bias
-            mistakes.append((f"mean and variance are taken over axis {axis}, not the last one", wrong))
+            mistakes.append((f"mean and variance are taken over {over}, not the last one", wrong))
         for what, wrong in mistakes:
             same = np.allclose(output.data, wrong, rtol=1e-9, atol=tolerance)
             assert not same, f"this is the output if {what}, for {given}"
@@ -521,19 +549,18 @@ def try_layer_norm(size, x, seed, eps=1e-5, tolerance=1e-9):
 
 
 random = np.random.default_rng(5)
-values = getattr(LayerNorm(3)(MiniTensor([[1.0, 2.0, 6.0]])), "data", np.zeros((1, 3)))
-assert not np.allclose(values, [[-0.7559, -0.3780, 1.1339]], atol=1e-3), (
-    "the variance is divided by n - 1, in place of the number of entries, n"
-)
-try_layer_norm(3, np.array([[1.0, 2.0, 6.0], [0.0, -1.0, 1.0]]), 1)
+try_layer_norm(3, np.array([[1.0, 2.0, 6.0], [0.0, -1.0, 1.0]]), 1, eps=0.5)
 try_layer_norm(4, random.normal(size=(2, 3, 4)), 2)
 try_layer_norm(4, 1e6 + random.normal(size=(2, 4)), 3, tolerance=1e-6)
-try_layer_norm(5, random.normal(size=(5,)), 4, eps=0.5)  # one axis, and another eps
+try_layer_norm(5, random.normal(size=(5,)), 4)  # one axis
 layer = LayerNorm(3)
+layer(MiniTensor([[0.0, 5.0, 1.0], [2.0, 0.0, 9.0]]))  # leaves nothing behind
 assert [name for name, _ in layer.named_parameters()] == ["weight", "bias"]
 layer.eval()
 values = layer(MiniTensor([[4.0, 4.0, 4.0], [1.0, 2.0, 3.0]])).data
-assert np.allclose(values, [[0, 0, 0], [-1.2247, 0, 1.2247]], atol=1e-4), "the same in evaluation"
+assert np.allclose(values, [[0, 0, 0], [-1.2247, 0, 1.2247]], atol=1e-4), (
+    f"in evaluation, the rows 4, 4, 4 and 1, 2, 3 should become zeros and -1.22, 0, 1.22, not {values}"
+)
 ### BEGIN HIDDEN TESTS
 try_layer_norm(6, 100 * random.normal(size=(3, 1, 2, 6)), 5)
 try_layer_norm(4, 0.01 * random.normal(size=(3, 4)), 6, eps=0.1)
@@ -694,7 +721,9 @@ def slopes_agree(forward, leaves, seed, what):
     cotangent = random.normal(size=output.shape)
     output.backward(cotangent)
     for name, leaf in leaves.items():
-        assert leaf.grad is not None, f"{what}: no gradient arrives at {name}"
+        assert leaf.grad is not None, (
+            f"{what}: no gradient arrives at {name}. Is something detached, or computed from .data?"
+        )
         values, direction = np.array(leaf.data), random.normal(size=leaf.shape)
         ends = []
         for step in (1e-5, -1e-5):
@@ -710,11 +739,11 @@ def slopes_agree(forward, leaves, seed, what):
 
 def try_attention(q, k, v):
     """Check the shapes, and what holds for all weights."""
-    try:
-        both = attention(MiniTensor(q), MiniTensor(k), MiniTensor(v))
-    except ValueError as error:
-        shapes = f"q, k and v have the shape {q.shape}"
-        raise AssertionError(f"{error}; {shapes}. Are length and size the last two axes?") from None
+    both = explained(
+        f"q and k have the shape {q.shape}, v {v.shape}",
+        lambda: attention(MiniTensor(q), MiniTensor(k), MiniTensor(v)),
+        "Are length and size q's last two axes, in each call, and is k alone transposed, in these two?",
+    )
     assert isinstance(both, (tuple, list)) and len(both) == 2, "two results: the output, the weights"
     output, weights = both
     assert hasattr(weights, "grad_fn"), "the weights should be a MiniTensor: gradients pass through"
@@ -725,11 +754,17 @@ def try_attention(q, k, v):
     )
     only_first = np.isnan(found[..., 0, :]).all() and np.isfinite(found[..., 1:, :]).all()
     assert not only_first, (
-        "only row 0 of the weights is NaN: does your mask let each position see itself?"
+        "row 0 of the weights alone is NaN: does each position see itself? Is the mask -inf, not inf?"
     )
     scores = q @ k.swapaxes(-1, -2) / np.sqrt(q.shape[-1])
     between = f"scores between {scores.min():.1e} and {scores.max():.1e}"
-    assert np.isfinite(found).all(), f"the weights should be finite numbers, here for {between}"
+    ask = "Does exp overflow, or is a row divided by 0?"
+    if abs(scores).max() < 100:
+        ask = "Is a whole row masked, or 0 multiplied by infinity?"
+    if np.isinf(found).any():
+        ask = "Does the softmax come after the mask?"
+    finite = np.isfinite(found).all()
+    assert finite, f"the weights should be finite numbers, here for {between}. {ask}"
     future = np.triu(np.ones((length, length), dtype=bool), 1)
     causal = (found[..., future] == 0).all()
     assert causal or scores.min() > -1e9, (
@@ -737,7 +772,11 @@ def try_attention(q, k, v):
     )
     assert causal, "no position may look at a later one"
     assert np.allclose(found.sum(axis=-1), 1), f"the rows sum to {found.sum(axis=-1)}, not to 1"
-    assert np.allclose(output.data, found @ v), "the output is the mean of the values"
+    shape = (*q.shape[:-1], v.shape[-1])
+    assert output.shape == shape, f"the output should have the shape {shape}, not {output.shape}"
+    assert np.allclose(output.data, found @ v), (
+        "the output should be weights @ v: for each position a mean of the rows of v"
+    )
     return found
 
 
@@ -749,6 +788,7 @@ assert not np.allclose(by_hand[1], [1 / (1 + np.exp(-3)), 1 / (1 + np.exp(3))]),
 )
 for divisor, what in (
     (1, "are not divided"),
+    (1 / 2, "are multiplied by the root of size"),
     (4, "are divided by size"),
     (np.sqrt(2), "are divided by the root of the length"),
     (np.sqrt(3), "are divided by the root of v's width"),
@@ -759,7 +799,9 @@ assert np.allclose(by_hand[1], [1 / (1 + np.exp(2)), 1 / (1 + np.exp(-2))]), (
     f"the scores -4 / root(4) and 0 give the weights 0.119 and 0.881, not {by_hand[1]}"
 )
 even = try_attention(np.zeros((3, 2)), random.normal(size=(3, 2)), random.normal(size=(3, 2)))
-assert np.allclose(even, [[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]])
+assert np.allclose(even, [[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]]), (
+    f"equal scores give equal weights to all that a position may see, not {even}"
+)
 try_attention(*1000 * random.normal(size=(3, 2, 5, 4)))
 keys = np.array([[-1e15, -1e15], [-1e15, -1e15], [1e15, 1e15]])
 found = try_attention(np.full((3, 2), 1e15), keys, np.ones((3, 1)))
@@ -932,13 +974,43 @@ class CausalSelfAttention(Module):
         return self.project(side_by_side)
 
 # %% nbgrader={"grade": true, "grade_id": "test_heads", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
-def try_heads(width, heads, rows, length, seed):
+def attention_is_right():
+    """Whether `attention` gives the right weights and gradients."""
+    arrays = np.random.default_rng(0).normal(size=(3, 2, 1, 3, 4))
+    leaves, (q, k, v) = [MiniTensor(array, requires_grad=True) for array in arrays], arrays
+    raised = np.exp(q @ k.swapaxes(-1, -2) / 2) * np.tril(np.ones((3, 3)))
+    right = raised / raised.sum(axis=-1, keepdims=True)
+    try:
+        slopes_agree(lambda: attention(*leaves)[0], dict(zip("qkv", leaves)), 0, "output")
+        output, weights = attention(*leaves)
+        return np.allclose(weights.data, right) and np.allclose(output.data, right @ v)
+    except (ArithmeticError, AssertionError, AttributeError, LookupError, TypeError, ValueError):
+        return False
+
+
+def try_heads(*sizes):
+    """Check the heads. If they are wrong, and `attention` is as well, begin with that."""
+    try:
+        check_heads(*sizes)
+    except AssertionError as error:
+        if attention_is_right():
+            raise
+        said = "this layer calls `attention`, which is wrong: first pass the check of exercise 3"
+        raise AssertionError(said) from error
+
+
+def check_heads(width, heads, rows, length, seed):
     """Compare output and pattern with NumPy, head by head; then check the gradients."""
     random = np.random.default_rng(seed)
     layer, x = CausalSelfAttention(width, heads), random.normal(size=(rows, length, width))
     leaf = MiniTensor(x, requires_grad=True)
-    found = layer(leaf)
-    assert hasattr(found, "grad_fn"), "forward should return a MiniTensor"
+    found = explained(
+        f"heads={heads}, x of shape {x.shape}",
+        lambda: layer(leaf),
+        "Is the output the first result of attention? Are the heads joined before `project`?",
+    )
+    kind = type(found).__name__
+    assert hasattr(found, "grad_fn"), f"forward should return a MiniTensor, not {kind}"
     assert found.shape == x.shape, f"the shape should stay {x.shape}, not become {found.shape}"
     assert layer.pattern is not None, "afterward `pattern` should be the array of the weights"
     assert not hasattr(layer.pattern, "grad_fn"), "`pattern` is an array: `weights.data`"
@@ -954,7 +1026,7 @@ def try_heads(width, heads, rows, length, seed):
         products = q[..., own] @ k[..., own].swapaxes(-1, -2)
         cause = "Does each head get its columns?"
         if heads == 1:
-            cause = "Of the result of qkv, are the first columns the queries, the next the keys?"
+            cause = "Are qkv's first columns the queries, the next the keys, and attention's q and k?"
         for divisor in (1, size, np.sqrt(width), np.sqrt(size)):  # the last one is right
             raised = np.exp(products / divisor) * np.tril(np.ones((length, length)))
             weights = raised / raised.sum(axis=-1, keepdims=True)
@@ -964,10 +1036,22 @@ def try_heads(width, heads, rows, length, seed):
             f"heads={heads}: the pattern of head {head} is wrong. {cause}"
         )
         parts.append(weights @ v[..., own])
+    weight, bias = layer.project.weight.data, layer.project.bias.data
     joined = np.concatenate(parts, axis=-1)
-    assert not np.allclose(found.data, joined), "the result does not go through `project`"
-    right = joined @ layer.project.weight.data.T + layer.project.bias.data
-    assert np.allclose(found.data, right), "the output is not that of the heads, side by side"
+    by_reshape = np.stack(parts, axis=1).reshape(x.shape)
+    right = joined @ weight.T + bias
+    correct = np.allclose(found.data, right)
+    for what, other in (
+        ("it does not go through `project`", joined),
+        ("`project` has no bias", joined @ weight.T),
+        ("`x` is added", right + x),
+        ("the axes are not moved back before the heads are joined", by_reshape @ weight.T + bias),
+    ):
+        assert correct or not np.allclose(found.data, other), f"this is the output if {what}"
+    assert correct, (
+        f"heads={heads}: the output is not that of the heads, side by side, after `project`. Are the "
+        "values qkv's last columns, and are the heads in their order?"
+    )
     places = {"x": leaf, **dict(layer.named_parameters())}
     assert len(places) == 5, "two linear layers have four parameters"
     slopes_agree(lambda: layer(leaf), places, seed, f"width {width}, heads={heads}")
@@ -1235,7 +1319,11 @@ def try_block(width, heads, rows, length, seed):
         overwrite(norm.weight, draw.uniform(0.5, 2.0, size=width))
         overwrite(norm.bias, draw.normal(size=width))
     x = MiniTensor(np.random.default_rng(seed).normal(size=(rows, length, width)), requires_grad=True)
-    attended = block.attention(block.norm1(MiniTensor(x.data))).data
+
+    def attention_of(values):
+        return block.attention(block.norm1(MiniTensor(values))).data
+
+    attended = explained("`norm1` and `attention`, exercises 2 to 4", lambda: attention_of(x.data))
     middle = x.data + attended
 
     def processed(values, norm=block.norm2):
@@ -1243,13 +1331,16 @@ def try_block(width, heads, rows, length, seed):
 
     raw = x.data + block.attention(MiniTensor(x.data)).data
     norm_last = block.norm1(MiniTensor(raw)).data
+    mlp_first, normal = x.data + processed(x.data), block.norm1(MiniTensor(x.data))
+    behind = block.norm2(MiniTensor(normal.data + block.attention(normal).data)).data
     right = middle + processed(middle)
     assert np.isfinite(right).all(), "the attention gives NaN or infinity: see exercises 3, 4"
     assert np.abs(right - x.data).max() > 1e-3, "the parts of the block return nothing"
     given = x.data.copy()
-    found = block(x)
+    found = explained("the block, which must not change x in place", lambda: block(x))
     assert np.array_equal(x.data, given), "the block has changed its input: y must be a new tensor"
-    assert hasattr(found, "grad_fn"), "the forward of the block should return a MiniTensor"
+    kind = type(found).__name__
+    assert hasattr(found, "grad_fn"), f"the forward of the block should return a MiniTensor, not {kind}"
     assert found.shape == right.shape, f"the shape should stay {x.shape}, not become {found.shape}"
     for what, result in (
         ("`mlp` replaces what it gets: there is no path around it", processed(middle)),
@@ -1260,25 +1351,39 @@ def try_block(width, heads, rows, length, seed):
         ("`mlp` gets y, not norm2(y)", middle + processed(middle, lambda y: y)),
         ("`attention` gets x, not norm1(x)", raw + processed(raw)),
         ("norm1 comes after the sum", norm_last + processed(norm_last)),
+        ("`mlp` is missing", middle),
+        ("`attention` is missing", x.data + processed(x.data)),
+        ("`mlp` comes before `attention`", mlp_first + attention_of(mlp_first)),
+        ("the paths around begin behind the norms", behind + block.mlp(MiniTensor(behind)).data),
     ):
         assert not np.allclose(found.data, result), f"this is the result if {what}"
     assert np.allclose(found.data, right), (
         "the block should be y + mlp(norm2(y)), where y = x + attention(norm1(x))"
     )
+    for name, part in (("exercise 2", block.norm1), ("exercises 3 and 4", block.attention)):
+        what = f"{type(part).__name__}, {name}"
+        explained(what, lambda: slopes_agree(lambda: part(x), {"x": x}, seed, what))
     slopes_agree(lambda: block(x), {"x": x, "norm2.weight": block.norm2.weight}, seed, "block")
 
 
 def try_model(model, ids):
     """Compare a model with its own parts; check gradients of the first and the last layer."""
+    name, rows = "Lookup, exercise 1", {"the table": model.token.weight}
+    explained(name, lambda: slopes_agree(lambda: model.token(ids), rows, 3, name))
     of_letters, of_places = model.token.weight.data[ids], model.place.weight.data[: ids.shape[1]]
 
     def scores_of(x, norm=model.norm, blocks=model.blocks):
         return model.head(norm(blocks(MiniTensor(x)))).data
 
-    right, found = scores_of(of_letters + of_places), model(ids)
+    right = scores_of(of_letters + of_places)
+    ask = f"Are the places 0 to {ids.shape[1] - 1}, one for each letter of a row?"
+    found = explained(f"ids of shape {ids.shape}", lambda: model(ids), ask)
     first, last = (getattr(model.blocks, str(number)) for number in (0, len(model.blocks) - 1))
-    assert hasattr(found, "grad_fn"), "the forward of the model should return a MiniTensor"
-    assert found.shape == right.shape, f"the scores should have the shape {right.shape}"
+    kind = type(found).__name__
+    assert hasattr(found, "grad_fn"), f"the forward of the model should return a MiniTensor, not {kind}"
+    assert found.shape == right.shape, (
+        f"the scores should have the shape {right.shape}, not {found.shape}"
+    )
     table, raised = model.place.weight.data, np.exp(right)
     from_1, by_letter = np.roll(table, -1, axis=0)[: ids.shape[1]], table[ids % len(table)]
     norm_first = model.norm(MiniTensor(of_letters + of_places)).data
@@ -1292,7 +1397,9 @@ def try_model(model, ids):
         ("the last norm comes before the blocks", scores_of(norm_first, norm=lambda x: x)),
         ("the places count from 1", scores_of(of_letters + from_1)),
         ("the numbers of the letters are taken for places", scores_of(of_letters + by_letter)),
+        ("all letters have place 0", scores_of(of_letters + table[:1])),
         ("a softmax follows", raised / raised.sum(axis=-1, keepdims=True)),
+        ("a log-softmax follows", right - np.log(raised.sum(axis=-1, keepdims=True))),
     )
     for what, scores in wrong:
         assert not np.allclose(found.data, scores), f"these are the scores if {what}"
@@ -1758,6 +1865,8 @@ class Counting(Module):
         self.inner = Dropout(0.5)
 
     def forward(self, ids):
+        if np.ndim(ids) != 2 or not hasattr(ids, "tolist"):
+            raise TypeError(f"the model gets an array of shape (1, length), not {ids!r}")
         self.calls.append((ids.tolist(), self.training or self.inner.training, is_grad_enabled()))
         if self.fails:
             raise RuntimeError("this model fails")
@@ -1795,7 +1904,8 @@ def drawn(scores, temperature, draws, seed=12):
         found = MiniTensor(0.0).many(choose, np.array(scores), temperature, draws, seed)
     except (ValueError, ArithmeticError) as error:
         raise AssertionError(f"{given}: choose raises {type(error).__name__}: {error}") from None
-    assert all(isinstance(number, int) for number in found), f"{given}: choose should return an int"
+    others = [number for number in found if not isinstance(number, int)]
+    assert not others, f"{given}: choose should return an int, not {others[0]!r}"
     return list(found)
 
 
@@ -1832,7 +1942,7 @@ assert np.array_equal(kept, [4.0, 7.0, 1.0]), (
 )
 try_chances([2.0, 1.0, 0.0], 1.0)
 try_chances([2.0, 1.0, 0.0], 4.0)
-try_chances([1000.0, 999.0, -1000.0], 1.0)
+try_chances([1e6, 1e6 - 0.5, -1e6], 0.5)
 chosen = drawn([4.0, 7.0, 7.0, 1.0], 0.0, 6)
 assert chosen == [1] * 6, f"temperature 0 takes the first of two equal scores, 1, not {chosen}"
 assert choose(np.array([0.0, 3.0, 1.0]), np.random.default_rng(0), temperature=0) == 1
@@ -1850,7 +1960,12 @@ assert draws == drawn(flat, 1.0, 20), (
 assert len(set(draws)) > 5, "each draw takes new random numbers"
 counting = Counting(6)
 given = [3, 4]
-written = generate(counting, given, 5, np.random.default_rng(1))
+written = explained(
+    "generate(model, [3, 4], 5, generator)",
+    lambda: generate(counting, given, 5, np.random.default_rng(1)),
+    "Does choose get the scores at the last position, an array with one axis?",
+)
+assert written is not None, "generate returns None: is a return missing?"
 assert list(written) == [3, 4, 5, 0, 1, 2, 3], (
     f"after 3, 4 this model counts on, and 5 new numbers were asked for; the result is {written}"
 )
@@ -1860,7 +1975,10 @@ assert isinstance(written, list) and all(isinstance(number, int) for number in w
 kept = MiniTensor(0.0).after_writing(generate, Counting(6), [3, 4])
 assert given == kept == [3, 4], f"generate must not change the list of ids: [3, 4] becomes {kept}"
 from_array = generate(Counting(6), np.array([3, 4]), 2, np.random.default_rng(1))
-assert list(from_array) == [3, 4, 5, 0], "the numbers may come as an array"
+assert list(from_array) == [3, 4, 5, 0], (
+    f"3, 4, as an array, and 2 new numbers should give [3, 4, 5, 0], not {from_array}"
+    f"{': does something stay from earlier calls?' if len(from_array) > 4 else ''}"
+)
 assert all(isinstance(number, int) for number in from_array), (
     "generate should return ints for an array as well: its entries are NumPy numbers"
 )

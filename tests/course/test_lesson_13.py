@@ -520,6 +520,60 @@ PLANTED = [
         "    return sum(sizes.values()) - parameters, every\n",
         ("test_saved_bytes", MEMORY),
     ),
+    Planted(
+        "a helper replaces a function of the engine",
+        "",
+        "def saved_bytes(output):\n",
+        "def walk(node):\n    return topological_order(node)\n\n\ndef saved_bytes(output):\n",
+        ("test_saved_bytes", *CHECKPOINT, SEGMENTS),
+    ),
+    Planted(
+        "the first freed node ends the count",
+        "",
+        "    kept = [owner(array) for node in nodes for array in arrays_kept_by(node)]\n",
+        "    try:\n"
+        "        kept = [owner(array) for node in nodes for array in node.saved_tensors if array is not None]\n"
+        "    except RuntimeError:\n"
+        "        return 0, 0\n",
+        ("test_saved_bytes",),
+    ),
+    Planted(
+        "what was counted before counts again",
+        "",
+        "    sizes = {id(array): array.nbytes for array in kept}\n",
+        "    sizes = vars(saved_bytes)\n    sizes.update((id(array), array.nbytes) for array in kept)\n",
+        ("test_saved_bytes", MEMORY),
+    ),
+    Planted(
+        "a change before the call counts",
+        "",
+        "            if versions(inputs) != before:\n",
+        "            if any(versions(inputs)):\n",
+        (MEMORY,),
+    ),
+    Planted(
+        "the list of cuts grows",
+        "",
+        "    borders = [0, *cuts, len(layers)]\n",
+        "    cuts += type(cuts)([len(layers)])\n    borders = [0, *cuts]\n",
+        (SEGMENTS,),
+    ),
+    Planted(
+        "the estimate adds to the list of cuts",
+        "",
+        "    borders = [0, *cuts, len(saved)]\n",
+        "    cuts += type(cuts)([len(saved)])\n    borders, cuts = [0, *cuts], cuts[:-1]\n",
+        ("test_best_cuts",),
+    ),
+    Planted(
+        "a first call that fails moves nothing on",
+        "",
+        "            first.append(now)\n            return function(*arguments)\n",
+        "            first.append(now)\n"
+        "            try:\n                return function(*arguments)\n"
+        "            except Exception:\n                move(generators, now)\n                raise\n",
+        ("test_repeatable",),
+    ),
 ]
 
 

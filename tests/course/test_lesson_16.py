@@ -613,6 +613,29 @@ PLANTED = [
         "ids[-model.context + 1 :]",
         ("test_generate",),
     ),
+    Planted(
+        "the statistics of training are used in evaluation",
+        "",
+        "        variance = (centered * centered).mean(-1, True)\n",
+        "        variance = (centered * centered).mean(-1, True)\n"
+        "        if self.training:\n            self.kept = variance.detach()\n"
+        "        variance = variance if self.training else getattr(self, 'kept', variance)\n",
+        ("test_layer_norm",),
+    ),
+    Planted(
+        "the largest score is subtracted after the division",
+        "",
+        RAISED,
+        "np.exp(scores / temperature - scores.max())",
+        ("test_generate",),
+    ),
+    Planted(
+        "a temperature below 1 counts as 0",
+        "",
+        "    if temperature == 0:\n",
+        "    if int(temperature) == 0:\n",
+        ("test_generate",),
+    ),
 ]
 
 
