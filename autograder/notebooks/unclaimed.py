@@ -10,6 +10,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator
 from functools import lru_cache
+from typing import TypeGuard
 
 from autograder.notebooks.regions import without_hidden_tests
 from autograder.notebooks.statements import tree_of
@@ -45,7 +46,7 @@ def unclaimed_points(source: str) -> tuple[int, str] | None:
     return _no_last_line(source, statements, given[0])
 
 
-def gives_points(node: ast.AST) -> bool:
+def gives_points(node: ast.AST) -> TypeGuard[ast.Call]:
     """Whether a node is a call of a check with `points`."""
     if not isinstance(node, ast.Call) or called(node) not in POINTS_GIVING:
         return False

@@ -24,7 +24,7 @@ from autograder.lessons.audit.passed_gates import PassedGates, fingerprint_of
 from autograder.lessons.audit.strength import Check, strength_of
 from autograder.lessons.build.lesson_files import LessonTextError, files_beside, place_files
 from autograder.lessons.build.notebook import assemble, styles
-from autograder.lessons.build.rules import gradient_checks
+from autograder.lessons.build.rules_of_tests import gradient_checks
 from autograder.lessons.release import ReleaseError, release_notebook, verify_helpers
 from autograder.notebooks.cells import grade_id, is_code_solution, is_test, points_of
 from autograder.runs.context import CheckContext, listening
@@ -217,9 +217,11 @@ def same_marks_for_all_draws(lesson: Lesson) -> Result:
     """Luck decides nothing: right solutions get the same marks with other random inputs.
 
     Every test cell that draws inputs runs several times in its place, each time with another seed. To the others the
-    seed makes no difference. As long as it is not known which they are, all run several times.
+    seed makes no difference.
     """
-    drawing = lesson.tests.keys() if lesson.drawing is None else lesson.drawing
+    if lesson.drawing is None:
+        return "", ("not tried, because the solution does not get full marks",)
+    drawing = lesson.drawing
     note = f"{DRAWS} seeds for {len(drawing)} of {len(lesson.tests)} cells"
     if not drawing:
         return note, ()

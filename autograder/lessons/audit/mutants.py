@@ -30,6 +30,9 @@ from autograder.lessons.build.lesson_files import LessonTextError
 from autograder.lessons.release import without_solutions
 from autograder.notebooks.cells import grade_id, is_code_solution
 
+NO_REASON = "strengthen a test, or say why nothing changes"
+"""Stands where an author has to write the reason."""
+
 
 @dataclass(frozen=True)
 class Mutant:
@@ -91,7 +94,7 @@ def listed_survivors(text: Path) -> dict[tuple[str, str], str]:
         cell, *lines = block.strip().splitlines()
         diff = [line for line in lines if line.startswith(("-", "+"))]
         reason = " ".join(line.strip() for line in lines[len(diff) :])
-        if not diff or not reason:
+        if not diff or not reason or NO_REASON in reason:
             raise LessonTextError(f"{path.name}: {cell}: expected the changed lines (- and +), then the reason")
         found[cell.strip(), "\n".join(diff)] = reason
     return found

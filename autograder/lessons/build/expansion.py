@@ -12,16 +12,14 @@ from dataclasses import replace
 from autograder.lessons.build.lesson_files import IMPORT_OF_HELPERS
 from autograder.lessons.build.names import completed
 from autograder.lessons.build.quiz_cells import expand_quiz
+from autograder.lessons.build.shares import points_of_test
 from autograder.lessons.build.text import TextCell
-from autograder.notebooks.regions import hidden_lines, without_hidden_tests
+from autograder.notebooks.regions import without_hidden_tests
 from autograder.notebooks.statements import bound_names, parse
 from autograder.quizzes.sealing import seal_hints
 
 HINT_COMMENT = "# Run this cell when you are stuck. Each hint opens with a click and goes one step further."
 CHECK_COMMENT = "# Run this cell to check your answer ({})."
-TOO = "; hidden tests, which run when you hand in, decide about them as well"
-APART = ": {:g} for what is checked here, {:g} for hidden tests, which run when you hand in"
-ALL = ", all or none; hidden tests, which run when you hand in, have to pass as well"
 IMPORT_COMMENT = "# Run this cell: it imports {}."
 SETTINGS = ("plt.rcParams.update", "torch.set_num_threads", "warnings.simplefilter")
 
@@ -47,7 +45,8 @@ def _notebook_cells(cells: Sequence[TextCell]) -> list[TextCell]:
         elif "quiz" in cell.tags:
             result += expand_quiz(cell)
         elif cell.is_test and cell.kind == "code":
-            result.append(replace(cell, source=f"{CHECK_COMMENT.format(_points_of(cell))}\n{alone[cell.grade_id]}"))
+            points = points_of_test(alone[cell.grade_id], float(cell.nbgrader["points"]))
+            result.append(replace(cell, source=f"{CHECK_COMMENT.format(points)}\n{alone[cell.grade_id]}"))
         elif cell.kind == "code" and only_imports(cell.source):
             result.append(replace(cell, source=f"{IMPORT_COMMENT.format(_imported(cell))}\n{cell.source}"))
         elif not cell.style:
@@ -71,33 +70,6 @@ def _standing_alone(cells: Sequence[TextCell]) -> dict[str, str]:
                 found[cell.grade_id] = cell.source
             above.append(without_hidden_tests(cell.source))
     return found
-
-
-def _points_of(check: TextCell) -> str:
-    """The points of a check, for its first line. Its card shows only those of the tests that a student has."""
-    points = float(check.nbgrader["points"])
-    hides = "### BEGIN HIDDEN TESTS" in check.source
-    return f"{points:g} point" + "s" * (points != 1) + (_hidden_share(check.source, points) if hides else "")
-
-
-def _hidden_share(source: str, points: float) -> str:
-    """What hidden tests decide. One that raises costs all points; otherwise each check gives the points that it names.
-    A test without a value in its last line gives all points unless it raises.
-    """
-    hidden = hidden_lines(source)
-    nodes = [node for statement in parse(source) for node in ast.walk(statement)]
-    named = [
-        (node.lineno, ast.literal_eval(node.value))
-        for node in nodes
-        if isinstance(node, ast.keyword) and node.arg == "points" and isinstance(node.value, ast.Constant)
-    ]
-    here = sum(number for line, number in named if line not in hidden)
-    raises = any(isinstance(node, ast.Assert) and node.lineno in hidden for node in nodes)
-    if 0 < here < points == sum(number for _, number in named) and not raises:
-        return APART.format(here, points - here)
-    last = parse(source)[-1:]
-    returns_credit = any(isinstance(end, ast.Expr) and isinstance(end.value, ast.Name | ast.BinOp) for end in last)
-    return TOO if named or returns_credit else ALL
 
 
 def only_imports(source: str) -> bool:

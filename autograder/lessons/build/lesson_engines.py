@@ -22,8 +22,8 @@ from autograder.lessons.build.expansion import expanded
 from autograder.lessons.build.further import with_parts
 from autograder.lessons.build.lesson_files import LessonTextError, lesson_texts
 from autograder.lessons.build.names import is_of_course, missing_names, names_bound_by
-from autograder.lessons.build.rules import Owner, syntax_tree
-from autograder.lessons.build.text import NBGRADER_DEFAULTS, TextCell, read_lesson
+from autograder.lessons.build.rules import Owner
+from autograder.lessons.build.text import NBGRADER_DEFAULTS, TextCell, read_lesson, syntax_tree
 from autograder.notebooks.statements import parse
 from autograder.sandbox.inside.engine_file import EngineCell, SealedEngine, seal_engine
 

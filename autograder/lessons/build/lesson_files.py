@@ -15,7 +15,7 @@ LESSON_NAME = re.compile(r"\d\d_[a-z0-9_]+")
 DATA_FILE = re.compile(r"""["'](data/[\w.\-]+)["']""")
 HELPERS = re.compile(r"helpers_\d\d")
 """The names of modules of course/helpers."""
-IMPORT_OF_HELPERS = re.compile(rf"^\s*from ({HELPERS.pattern}) import\b", re.MULTILINE)
+IMPORT_OF_HELPERS = re.compile(rf"^\s*(?:from|import) ({HELPERS.pattern})\b", re.MULTILINE)
 
 
 class LessonTextError(Exception):

@@ -8,20 +8,26 @@ from __future__ import annotations
 import ast
 import re
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from autograder.lessons.build.further import headings
-from autograder.lessons.build.text import PLAIN_TAGS, STYLE_TAG, TextCell
-from autograder.notebooks.regions import HIDDEN_TESTS, MARK_SCHEME, SOLUTION, edges, without_hidden_tests
-from autograder.notebooks.statements import bound_names, tree_of
-from autograder.notebooks.unclaimed import called, unclaimed_points
+from autograder.lessons.build.rules_of_tests import (
+    checks_exist,
+    graded_cells_have_points,
+    points_in_a_test_add_up,
+    points_in_a_test_are_its_value,
+    tests_assert,
+)
+from autograder.lessons.build.text import PLAIN_TAGS, STYLE_TAG, TextCell, syntax_tree
+from autograder.notebooks.regions import HIDDEN_TESTS, MARK_SCHEME, SOLUTION, edges
+from autograder.notebooks.statements import bound_names
+from autograder.notebooks.unclaimed import called
 
 KNOWN_METADATA = {"nbgrader", "tags", "exercise", "title", "jupyter", "items"}
 MOST_HINTS = 3
 REGION_NAMES = {SOLUTION: "a solution", HIDDEN_TESTS: "hidden tests", MARK_SCHEME: "a mark scheme"}
-CHECKS = {"check_gradients", "check_handwritten_gradient", "check_tangents", "check_function", "quiz"}
-GRADIENT_CHECKS = CHECKS - {"quiz"}
+LIKE_AN_EDGE = re.compile(r"\W*(BEGIN|END)[\W_]+(HIDDEN[\W_]*TESTS?|SOLUTIONS?|MARK[\W_]*SCHEMES?)\W*", re.IGNORECASE)
 NUMBERED = re.compile(r"Exercise (\d+)\b")
 
 
@@ -71,41 +77,29 @@ def ids_are_there_and_unique(cells: Sequence[TextCell]) -> None:
             seen[name] = cell.line
 
 
-def graded_cells_have_points(cells: Sequence[TextCell]) -> None:
+def predictions_have_questions_of_their_own(cells: Sequence[TextCell]) -> None:
+    """A prediction is kept under its question."""
+    seen: dict[str, int] = {}
     for cell in cells:
-        points = cell.nbgrader.get("points")
-        if cell.nbgrader.get("grade"):
-            if points is None:
-                raise cell.error("a graded cell needs points")
-            if isinstance(points, bool) or not isinstance(points, int | float) or not 0 < points < 1000:
-                raise cell.error(f"points must be a positive number, not {points!r}")
-        elif points is not None:
-            raise cell.error('points without "grade": true')
-
-
-def points_in_a_test_add_up(cells: Sequence[TextCell]) -> None:
-    """The points given to the checks of a test cell must sum to the points of the cell."""
-    for cell in cells:
-        if not cell.is_test or cell.kind != "code" or "quiz" in cell.tags or "points" not in cell.source:
+        if cell.kind != "code" or "predict" not in cell.source or "quiz" in cell.tags:
             continue
-        found = list(_points_of_checks(syntax_tree(cell)))
-        total = cell.nbgrader["points"]
-        if found and None not in found and abs(sum(p for p in found if p is not None) - total) > 1e-9:
-            raise cell.error(
-                f"the checks give {sum(p for p in found if p is not None)} points, but the cell has {total}"
-            )
+        for node in ast.walk(syntax_tree(cell)):
+            asked = node.args[0] if isinstance(node, ast.Call) and called(node) == "predict" and node.args else None
+            if isinstance(asked, ast.Constant):
+                question = str(asked.value)
+                if question in seen:
+                    raise cell.error(f"{question!r} is asked twice, first in line {seen[question]}", asked.lineno)
+                seen[question] = cell.line + asked.lineno
 
 
-def points_in_a_test_are_its_value(cells: Sequence[TextCell]) -> None:
-    """The points that the checks of a test cell give must be the value of its last line, for the judge and students."""
+def edges_are_spelled_right(cells: Sequence[TextCell]) -> None:
+    """What looks like the edge of a region and is none would be released with all that it was to hide."""
     for cell in cells:
-        if cell.is_test and cell.kind == "code" and "quiz" not in cell.tags:
-            if lost := unclaimed_points(cell.source):
-                raise cell.error(lost[1], lost[0])
-            if lost := unclaimed_points(without_hidden_tests(cell.source)):
-                raise cell.error(
-                    "students would see no card: the line that gives the points belongs after END HIDDEN TESTS", lost[0]
-                )
+        right = {edge.line for edge in edges(cell.source)}
+        for number, line in enumerate(cell.source.splitlines(), 1):
+            if number not in right and LIKE_AN_EDGE.fullmatch(line):
+                words = " or ".join(f"`### {side} {kind}`" for side in ("BEGIN", "END") for kind in REGION_NAMES)
+                raise cell.error(f"{line.strip()!r} hides nothing; write {words}", number)
 
 
 def regions_are_balanced(cells: Sequence[TextCell]) -> None:
@@ -241,42 +235,14 @@ def items_are_numbers(cells: Sequence[TextCell]) -> None:
             raise cell.error('items= must be one string of checklist numbers, as in items="24 47 F1"')
 
 
-def gradient_checks(source: str) -> bool:
-    """Whether a test cell's source checks gradients (then zeros must score nothing)."""
-    return any(called(node) in GRADIENT_CHECKS for node in ast.walk(tree_of(source)))
-
-
-def _points_of_checks(tree: ast.AST) -> Iterator[float | None]:
-    """The points that each check of a cell gives; None for what cannot be known without running it."""
-    repeated = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.FunctionDef)
-    if any(called(node) in CHECKS for loop in ast.walk(tree) if isinstance(loop, repeated) for node in ast.walk(loop)):
-        yield None
-    for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and called(node) in CHECKS:
-            for keyword in node.keywords:
-                if keyword.arg == "points" and not (
-                    isinstance(keyword.value, ast.Constant) and keyword.value.value is None
-                ):
-                    value = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
-                    yield float(value) if isinstance(value, int | float) else None
-
-
-def syntax_tree(cell: TextCell) -> ast.Module:
-    """The syntax tree of a cell, IPython's commands left out."""
-    lines = ["pass" if re.match(r"\s*[%!]", line) else line for line in cell.source.splitlines()]
-    try:
-        return tree_of("\n".join(lines))
-    except SyntaxError as error:
-        if "raises-exception" in cell.tags or cell.source.lstrip().startswith("%%"):
-            return tree_of("")
-        raise cell.error(f"not valid Python: {error.msg}", error.lineno or 0) from error
-
-
 RULES = (
     known_words_on_the_cell_line,
     ids_are_there_and_unique,
     graded_cells_have_points,
+    edges_are_spelled_right,
     regions_are_balanced,
+    tests_assert,
+    checks_exist,
     points_in_a_test_add_up,
     points_in_a_test_are_its_value,
     regions_stand_where_they_belong,
@@ -286,5 +252,6 @@ RULES = (
     names_of_the_builder_are_imported,
     engine_cells_are_code,
     start_lesson_stands_alone,
+    predictions_have_questions_of_their_own,
     items_are_numbers,
 )

@@ -6,6 +6,7 @@ find the place in a file of a thousand lines.
 
 from __future__ import annotations
 
+import ast
 import copy
 import re
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ from nbformat import NotebookNode
 
 from autograder.lessons.build.lesson_files import LessonTextError
 from autograder.notebooks.cells import grade_id, is_grade, is_solution, marks
+from autograder.notebooks.statements import tree_of
 
 PLAIN_TAGS = {"demo", "engine", "visible", "quiz", "hint", "raises-exception"}
 STYLE_TAG = re.compile(r"style:([A-Za-z0-9_]+)")
@@ -77,9 +79,25 @@ class TextCell:
         return LessonTextError(f"{self.file}:{self.line + line}: {self.name}: {message}")
 
 
+def syntax_tree(cell: TextCell) -> ast.Module:
+    """The syntax tree of a cell, IPython's commands left out."""
+    lines = ["pass" if re.match(r"\s*[%!]", line) else line for line in cell.source.splitlines()]
+    try:
+        return tree_of("\n".join(lines))
+    except SyntaxError as error:
+        if "raises-exception" in cell.tags or cell.source.lstrip().startswith("%%"):
+            return tree_of("")
+        raise cell.error(f"not valid Python: {error.msg}", error.lineno or 0) from error
+
+
 def read_lesson(path: Path) -> list[TextCell]:
     """The cells of a lesson's text, in order. Raises LessonTextError when it has none, or is not in percent format."""
-    cells = _cells_of_text(path.name, path.read_text(encoding="utf-8-sig"))
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = path.read_bytes()[: error.start].count(b"\n") + 1
+        raise LessonTextError(f"{path.name}:{line}: this lesson is not in UTF-8; save it in that encoding") from error
+    cells = _cells_of_text(path.name, text)
     if not cells:
         raise LessonTextError(
             f"{path.name}:1: this lesson is empty; a cell begins with the line `# %%` or `# %% [markdown]`"

@@ -69,7 +69,11 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
     workers = arguments.workers
     if arguments.mutants:
-        return run_mutants(texts, arguments.most, min(workers, len(texts)), arguments.json)
+        try:
+            return run_mutants(texts, arguments.most, min(workers, len(texts)), arguments.json)
+        except LessonTextError as error:
+            print(error, file=sys.stderr)
+            return 1
     passed = PassedGates(arguments.passed, trusted=not (arguments.all or os.environ.get("CI")))
     if arguments.changed:
         texts = [text for text in texts if not passed.unchanged(text, arguments.course)]
@@ -111,7 +115,7 @@ def audits(
 def run_mutants(texts: Sequence[Path], most: int, workers: int, report: Path | None) -> int:
     """Make mutants of the solutions of each lesson. The exit status is 1 if a mutant keeps full marks and is not listed
     with a reason, or if the list is wrong."""
-    from autograder.lessons.audit.mutants import as_listed
+    from autograder.lessons.audit.mutants import NO_REASON, as_listed
 
     if workers < 2:
         found = [try_mutants(text, most) for text in texts]
@@ -123,9 +127,7 @@ def run_mutants(texts: Sequence[Path], most: int, workers: int, report: Path | N
         print(f"{lesson.lesson}: {lesson.count - survivors} of {lesson.count} mutants cost points", end="")
         print(f", {len(lesson.listed)} listed with a reason" if lesson.listed else "")
         for mutant in lesson.unlisted:
-            print(
-                as_listed(mutant, f"(line {mutant.line}, {mutant.what}: strengthen a test, or say why nothing changes)")
-            )
+            print(as_listed(mutant, f"(line {mutant.line}, {mutant.what}: {NO_REASON})"))
         for outdated in lesson.outdated:
             print(f"Listed, but {outdated}\n")
     if report:

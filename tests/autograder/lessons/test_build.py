@@ -96,6 +96,7 @@ def test_a_check_repeats_what_only_a_check_above_it_defines(lesson: Path) -> Non
 
 
 HIDDEN = "### BEGIN HIDDEN TESTS\n{}\n### END HIDDEN TESTS\n"
+HELPER = "def try_slope(x):\n    assert slope(x)\n\n\n"
 CREDIT = "credit = check_function(slope, lambda x: 2 * x, [2.0], points=1)\n"
 MORE = "credit += check_function(slope, lambda x: 2 * x, [-1.75], points=2)"
 
@@ -107,10 +108,16 @@ MORE = "credit += check_function(slope, lambda x: 2 * x, [-1.75], points=2)"
         (f"{CREDIT}{HIDDEN.format('assert slope(1)' + chr(10) + MORE)}credit", "3 points; hidden tests, which"),
         (f"credit = 1\n{HIDDEN.format('credit += 2')}credit", "3 points; hidden tests, which"),
         (f"assert slope(1)\n{HIDDEN.format('assert slope(3)')}", "3 points, all or none; hidden tests, which"),
-        (f"try_slope(1)\n{HIDDEN.format('try_slope(2)')}", "3 points, all or none; hidden tests, which"),
+        (f"{HELPER}try_slope(1)\n{HIDDEN.format('try_slope(2)')}", "3 points, all or none; hidden tests, which"),
+        (f"{HELPER}{CREDIT}{HIDDEN.format('try_slope(2)' + chr(10) + MORE)}credit", "3 points; hidden tests, which"),
+        (f"{CREDIT}{HIDDEN.format(MORE + ' if slope(0) == 0 else 0')}credit", "3 points; hidden tests, which"),
+        (f"{CREDIT}{HIDDEN.format(MORE)}assert credit > 1", "3 points, all or none; hidden tests, which"),
+        (f"{CREDIT}{HIDDEN.format(MORE)}min(credit, 3)", "3 points: 1 for what is checked here, 2 for hidden tests"),
+        (f"credit = 3\n{HIDDEN.format('credit -= 1')}float(credit)", "3 points; hidden tests, which"),
+        (f"table = dict(points=None)\nassert slope(1)\n{HIDDEN.format('assert slope(2)')}", "3 points, all or none;"),
         ("assert slope(1)", "3 points)."),
+        (f"assert slope(1)\n{HIDDEN.format('# none yet')}", "3 points)."),
     ],
-    ids=["points of their own", "an assertion", "calculated", "all assertions", "helpers", "nothing hidden"],
 )
 def test_the_first_line_of_a_check_says_what_hidden_tests_decide(lesson: Path, test: str, said: str) -> None:
     text = lesson.read_text()
@@ -218,8 +225,34 @@ BROKEN = {
     "a call in a quiz": ("question(\n    \"sign\"", "print(\n    \"sign\"", "only question\\(...\\) calls"),
     "no explanation": (', "It falls towards the lowest point."', "", "an option has the form right"),
     "no valid Python": ("factor = 2.0", "factor = = 2.0", "cell 'slope': not valid Python"),
+    "a region misspelled": ("### BEGIN HIDDEN TESTS", "### BEGIN HIDDEN TEST", "'### BEGIN HIDDEN TEST' hides nothing"),
+    "a region in small letters": ("### END HIDDEN TESTS", "# end hidden_tests", "'# end hidden_tests' hides nothing"),
+    "a forgotten assert": ("credit\n", "credit\nslope(1) == 2\ncredit\n", "a condition on a line of its own"),
+    "a misspelled check": ("credit = check_function(", "credit = check_functions(", "there is no check_functions; the"),
+    "a cell magic in a test": (f"{TEST}\n", f"{TEST}\n%%time\n", "cannot begin with a cell magic"),
+    "a question twice": ("credit\n", 'credit\npredict("a?")\npredict("a?")\n', "'a\\?' is asked twice, first in line"),
     "data that is not there": ("data/points.csv", "data/other.csv", "needs data/other.csv, which .* does not have"),
 }  # fmt: skip
+
+
+GIVING = {
+    "another check": 'credit = check_engine("freed after backward", points=3)',
+    "points of its own": "credit = check_function(slope, float, [1.0], points=1)\ncredit += 2 * (slope(1) == 2)",
+}
+
+
+@pytest.mark.parametrize("name", GIVING)
+def test_every_check_and_points_of_its_own_count(name: str, course: Path, lesson: Path) -> None:
+    before, _, rest = lesson.read_text().partition("credit = check_function(slope, ")
+    after = rest.partition("\n# %%")[2]
+    lesson.write_text(f"{before}{GIVING[name]}\ncredit\n\n# %%{after}")
+    assert build_lesson(lesson, course).is_file()
+
+
+def test_a_lesson_in_another_encoding_is_refused(course: Path, lesson: Path) -> None:
+    lesson.write_bytes(lesson.read_text().replace("# # Squares", "# # Zoë").encode("latin-1"))
+    with pytest.raises(LessonTextError, match=r"^01_squares\.py:\d+: this lesson is not in UTF-8"):
+        build_lesson(lesson, course)
 
 
 @pytest.mark.parametrize("name", BROKEN)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -66,6 +67,9 @@ def test_a_survivor_fails_the_command_unless_it_is_listed_with_a_reason(
     output = capsys.readouterr().out
     assert "# %% slope\n-    factor = 2.0\n+    factor = 3.0\n(line 4, another number: " in output
     write_list(lesson, output.partition("\n")[2])
+    assert cli.main(command) != 0, "what was printed has no reason yet"
+    assert "then the reason" in capsys.readouterr().err
+    write_list(lesson, re.sub(r"(?m)^\(line .*", "The slope is compared at 0 only.", output.partition("\n")[2]))
     assert cli.main(command) == 0
     assert "2 of 4 mutants cost points, 2 listed with a reason" in capsys.readouterr().out
     lesson.write_text(text)

@@ -1,0 +1,96 @@
+"""The rules for test cells and their points: one function each, raising `LessonTextError` (see `rules.py`)."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Iterator, Sequence
+
+from autograder.lessons.build.text import TextCell, syntax_tree
+from autograder.notebooks.regions import without_hidden_tests
+from autograder.notebooks.statements import bound_names, tree_of
+from autograder.notebooks.unclaimed import POINTS_GIVING, called, gives_points, unclaimed_points
+
+GRADIENT_CHECKS = {"check_gradients", "check_handwritten_gradient", "check_tangents", "check_function"}
+
+
+def graded_cells_have_points(cells: Sequence[TextCell]) -> None:
+    for cell in cells:
+        points = cell.nbgrader.get("points")
+        if cell.nbgrader.get("grade"):
+            if points is None:
+                raise cell.error("a graded cell needs points")
+            if isinstance(points, bool) or not isinstance(points, int | float) or not 0 < points < 1000:
+                raise cell.error(f"points must be a positive number, not {points!r}")
+        elif points is not None:
+            raise cell.error('points without "grade": true')
+
+
+def points_in_a_test_add_up(cells: Sequence[TextCell]) -> None:
+    """The points given to the checks of a test cell must sum to the points of the cell."""
+    for cell in cells:
+        if not cell.is_test or cell.kind != "code" or "quiz" in cell.tags or "points" not in cell.source:
+            continue
+        found = list(_points_of_checks(syntax_tree(cell)))
+        total = cell.nbgrader["points"]
+        if found and None not in found and abs(sum(p for p in found if p is not None) - total) > 1e-9:
+            raise cell.error(
+                f"the checks give {sum(p for p in found if p is not None)} points, but the cell has {total}"
+            )
+
+
+def points_in_a_test_are_its_value(cells: Sequence[TextCell]) -> None:
+    """The points that the checks of a test cell give must be the value of its last line, for the judge and students."""
+    for cell in cells:
+        if cell.is_test and cell.kind == "code" and "quiz" not in cell.tags:
+            if lost := unclaimed_points(cell.source):
+                raise cell.error(lost[1], lost[0])
+            if lost := unclaimed_points(without_hidden_tests(cell.source)):
+                raise cell.error(
+                    "students would see no card: the line that gives the points belongs after END HIDDEN TESTS", lost[0]
+                )
+
+
+def tests_assert(cells: Sequence[TextCell]) -> None:
+    """A test without a value gives all points unless it raises, and a comparison alone does not raise."""
+    for cell in cells:
+        if not cell.is_test or cell.kind != "code" or "quiz" in cell.tags:
+            continue
+        if cell.source.lstrip().startswith("%%"):
+            raise cell.error("a test cell cannot begin with a cell magic: its first line is written by the builder")
+        for node in ast.walk(syntax_tree(cell)):
+            alone = node.value if isinstance(node, ast.Expr) else None
+            negated = isinstance(alone, ast.UnaryOp) and isinstance(alone.op, ast.Not)
+            if alone and (negated or isinstance(alone, ast.Compare | ast.BoolOp)):
+                nothing = "a condition on a line of its own tests nothing, so every answer passes; write `assert`"
+                raise cell.error(nothing, alone.lineno)
+
+
+def checks_exist(cells: Sequence[TextCell]) -> None:
+    """A misspelled check in a test would cost every student its points."""
+    code = [cell for cell in cells if cell.kind == "code" and "quiz" not in cell.tags]
+    bound = bound_names(statement for cell in code for statement in syntax_tree(cell).body)
+    known = {name for name in POINTS_GIVING if name.startswith("check_")}
+    for cell in code:
+        for node in ast.walk(syntax_tree(cell)) if cell.is_test else ():
+            named = node.func if isinstance(node, ast.Call) else None
+            if isinstance(named, ast.Name) and named.id.startswith("check_") and named.id not in known | bound:
+                raise cell.error(f"there is no {named.id}; the checks are {', '.join(sorted(known))}", named.lineno)
+
+
+def gradient_checks(source: str) -> bool:
+    """Whether a test cell's source checks gradients (then zeros must score nothing)."""
+    return any(called(node) in GRADIENT_CHECKS for node in ast.walk(tree_of(source)))
+
+
+def _points_of_checks(tree: ast.AST) -> Iterator[float | None]:
+    """The points that each check of a cell gives; None for what cannot be known without running it."""
+    repeated = (ast.For, ast.While, ast.ListComp, ast.GeneratorExp, ast.FunctionDef)
+    for node in ast.walk(tree):
+        if isinstance(node, repeated) and any(map(gives_points, ast.walk(node))):
+            yield None
+        if isinstance(node, ast.AugAssign) and not any(map(gives_points, ast.walk(node.value))):
+            yield None  # points that the cell itself counts
+        for keyword in node.keywords if isinstance(node, ast.Call) and gives_points(node) else ():
+            if keyword.arg == "points":
+                value = keyword.value.value if isinstance(keyword.value, ast.Constant) else None
+                yield float(value) if isinstance(value, int | float) else None
