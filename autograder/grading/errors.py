@@ -7,8 +7,17 @@ import errno
 import tempfile
 from collections.abc import Iterator
 
-MACHINE_FAULTS = (errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EIO)
+MACHINE_FAULTS = {
+    *(errno.ENOSPC, errno.EDQUOT, errno.EROFS, errno.ENOMEM, errno.EMFILE, errno.ENFILE, errno.EIO),
+    errno.EAGAIN,  # no more processes
+}
 """Error numbers that no submission is to blame for."""
+
+LOCKED = "database is locked"  # how SQLite says that another program has not finished writing
+IN_USE = (
+    "Another program is using it, such as Formgrader, nbgrader or a database viewer: close it or wait, and run the "
+    "command again."
+)
 
 SOCKET_PATH = "AF_UNIX path too long"  # how Python says that the socket of the process for workers cannot be made
 
@@ -28,9 +37,8 @@ def faults_said() -> Iterator[None]:
         if not type(error).__module__.startswith("sqlalchemy"):  # by name: it may not be imported
             raise
         reason = str(getattr(error, "orig", error)).strip().partition("\n")[0]
-        raise CourseError(
-            f"The gradebook cannot be used: {reason}. Check CourseDirectory.db_url (default: gradebook.db)."
-        ) from error
+        advice = IN_USE if reason == LOCKED else "Check CourseDirectory.db_url (default: gradebook.db)."
+        raise CourseError(f"The gradebook cannot be used: {reason}. {advice}") from error
 
 
 def in_words(error: OSError) -> str:

@@ -33,8 +33,7 @@ def run_inside(notebook: Any, sandbox: Sandbox, inside: Collection[str]) -> list
         hidden = hidden or (cell.is_test and bool(hidden_lines(cell.source)))
         began = time.monotonic()
         result = sandbox.execute(cell.source)
-        if sandbox.failure is not None:
-            raise sandbox.failure
+        sandbox.require_undisturbed()
         if cell.is_test and cell.grade_id in inside:
             ran.append(Ran(outcome=_outcome(result, time.monotonic() - began, secret=hidden)))
         else:

@@ -201,9 +201,8 @@ class _Pass:
             return [self.cell(number, cell) for number, (_, cell) in enumerate(code_cells(notebook))]
 
     def _could_go_on(self, ran: Ran) -> Ran:
-        """Return `ran`. If there was no sandbox to run the cell in, raises the reason."""
-        if self.sandbox.failure is not None:
-            raise self.sandbox.failure
+        """Return `ran`. If there was no sandbox to run the cell in, or none for all of it, raises the reason."""
+        self.sandbox.require_undisturbed()
         return ran
 
     def cell(self, number: int, cell: CodeCell) -> Ran:

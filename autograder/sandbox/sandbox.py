@@ -32,7 +32,14 @@ from autograder.sandbox.handles import (
 from autograder.sandbox.inside.values import Decoder, Malformed
 from autograder.sandbox.port import Referring
 from autograder.sandbox.process.allowance import ASLEEP, Allowance, Usage, usage_of_this_thread
-from autograder.sandbox.process.limits import Limits, NotAnswered, SandboxDied, SandboxError, SandboxUnavailable
+from autograder.sandbox.process.limits import (
+    Limits,
+    NotAnswered,
+    SandboxDied,
+    SandboxError,
+    SandboxLost,
+    SandboxUnavailable,
+)
 from autograder.sandbox.process.process import StudentProcess
 from autograder.sandbox.replies import builtin_class, names_in, places_in, print_again
 from autograder.sandbox.travel import (
@@ -47,6 +54,7 @@ from autograder.sandbox.travel import (
 )
 
 CELL_DIED = "The cell stopped the notebook's process: "
+ON_OBJECTS = {"bind", "apply", "run", "base"}  # questions whose arguments may be objects of the process
 
 
 @dataclass
@@ -187,8 +195,8 @@ class Sandbox:
         if not is_module_function(function):
             codes, buffers = encode_arguments(self, [function, target, *args])
             return self._answer({"do": "run", "args": codes}, buffers)
-        codes, buffers = encode_arguments(self, [target, *args])
         self._ready_process()
+        codes, buffers = encode_arguments(self, [target, *args])
         number = self._functions.get(function)
         request: dict[str, Any] = {"do": "run", "args": codes, "function": number}
         if number is None:
@@ -263,6 +271,13 @@ class Sandbox:
                 raise
         self._fresh = True
 
+    def require_undisturbed(self) -> None:
+        """Raise the reason if the submission cannot be judged, for a reason that does not lie with it."""
+        if self.failure is None and self._process is not None and (fault := self._process.look_for_fault()):
+            self.failure = SandboxLost(fault)
+        if self.failure is not None:
+            raise self.failure
+
     def prepare(self) -> None:
         """Have a process ready, so that a restart does not use up the time of a cell or test."""
         with contextlib.suppress(SandboxError), self._failures_kept():
@@ -282,6 +297,7 @@ class Sandbox:
         if self.failure is not None:
             raise self.failure
         if self._process is None or self._process.has_ended():
+            self.require_undisturbed()
             if self.starts > self.limits.restarts:
                 raise SandboxDied("it was stopped too many times to be restarted")
             self._begin()
@@ -306,7 +322,10 @@ class Sandbox:
         if self._used_up():
             self.close()
             raise SandboxDied("the notebook used up all its time")
-        reply, reply_buffers, late = self._exchange(self._ready_process(), request, buffers, seconds)
+        generation, process = self.generation, self._ready_process()
+        if self.generation != generation and request["do"] in ON_OBJECTS:
+            raise stale()  # its objects are those of a process that has ended by itself since the last question
+        reply, reply_buffers, late = self._exchange(process, request, buffers, seconds)
         with self._believing_nothing():
             self._change_classes(reply.get("classes", []))
         return reply, reply_buffers, late

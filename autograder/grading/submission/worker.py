@@ -21,6 +21,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from autograder.grading.errors import MACHINE_FAULTS
 from autograder.grading.submission.assignments import Assignment, Submission
 from autograder.grading.submission.class_records import NEEDS_A_LOOK
 from autograder.grading.submission.directly import TIMESTAMP, DirectWay
@@ -32,7 +33,7 @@ from autograder.nbgrader_plugins.direct import known_notebooks, submitted_at
 from autograder.notebooks.libraries import libraries_in
 from autograder.notebooks.trusted import STATEFUL
 from autograder.sandbox.process.forkserver import preload
-from autograder.sandbox.process.limits import SandboxUnavailable
+from autograder.sandbox.process.limits import SandboxLost, SandboxUnavailable
 
 if TYPE_CHECKING:
     from autograder.grading.submission.by_nbgrader import NbgraderWay
@@ -83,7 +84,7 @@ class Workshop:
             self.directly.rehearse()
         try:
             self.folders.empty()
-            result = self._with_what_is_missing(self._grade(submission), submission)
+            result = self._with_what_is_missing(self._grade_undisturbed(submission), submission)
         except OSError:
             raise  # the machine's fault: no disk left, no memory; not a result of this submission
         except SandboxUnavailable as error:
@@ -97,6 +98,14 @@ class Workshop:
         fingerprint = submission.fingerprint(self.assignment) if result.status not in NEEDS_A_LOOK else ""
         kept = folder if folder.is_dir() and result.status not in NEEDS_A_LOOK else None
         return replace(result, seconds=seconds, fingerprint=fingerprint, handed_in=submission.digest), kept
+
+    def _grade_undisturbed(self, submission: Submission) -> Result:
+        """Grade once more if this machine ended the submission's process."""
+        try:
+            return self._grade(submission)
+        except SandboxLost:
+            self.folders.empty()
+            return self._grade(submission)
 
     def _grade(self, submission: Submission) -> Result:
         student = submission.student
@@ -112,7 +121,9 @@ class Workshop:
                 return self.directly.grade(submission)
         except SandboxUnavailable:
             raise
-        except Exception:  # nbgrader's converter has the last word on whatever is out of the ordinary
+        except Exception as error:  # nbgrader's converter has the last word on whatever is out of the ordinary
+            if isinstance(error, OSError) and error.errno in MACHINE_FAULTS:
+                raise
             self.folders.empty()
         return self.by_nbgrader.grade(submission)
 

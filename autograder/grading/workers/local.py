@@ -17,6 +17,7 @@ from autograder.grading.submission.assignments import Assignment, Earlier, Unusa
 from autograder.grading.submission.trials import failures, keep_trials, kept_trials
 from autograder.grading.submission.ungraded import ungraded
 from autograder.grading.workers.spool import Spool
+from autograder.sandbox.process.isolation import isolation_available
 from autograder.sandbox.process.limits import SandboxUnavailable
 
 if TYPE_CHECKING:
@@ -85,6 +86,8 @@ def grade_in_worker(task: Task) -> Finished:
             _job.spool.put(ungraded(_job.assignment, task.student, "failed", str(error)), None)
         else:
             _job.spool.put(*_workshop.grade(submission))
+    except SandboxUnavailable as error:
+        return Finished(f"{str(error).rstrip('.')} (the trial of the solution)")
     except OSError as error:
         if error.errno not in MACHINE_FAULTS:
             return _failed(_job, task, error)
@@ -105,7 +108,9 @@ def _opened(job: Job) -> Workshop | None:
                 trials = trials_of(job.assignment)
                 keep_trials(job.spool.root, job.assignment, trials)
             except SandboxUnavailable:
-                trials = {}
+                if isolation_available():
+                    raise  # without the trial, tests that have to run inside would cost points
+                trials = {}  # each submission will say why
     if failures(trials) and not job.ignore_failing_solution:
         return None
     return Workshop(replace(job.assignment, trials=trials), job.spool.work)

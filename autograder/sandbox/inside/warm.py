@@ -53,7 +53,11 @@ def serve_forks(control: socket.socket, rules: bytes, preload: list[str] | None)
         _clear_away()
         if not request or len(descriptors) < (1 if request == BRANCH else 2):
             return
-        if os.fork() == 0:
+        try:
+            process = os.fork()
+        except OSError:  # the judge sees that its connection has ended, and tries again or says so
+            process = -1
+        if process == 0:
             if request == BRANCH:
                 control.close()
                 control = socket.socket(fileno=descriptors[0])

@@ -32,9 +32,12 @@ from autograder.sandbox.process.memory import MemoryGroup
 from autograder.sandbox.process.starting import list_fonts, settings_of, start_in_bubblewrap
 
 READY = b"+"
+NO_MEMORY = "The memory of this machine ran out. Grade again with fewer workers, or where there is more of it."
+WARM_KILLED = "The process that starts submissions was killed. Grade again."
 CREDENTIALS = struct.Struct("3i")  # process, user, group
 TRIAL_SECONDS = 30.0
 CLOSE_SECONDS = 5.0
+ENDING = 0x4  # a flag in /proc/PID/stat; the kernel calls it PF_EXITING
 
 Done = TypeVar("Done")
 
@@ -77,8 +80,9 @@ class Branch:
         if self.process is not None:
             if self.owner == os.getpid():
                 select.select([self.process], [], [], CLOSE_SECONDS)
-            os.close(self.process)
-            self.process = None
+            # Forgotten first: if interrupted in between, a later call could close another file of this number.
+            process, self.process = self.process, None
+            os.close(process)
         self.memory.remove()
 
 
@@ -126,6 +130,15 @@ class WarmProcess:
             self._branch.wait_until_ready(seconds)
             return self._branch
 
+    def is_ending(self) -> bool:
+        """Whether it ends or has ended, and with it all its forks. The kernel says so before they are gone."""
+        try:
+            with open(f"/proc/{self.pid}/stat") as file:
+                flags = int(file.read().rpartition(")")[2].split()[6])
+        except (OSError, ValueError, IndexError):
+            return True
+        return bool(flags & ENDING)
+
     def share(self) -> None:
         """Let this process, a fork of the one that used it, have a branch of its own."""
         self.user = os.getpid()
@@ -137,9 +150,10 @@ class WarmProcess:
             self._branch.close()
             self._branch = None
 
-    def fork(self, theirs: socket.socket, limits: Limits) -> int:
+    def fork(self, theirs: socket.socket, limits: Limits) -> tuple[int, MemoryGroup]:
         """Have a process forked that serves `theirs`, one end of a socket pair. Returns a file descriptor: the fork
-        ends when it is closed, which also happens when this process ends. Raises OSError if the warm process has gone.
+        ends when it is closed, which also happens when this process ends; and the memory group of the fork. Raises
+        OSError if the warm process has gone.
         """
         branch = self.branch(limits.start_seconds)
         branch.memory.set_limit(limits.memory)
@@ -151,7 +165,7 @@ class WarmProcess:
             raise
         finally:
             os.close(reading)
-        return writing
+        return writing, branch.memory
 
     def close(self) -> None:
         """End it and all its forks. A process that shares it, and does not own it, only closes its own connection."""
@@ -175,7 +189,8 @@ class ForkedProcess:
         self.pid: int | None = None
         self.ready = False
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        self.lifeline = fork_from_warm(theirs, limits)
+        self.lifeline, self.memory, self.warm = fork_from_warm(theirs, limits)
+        self.counts = self.memory.counts()
         self.connection = ours
 
     def wait_until_ready(self, connection: socket.socket, deadline: float) -> None:
@@ -194,6 +209,13 @@ class ForkedProcess:
 
     def interrupt(self) -> None:
         self._signal(signal.SIGINT)
+
+    def fault(self) -> str:
+        """What this machine, and not its own code, has done to it; empty if nothing."""
+        killed, reached = (now - before for now, before in zip(self.memory.counts(), self.counts, strict=True))
+        if killed > 0 and reached == 0:
+            return NO_MEMORY
+        return WARM_KILLED if self.warm.is_ending() else ""
 
     def has_ended(self) -> bool:
         return self.descriptor is not None and bool(select.select([self.descriptor], [], [], 0)[0])
@@ -223,9 +245,9 @@ _lock = threading.Lock()
 _current: WarmProcess | None = None
 
 
-def fork_from_warm(theirs: socket.socket, limits: Limits) -> int:
-    """Have this process's warm process fork (see `WarmProcess.fork`)."""
-    return _with_warm_process(lambda warm: warm.fork(theirs, limits))
+def fork_from_warm(theirs: socket.socket, limits: Limits) -> tuple[int, MemoryGroup, WarmProcess]:
+    """Have this process's warm process fork (see `WarmProcess.fork`). Also returns the warm process."""
+    return _with_warm_process(lambda warm: (*warm.fork(theirs, limits), warm))
 
 
 def prepare_to_share() -> None:

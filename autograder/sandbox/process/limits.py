@@ -11,6 +11,10 @@ class SandboxUnavailable(RuntimeError):  # noqa: N818
     """Student code cannot be isolated on this machine; the message names the command that changes that."""
 
 
+class SandboxLost(SandboxUnavailable):
+    """This machine, and not the submission, ended a submission's process. Another try may succeed."""
+
+
 class SandboxError(RuntimeError):
     """A question to the sandbox has no answer, for a reason that lies with the submission."""
 

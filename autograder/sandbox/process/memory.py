@@ -63,6 +63,21 @@ class MemoryGroup:
         if self.folder is not None and self.owner == os.getpid():
             _remove(self.folder)
 
+    def counts(self) -> tuple[int, int]:
+        """How many of its processes the kernel has killed because memory ran out, here or on the whole machine, and how
+        often its own limit was reached.
+        """
+        if self.folder is None:
+            return 0, 0
+        try:
+            if self.limit_file == VERSIONS["cgroup2"]:
+                events = _numbers_in(self.folder / "memory.events")
+                return events["oom_kill"], events["max"]
+            reached = int((self.folder / "memory.failcnt").read_text())
+            return _numbers_in(self.folder / "memory.oom_control").get("oom_kill", 0), reached
+        except (OSError, ValueError, KeyError):  # a kernel that does not count
+            return 0, 0
+
     def set_limit(self, limit: int) -> bool:
         """Set the limit in bytes. Returns whether it is in force."""
         if self.folder is None or limit == self.limit:
@@ -73,6 +88,11 @@ class MemoryGroup:
             return False
         self.limit = limit
         return True
+
+
+def _numbers_in(file: Path) -> dict[str, int]:
+    """The lines of a file, each a name and a number."""
+    return {name: int(number) for name, number in (line.split() for line in file.read_text().splitlines())}
 
 
 def _parents() -> list[tuple[str, Path]]:

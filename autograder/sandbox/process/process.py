@@ -15,7 +15,7 @@ from autograder.sandbox.inside.wire import Wire, WireClosed, WireError, WireTime
 from autograder.sandbox.process.allowance import ASLEEP, Allowance, Usage, usage_of_process, usage_of_tree
 from autograder.sandbox.process.forkserver import ForkedProcess, memory_limited_by, why_not_warm
 from autograder.sandbox.process.isolation import require_isolation
-from autograder.sandbox.process.limits import Limits, SandboxDied, SandboxUnavailable
+from autograder.sandbox.process.limits import Limits, SandboxDied, SandboxLost, SandboxUnavailable
 from autograder.sandbox.process.starting import FreshProcess, Started
 
 QUICK = 0.25  # seconds in which most questions are answered; the time a process has used is looked up after that
@@ -41,6 +41,7 @@ class StudentProcess:
         self.ended = False  # whether nothing of it is left
         self.ready = False
         self.asked = False  # whether we wait for an answer, and do nothing else
+        self.disturbed_by = ""  # what this machine, and not the student's code, has done to it
         self.started = time.monotonic()
         ours, theirs = socket.socketpair()
         self.process: Started
@@ -81,7 +82,11 @@ class StudentProcess:
         try:
             yield
         except BaseException as error:
+            if isinstance(error, WireError):
+                self.look_for_fault()
             self.kill()
+            if self.disturbed_by:
+                raise SandboxLost(self.disturbed_by) from None
             if isinstance(error, WireTimeout):
                 raise SandboxDied("it did not answer, could not be interrupted, and was stopped") from None
             if isinstance(error, WireClosed):
@@ -139,14 +144,22 @@ class StudentProcess:
                 self.process.wait_until_ready(self.wire.connection, deadline)
                 header, _ = self.wire.receive(deadline)
             except (SandboxDied, WireError, OSError) as error:  # no student code has run in it
-                raise SandboxUnavailable(NOT_STARTED.format(_reason(error, self.limits))) from error
+                kind = SandboxLost if self.process.fault() else SandboxUnavailable
+                raise kind(NOT_STARTED.format(_reason(error, self.limits))) from error
             if not isinstance(header, dict) or header.get("ready") is not True:
                 raise SandboxUnavailable(NOT_STARTED.format("it was not ready"))
             self.ready = True
 
+    def look_for_fault(self) -> str:
+        """What this machine, and not the student's code, has done to it; empty if nothing is known."""
+        if self.alive:
+            self.disturbed_by = self.process.fault()
+        return self.disturbed_by
+
     def has_ended(self) -> bool:
         """Whether the process is gone. One that ended by itself is cleaned up."""
         if self.alive and self.process.has_ended():
+            self.disturbed_by = self.process.fault()
             self.kill()
         return not self.alive
 

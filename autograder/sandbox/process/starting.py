@@ -45,6 +45,9 @@ class Started(Protocol):
 
     def has_ended(self) -> bool: ...
 
+    def fault(self) -> str:
+        """What this machine, and not its own code, has done to it; empty if nothing is known."""
+
     def end(self) -> None:
         """End it with everything that it started; nothing of it is left when this returns."""
 
@@ -80,6 +83,9 @@ class FreshProcess:
 
     def has_ended(self) -> bool:
         return self.popen.poll() is not None
+
+    def fault(self) -> str:
+        return ""
 
     def end(self) -> None:
         with contextlib.suppress(ProcessLookupError, PermissionError):

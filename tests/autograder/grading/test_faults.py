@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import glob
 import os
 import shutil
@@ -10,6 +11,7 @@ import socket
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +24,11 @@ from sqlalchemy import create_engine, text
 from autograder.grading import run
 from autograder.grading.course import CourseError, generate_assignment, open_course
 from autograder.grading.workers.spool import Spool
+from autograder.judge import judge_apart
+from autograder.sandbox.process import forkserver
+from autograder.sandbox.process.limits import SandboxLost
 from tests.autograder.grading.here import ASSIGNMENT, grade_all
+from tests.autograder.grading.test_resume import forget_trial
 
 pytestmark = pytest.mark.sandbox
 
@@ -36,6 +42,44 @@ def submit_all(course: Any) -> None:
 
 def points(records: dict[str, Any]) -> dict[str, float]:
     return {student: record.points for student, record in records.items()}
+
+
+def test_a_submission_whose_process_ends_with_the_warm_one_is_graded_again(small_course: Any) -> None:
+    slow = "import time; time.sleep(0.4); return len(word)"
+    small_course.submit("ann", small_course.answered(length=slow))
+    small_course.submit("bob", small_course.answered(length=slow, shout="return word"))
+    judged: list[int] = []
+
+    def judge(*arguments: Any, **options: Any) -> Any:
+        judged.append(forkserver.warm_process().pid)
+        if len(judged) == 1:
+            threading.Timer(0.3, os.kill, (judged[0], signal.SIGKILL)).start()
+        return judge_apart(*arguments, **options)
+
+    forkserver.prepare_to_share()
+    with mock.patch("autograder.nbgrader_plugins.direct.judge_apart", judge):
+        records = grade_all(small_course)
+    assert (points(records), len(judged)) == ({"ann": 5, "bob": 2}, 3)
+    assert {record.status for record in records.values()} == {"graded"}
+
+
+def test_without_the_trial_of_the_solution_nothing_is_marked(small_course: Any) -> None:
+    """It finds the tests that have to run inside."""
+    forget_trial(small_course)
+    small_course.submit("ann", small_course.answered())
+    trial = "autograder.grading.submission.trying_solutions.trials_of"
+    lost = SandboxLost("Its process was killed.")
+    with mock.patch(trial, side_effect=lost), pytest.raises(CourseError, match=r"killed \(the trial"):
+        grade_all(small_course)
+    assert grade_all(small_course)["ann"].points == 5
+
+
+def test_where_no_process_can_be_started_nothing_is_marked(small_course: Any) -> None:
+    small_course.submit("ann", small_course.answered())
+    full = BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
+    with mock.patch("autograder.judge.apart.os.fork", side_effect=full), pytest.raises(CourseError, match="ann"):
+        grade_all(small_course)
+    assert grade_all(small_course)["ann"].points == 5
 
 
 @pytest.fixture(scope="module")

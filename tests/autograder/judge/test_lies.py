@@ -90,6 +90,7 @@ class Liar(StudentProcess):
 
     def __init__(self, limits, unsafe=False):
         self.limits, self.alive, self.ended, self.ready, self.process = limits, True, False, True, self
+        self.disturbed_by = ""
         ours, self.theirs = socket.socketpair()
         self.wire = Wire(ours, limits.message_bytes, limits.header_bytes)
 
@@ -118,6 +119,9 @@ class Liar(StudentProcess):
 
     def interrupt(self):
         pass
+
+    def fault(self):
+        return ""
 
     def has_ended(self):
         return False

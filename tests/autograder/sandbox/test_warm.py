@@ -2,12 +2,14 @@
 the process that it came from.
 """
 
+import contextlib
 import functools
 import os
 import select
 import signal
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -16,7 +18,7 @@ import pytest
 
 from autograder.sandbox.inside import fonts
 from autograder.sandbox.process import forkserver, isolation
-from autograder.sandbox.process.limits import Limits, SandboxUnavailable
+from autograder.sandbox.process.limits import Limits, SandboxLost, SandboxUnavailable, StaleHandle
 from autograder.sandbox.process.memory import MemoryGroup
 from autograder.sandbox.process.process import isolation_in_force
 from autograder.sandbox.sandbox import Sandbox
@@ -145,14 +147,67 @@ def test_the_warm_process_survives_what_a_fork_does(attack):
     assert before.popen.poll() is None
 
 
-def test_a_warm_process_that_was_killed_is_replaced():
+@pytest.mark.parametrize("asked", [False, True], ids=["between two questions", "while it is asked"])
+def test_a_warm_process_that_was_killed_is_replaced_and_its_forks_are_not_blamed(asked):
     with Sandbox(QUICK) as lost:
-        lost.execute("x = 1")
-        os.kill(forkserver.warm_process().pid, signal.SIGKILL)
-        while not lost._process.has_ended():
+        lost.execute("import time\ndef wait(seconds): time.sleep(seconds)")
+        wait, killed = lost.lookup("wait"), forkserver.warm_process().pid
+        end = threading.Timer(0.3 * asked, os.kill, (killed, signal.SIGKILL))
+        end.start()
+        while not asked and not lost._process.has_ended():
             time.sleep(0.01)
-        assert lost.lookup("x") == 1  # its cells were run again in a fork of a new warm process
-        assert lost.starts == 2
+        with pytest.raises(SandboxLost, match="process that starts submissions was killed"):
+            wait(0.9)
+        assert isinstance(lost.failure, SandboxLost), "a test that catches the error changes nothing"
+        end.join()
+    with Sandbox(QUICK) as next_one:
+        assert next_one.execute("1 + 1").outputs[0]["data"]["text/plain"] == "2"
+
+
+def test_an_object_of_a_process_that_ended_by_itself_since_is_said_to_be_lost():
+    with Sandbox(QUICK) as sandbox:
+        sandbox.execute("import os, threading\ndef f(x): return x\nthreading.Timer(0.2, os._exit, (1,)).start()")
+        function = sandbox.lookup("f")
+        while not sandbox._process.has_ended():
+            time.sleep(0.01)
+        with pytest.raises(StaleHandle):
+            function(1)
+        assert sandbox.failure is None
+        assert sandbox.lookup("f")(1) == 1, "its cells were run again"
+
+
+TOO_LITTLE = """
+import os, sys
+from pathlib import Path
+from autograder.sandbox.process.limits import SandboxLost
+from autograder.sandbox.sandbox import Sandbox
+(Path(sys.argv[1]) / "cgroup.procs").write_text(str(os.getpid()))
+with Sandbox() as sandbox:
+    try:
+        sandbox.execute("import numpy; kept = [numpy.ones(1_000_000) for _ in range(100)]")
+        print("it found the memory")
+    except SandboxLost as error:
+        print(error)
+"""
+
+
+def test_a_submission_for_which_this_machine_has_too_little_memory_is_not_blamed(tmp_path):
+    """As in a container with a limit of its own, which other submissions use up."""
+    group = forkserver.warm_process().branch().memory
+    if not group:
+        pytest.skip("no control group can be made here")
+    container = group.folder.with_name(f"test-{os.getpid()}")
+    container.mkdir()
+    try:
+        (container / group.limit_file).write_text(str(400 << 20))
+        done = subprocess.run([sys.executable, "-c", TOO_LITTLE, container], capture_output=True, text=True, check=True)
+        assert done.stdout.startswith("The memory of this machine ran out.")
+    finally:
+        for _ in range(100):
+            with contextlib.suppress(OSError):
+                container.rmdir()
+                break
+            time.sleep(0.05)
 
 
 def test_where_forks_cannot_be_isolated_a_python_is_started_for_each_submission(monkeypatch):
