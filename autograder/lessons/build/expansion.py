@@ -18,7 +18,7 @@ from autograder.notebooks.regions import without_hidden_tests
 from autograder.notebooks.statements import bound_names, parse
 from autograder.quizzes.sealing import seal_hints
 
-HINT_COMMENT = "# Run this cell when you are stuck. Each hint opens with a click and goes one step further."
+HINT_COMMENT = "# Stuck? Run this cell. Each hint opens with a click."
 CHECK_COMMENT = "# Run this cell to check your answer ({})."
 IMPORT_COMMENT = "# Run this cell: it imports {}."
 SETTINGS = ("plt.rcParams.update", "torch.set_num_threads", "warnings.simplefilter")
@@ -81,7 +81,7 @@ def only_imports(source: str) -> bool:
 def _imported(cell: TextCell) -> str:
     """What the imports of a cell are for; several such cells may stand one after the other."""
     if found := IMPORT_OF_HELPERS.search(cell.source):
-        return f"what the lesson needs, also from {found[1]}.py, beside this notebook"
+        return f"what the lesson needs, also from {found[1]}.py"
     if "demo" in cell.tags:
         return "what the demonstrations need"
     only_ours = cell.source.startswith("from autograder.student import") and cell.source.count("import ") == 1

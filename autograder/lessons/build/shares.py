@@ -9,10 +9,11 @@ from autograder.notebooks.regions import hidden_lines
 from autograder.notebooks.statements import parse
 from autograder.notebooks.unclaimed import called, gives_points
 
-APART = ": {:g} for what is checked here, {:g} for hidden tests, which run when you hand in"
-TOO = "; hidden tests, which run when you hand in, decide about them as well"
+# JupyterLab folds a test cell to its first line, and does not wrap that line.
+APART = ": {:g} here, {:g} in hidden tests"
+TOO = "; hidden tests count too"
 INPUTS = {"between", "positive"}
-ALL = ", all or none; hidden tests, which run when you hand in, have to pass as well"
+ALL = ", all or none; hidden tests count too"
 
 
 def points_of_test(source: str, points: float) -> str:
