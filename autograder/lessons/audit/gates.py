@@ -6,6 +6,7 @@ another way would not show what marks students will get.
 
 from __future__ import annotations
 
+import copy
 import tempfile
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,6 +28,7 @@ from autograder.lessons.build.notebook import assemble, styles
 from autograder.lessons.build.rules_of_tests import gradient_checks
 from autograder.lessons.release import ReleaseError, release_notebook, verify_helpers
 from autograder.notebooks.cells import grade_id, is_code_solution, is_test, points_of
+from autograder.notebooks.regions import without_marks
 from autograder.runs.context import CheckContext, listening
 
 Judge = Callable[..., Any]
@@ -187,13 +189,25 @@ def stubs_do_not_crash(lesson: Lesson) -> Result:
 def full_marks(lesson: Lesson, notebook: NotebookNode, points_only: bool = True) -> Result:
     """The judge gives every test cell its points."""
     given = _judged(lesson, notebook, points_only=points_only)
-    problems = []
-    for name, points in lesson.tests.items():
-        if name not in given:
-            problems.append(f"{name}: the judge gave no verdict")
-        elif abs(given[name].points - points) > 1e-9 or given[name].max_points != points:
-            problems.append(f"{name}: {given[name].points:g} of {points:g} points. {given[name].message}".strip())
+    problems = [f"{name}: the judge gave no verdict" for name in lesson.tests if name not in given]
+    lost = [name for name, points in lesson.tests.items() if name in given and _differs(given[name], points)]
+    said = _judged(lesson, _nothing_hidden(notebook)) if lost else {}
+    for name in lost:
+        points = f"{given[name].points:g} of {lesson.tests[name]:g} points."
+        problems.append(f"{name}: {points} {(said.get(name) or given[name]).message}".strip())
     return f"{sum(cell.points for cell in given.values()):g} points", tuple(problems)
+
+
+def _differs(cell: Any, points: float) -> bool:
+    return abs(cell.points - points) > 1e-9 or cell.max_points != points
+
+
+def _nothing_hidden(notebook: NotebookNode) -> NotebookNode:
+    """The same notebook without the edges of hidden tests: its author may read what they say."""
+    shown = copy.deepcopy(notebook)
+    for cell in filter(is_test, shown.cells):
+        cell.source = without_marks(cell.source)
+    return shown
 
 
 def solved_gets_full_marks(lesson: Lesson) -> Result:

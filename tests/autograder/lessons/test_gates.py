@@ -6,7 +6,7 @@ import ast
 import json
 import re
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from modulefinder import ModuleFinder
 from pathlib import Path
 from types import SimpleNamespace
@@ -174,6 +174,23 @@ SEEDED = f"{CHECK} * (current().seed % 3 > 0)"  # full marks for two seeds of th
 
 def test_every_cell_that_draws_inputs_is_drawn_again(make_lesson: Callable[[str], Lesson]) -> None:
     assert draws_of(make_lesson(DRAWING)) == ({"test_slope": 9, "test_number": 9}, ())
+
+
+def test_an_author_reads_what_hidden_tests_say(make_lesson: Callable[[str], Lesson]) -> None:
+    hiding = f"### BEGIN HIDDEN TESTS\nassert slope\n### END HIDDEN TESTS\n{CHECK}"
+    lesson = make_lesson(TEXT.replace("return 2.0 * x", "return 2.1 * x").replace(CHECK, hiding))
+
+    def judge(notebook: NotebookNode, *arguments: Any, **options: bool) -> Any:
+        verdict = small_judge(notebook, *arguments, **options)
+        hidden = any("HIDDEN TESTS" in cell.source for cell in notebook.cells)
+        said = "A hidden test failed." if hidden else "The slope at 3 is 6."
+        return SimpleNamespace(cells=[replace(cell, message=said) for cell in verdict.cells])
+
+    lesson.judge = judge
+    assert any("HIDDEN TESTS" in cell.source for cell in lesson.source.cells)
+    _, problems = gates.solved_gets_full_marks(lesson)
+    assert problems
+    assert all(problem.endswith("points. The slope at 3 is 6.") for problem in problems)
 
 
 def test_nothing_is_drawn_again_if_the_solution_has_not_earned_full_marks(
