@@ -167,7 +167,7 @@ def grad_and_value(
     """
 
     def gradient_and_value(*args: Any, **kwargs: Any) -> Any:
-        numbers = (argnums,) if isinstance(argnums, int) else argnums
+        numbers = _numbers(argnums, args)
         recorded = any(x.requires_grad for x in _tensors(args))
         refuse_tangents(_tensors(args))
         given = list(args)
@@ -190,6 +190,19 @@ def grad_and_value(
         return found[0] if isinstance(argnums, int) else found, (value, aux) if has_aux else value
 
     return gradient_and_value
+
+
+def _numbers(argnums: int | tuple[int, ...], args: tuple) -> tuple[int, ...]:
+    """The numbers of some arguments, or PyTorch's error for one that does not exist or is there twice, or for none."""
+    numbers = (argnums,) if isinstance(argnums, int) else argnums
+    if not numbers:
+        raise RuntimeError("argnums must be non-empty")
+    if len(set(numbers)) < len(numbers):
+        raise RuntimeError(f"argnums elements must be unique, got {numbers}")
+    for number in numbers:
+        if not -len(args) <= number < len(args):
+            raise RuntimeError(f"Got argnum={number}, but only {len(args)} positional inputs")
+    return numbers
 
 
 def _gradients(value: Tensor, xs: Sequence[Tensor], recorded: bool) -> Sequence[Tensor]:
@@ -383,9 +396,9 @@ def _joined(tensors: Sequence[Tensor]) -> Tensor:
 def _with_respect_to(
     derivative: Callable[..., Any], func: Callable[..., Any], argnums: int | tuple[int, ...]
 ) -> Callable[..., Any]:
-    numbers = (argnums,) if isinstance(argnums, int) else argnums
-
     def differentiated(*args: Any) -> Any:
+        numbers = _numbers(argnums, args)
+
         def of_some(*chosen: Tensor) -> Any:
             given = list(args)
             for number, x in zip(numbers, chosen, strict=True):

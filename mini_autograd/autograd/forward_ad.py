@@ -217,9 +217,9 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if state.forward_level is None:
         raise RuntimeError(NO_LEVEL)
     if tensor.dtype.kind != "f":
-        raise ValueError(f"Expected primal to be floating point or complex, but got: torch.{tensor.dtype}")
+        raise ValueError(f"Expected primal to be floating point or complex, but got: {tensor.dtype}")
     if tangent.dtype.kind != "f":
-        raise ValueError(f"Expected tangent to be floating point or complex, but got: torch.{tangent.dtype}")
+        raise ValueError(f"Expected tangent to be floating point or complex, but got: {tangent.dtype}")
     check_size(tensor, tangent)
     with without_forward_mode():
         dual = tensor.view_as_itself()

@@ -61,9 +61,9 @@ def gradcheck(
     for many elements; `func` must then treat an extra leading axis of an input as a batch. `check_undefined_grad` and
     PyTorch's other options have no effect.
 
-    Raises ValueError if no input requires grad, AssertionError if the shapes of outputs depend on values, and
-    GradcheckError, with both Jacobians, if they differ. `raise_exception=False` replaces GradcheckError by a result of
-    False.
+    Raises ValueError if no input requires grad, AttributeError if an output is not a tensor, AssertionError if the
+    shapes of outputs depend on values, and GradcheckError, with both Jacobians, if they differ or are nan.
+    `raise_exception=False` replaces GradcheckError by a result of False.
     """
     precision = Precision(eps, atol, rtol, nondet_tol)
     try:
@@ -124,16 +124,15 @@ def _check_inputs(arguments: Sequence[Any]) -> None:
 
 
 def outputs_of(func: Callable, arguments: Sequence[Any]) -> list[Tensor]:
-    """The outputs that can have a gradient."""
-    return [x for x in as_tuple(func(*arguments)) if isinstance(x, Tensor) and x.requires_grad]
+    """The outputs that can have a gradient. As in PyTorch, anything but a tensor is an AttributeError, not skipped."""
+    return [x for x in as_tuple(func(*arguments)) if x.requires_grad]
 
 
 def _check_constant(func: Callable, arguments: Sequence[Any], eps: float) -> None:
     """Raise if outputs depend on an input although none requires grad: the history was lost."""
 
     def tracked(*args: Any) -> list[Any]:
-        outputs = [y for y in as_tuple(func(*args)) if isinstance(y, Tensor)]
-        return [y.detach().requires_grad_() for y in outputs if y.is_floating_point()]
+        return [y.detach().requires_grad_() for y in as_tuple(func(*args)) if y.is_floating_point()]
 
     for i, _ in differentiable(arguments):
         if any(jacobian.any() for jacobian in numerical_jacobian(tracked, arguments, i, eps)):
@@ -153,7 +152,7 @@ def _check_reverse(
         first = analytical_jacobians(output, [x for _, x in xs])
         again = analytical_jacobians(output, [x for _, x in xs])
         for position, (i, _) in enumerate(xs):
-            if np.abs(first[position] - again[position]).max(initial=0.0) > precision.nondet_tol:
+            if distances(first[position], again[position]).max(initial=0.0) > precision.nondet_tol:
                 raise GradcheckError(
                     "Backward is not reentrant, i.e., running backward with same input and grad_output multiple times "
                     "gives different values, although analytical gradient matches numerical gradient."
@@ -187,7 +186,13 @@ def numerical_jacobian(func: Callable, arguments: Sequence[Any], which: int, eps
         finally:
             elements[position] = value
     columns = zip(zip(*above, strict=True), zip(*below, strict=True), strict=True)
-    return [(rows(up) - rows(down)) / (2 * eps) for up, down in columns]
+    return [central_difference(rows(up), rows(down), eps) for up, down in columns]
+
+
+@np.errstate(all="ignore")  # of infinities it is nan, which `compare` reports
+def central_difference(above: np.ndarray, below: np.ndarray, eps: float) -> np.ndarray:
+    """The derivative, from the values at x + eps and x - eps."""
+    return (above - below) / (2 * eps)
 
 
 def changed_shapes(below: Sequence[np.ndarray], above: Sequence[np.ndarray], place: Any, eps: float) -> str:
@@ -222,7 +227,7 @@ def batched_numerical_jacobian(func: Callable, arguments: Sequence[Any], which: 
     if any(y.shape[:1] != moved.shape[:1] for y in values):
         raise GradcheckError("batched=True needs a function that keeps an extra leading axis of its input")
     rows = [on_host(y.array).astype(float).reshape(2, x.size, -1) for y in values]
-    return [(up - down) / (2 * eps) for up, down in rows]
+    return [central_difference(up, down, eps) for up, down in rows]
 
 
 def analytical_jacobians(output: Tensor, xs: Sequence[Tensor]) -> list[np.ndarray]:
@@ -242,6 +247,13 @@ def analytical_jacobians(output: Tensor, xs: Sequence[Tensor]) -> list[np.ndarra
     return jacobians
 
 
+@np.errstate(all="ignore")
+def distances(a: np.ndarray, b: np.ndarray) -> np.ndarray:
+    """|a - b|, element by element; 0 for two equal infinities, whose difference is nan."""
+    return np.where(a == b, 0.0, np.abs(a - b))
+
+
+@np.errstate(all="ignore")
 def compare(
     analytical: np.ndarray,
     numerical: np.ndarray,
@@ -251,16 +263,19 @@ def compare(
     fast: bool,
     how: str = "",
 ) -> None:
-    """Raise unless two Jacobians of the same shape agree, element by element or, if `fast`, in a random direction."""
+    """Raise unless two Jacobians of the same shape agree, element by element or, if `fast`, in a random direction.
+
+    As in PyTorch, nan agrees with nothing.
+    """
     a, n = analytical, numerical
     if fast:
         generator = np.random.default_rng(0)
         left, right = generator.normal(size=a.shape[0]), generator.normal(size=a.shape[1])
         a, n = left @ a @ right, left @ n @ right
-    if np.allclose(a, n, rtol=precision.rtol, atol=precision.atol, equal_nan=True):
+    if np.allclose(a, n, rtol=precision.rtol, atol=precision.atol):
         return
-    difference = np.abs(analytical - numerical)
-    row, column = np.unravel_index(int(np.nanargmax(difference)), difference.shape)
+    difference = distances(analytical, numerical)
+    row, column = np.unravel_index(int(difference.argmax()), difference.shape)  # the first nan, if there is one
     raise GradcheckError(
         f"Jacobian {how}mismatch for output {output} with respect to input {which},\n"
         f"numerical:{tensor_text(numerical)}\n"

@@ -121,6 +121,11 @@ def follow(steps: tuple[Step, ...], base: Value) -> Value:
     return base
 
 
+def is_cut_off(tensor: Any) -> bool:
+    """Whether no gradient arrives at this tensor, a view made under `no_grad`, although its base requires grad."""
+    return tensor._history is None and tensor.view_info is not None and tensor.view_info.edge is NO_EDGE
+
+
 def edge_of_old_values(tensor: Any) -> Edge:
     """Where the gradient of a tensor's present values goes, for use when they are about to change.
 
@@ -141,7 +146,7 @@ def has_hooks(edge: Edge, steps: int) -> bool:
             return False
         if node.hooks:
             return True
-        edge = node.inputs[0]
+        edge = node.inputs[0] if node.inputs else NO_EDGE  # the path is shorter if a view was made under `no_grad`
     return False
 
 

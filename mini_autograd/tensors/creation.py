@@ -112,7 +112,7 @@ def full(
     size: Sequence[int], fill_value: float, *, dtype: Any = None, requires_grad: bool = False, device: Any = None
 ) -> Tensor:
     """A tensor of that size filled with a number."""
-    fill_value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    fill_value = fill_value.item() if isinstance(fill_value, (Tensor, np.generic)) else fill_value
     if dtype is not None:
         arrays.check_fits(fill_value, dtype)
     value = tensor(fill_value, dtype)

@@ -15,6 +15,7 @@ from mini_autograd.graph import backward as engine
 from mini_autograd.graph import function as graph
 from mini_autograd.graph.edges import Edge
 from mini_autograd.graph.grad_mode import enable_grad, no_grad, state
+from mini_autograd.graph.views import is_cut_off
 from mini_autograd.numerics.arrays import array_module
 from mini_autograd.operations.shapes.joining import stack
 
@@ -73,8 +74,7 @@ def backward(
     nodes = [tensor.grad_fn for tensor in leaves if not tensor.is_leaf]  # PyTorch runs them, though for nothing
     arrived = run_to(wanted, edges, grads, retain_graph, create_graph, nodes)
     with enable_grad() if create_graph else no_grad():
-        for tensor in leaves:
-            edge = tensor.gradient_edge
+        for tensor, edge in zip(leaves, wanted, strict=True):
             if tensor.is_leaf and arrived[edge] is not None:
                 engine.end_at_leaf(edge, engine.own(arrived, edge))
 
@@ -111,15 +111,18 @@ def grad(
         )
     edges, grads = seeds(outputs, as_sequence(grad_outputs), create_graph)
     retain_graph = create_graph if retain_graph is None else retain_graph
-    arrived = run_to(wanted_edges(inputs), edges, grads, retain_graph, create_graph)
+    wanted = wanted_edges(inputs)
+    arrived = run_to(wanted, edges, grads, retain_graph, create_graph)
     return tuple(
-        [result_for(x, number, arrived, materialize_grads, bool(allow_unused)) for number, x in enumerate(inputs)]
+        [
+            result_for(x, number, edge, arrived, materialize_grads, bool(allow_unused))
+            for number, (x, edge) in enumerate(zip(inputs, wanted, strict=True))
+        ]
     )
 
 
-def result_for(x: Any, number: int, arrived: Any, materialize: bool, allow_unused: bool) -> Any:
+def result_for(x: Any, number: int, edge: Edge, arrived: Any, materialize: bool, allow_unused: bool) -> Any:
     """The gradient that arrived for one input, as a Tensor; for an unused input, zeros, None or PyTorch's error."""
-    edge = x.gradient_edge
     result = None if arrived[edge] is None else engine.own(arrived, edge)
     if result is None and materialize:
         result = array_module(x.array).zeros(x.shape, x.dtype)
@@ -206,7 +209,7 @@ def seeds(outputs: Sequence[Any], grads: Sequence[Any], create_graph: bool) -> t
                 f"Mismatch in shape: grad_output[{index}] has a shape of torch.Size({list(grad.shape)}) and "
                 f"output[{index}] has a shape of torch.Size({list(output.shape)})."
             )
-        if not output.requires_grad:
+        if not output.requires_grad or is_cut_off(output):
             raise RuntimeError(f"element {index} of tensors does not require grad and does not have a grad_fn")
         grad = graph.tensor_of(one_as(output.array)) if grad is None else grad
         started.append(grad if create_graph else grad.array)

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.graph.edges import NO_EDGE, Written
+from mini_autograd.graph.edges import NO_EDGE, Edge, Written
 from mini_autograd.graph.function import (
     COPY,
     FREED,
@@ -31,6 +31,7 @@ from mini_autograd.graph.saved_values import kept
 from mini_autograd.graph.versions import note_change, note_detachment, note_needed, note_node
 from mini_autograd.graph.views import DIRECTLY, edge_of_old_values, follow, memory_of
 from mini_autograd.numerics import arrays
+from mini_autograd.operations.pointwise import comparison
 from mini_autograd.operations.pointwise.elementwise import cast, check_broadcast, module_of, where
 from mini_autograd.operations.shapes import shape as shapes
 from mini_autograd.operations.shapes.indexing import (
@@ -254,13 +255,21 @@ def keep_old_values(last: Any, before: Tensor, started: int) -> None:
         saved = node.saved_tensors if isinstance(node.saved_tensors, tuple) else ()
         if any(value is before.array for value in saved):
             copy = before.array.copy() if copy is None else copy
-            copied = [value is before.array for value in saved]
-            node.saved_tensors = tuple(copy if old else value for old, value in zip(copied, saved, strict=True))
-            node.origins = tuple(COPY - n if old and n >= 0 else n for old, n in zip(copied, node.origins, strict=True))
+            saved = node.saved_tensors = tuple(copy if value is before.array else value for value in saved)
+        if saved:
+            node.origins = tuple(
+                COPY - n if n >= 0 and (value is copy or is_cast(value, node.inputs[n], before)) else n
+                for value, n in zip(saved, node.origins, strict=True)
+            )
         for below, _ in node.next_functions:
             if below is not None and below not in seen and below.sequence_nr > started:
                 seen.add(below)
                 stack.append(below)
+
+
+def is_cast(value: Any, edge: Edge, before: Tensor) -> bool:
+    """Whether a saved value was cast from `before`, so that it is a copy already. `edge` is where its gradient goes."""
+    return edge is not NO_EDGE and edge is before._edge and value.dtype != before.dtype
 
 
 def rebase(tensor: Tensor, result: Tensor, stamp: int) -> None:
@@ -333,8 +342,9 @@ def put_item(self: Tensor, index: Any, value: Tensor, given: Any) -> None:
             f"shape mismatch: value tensor of shape {list(value.shape)} cannot be broadcast to indexing result of "
             f"shape {list(picked)}"
         )
-    of_masks = value.numel() == 1 and all(getattr(part, "dtype", None) == arrays.bool_ for part in as_parts(index))
-    if value.dtype != self.dtype and not of_masks:
+    arrays_in_index = [part for part in as_parts(index) if not is_basic(part)]
+    only_a_mask = [getattr(part, "dtype", None) for part in arrays_in_index] == [arrays.bool_]
+    if value.dtype != self.dtype and not (only_a_mask and value.numel() == 1):  # then it is cast
         own, got = arrays.dtype_name(self.dtype), arrays.dtype_name(value.dtype)
         raise RuntimeError(
             f"Index put requires the source and destination dtypes match, got {own} for the destination and {got} for "
@@ -421,15 +431,18 @@ def in_another_shape(function: Callable[..., Any]) -> Callable[..., Tensor]:
         if not self._is_view():
             before = tensor_of(memory_of(self)[...], self.gradient_edge if self._history is not None else NO_EDGE)
         result = function(before, *args, **kwargs)
+        node = result.grad_fn  # after the change, this view would repeat its steps
         stamp = note_change(self.version) if self.version is not None else 0
-        if result.grad_fn is not None:
-            result.grad_fn.version, result.grad_fn.changed_at = self.version, stamp
         self.array = result.array
-        if before is self:
-            view: Any = result.view_info
-            view.seen, self._view, self._edge = self._version, view, None  # type: ignore[attr-defined]
-        elif self._history is not None:
-            self._edge = result._history
+        if node is not None:
+            node.version, node.changed_at = self.version, stamp
+            if before is self:
+                view: Any = result.view_info
+                view.seen, self._view, self._edge = self._version, view, None  # type: ignore[attr-defined]
+            else:
+                self._edge = result._history
+        elif before is self:  # the view keeps its edge, until these steps are repeated in grad mode
+            self.view_info.steps = result.view_info.steps
         return self
 
     method.__doc__ = description(function)
@@ -448,8 +461,7 @@ def broadcastable(x: Tensor, source: Tensor) -> Tensor:
 NAMES = """
 add sub subtract mul multiply div divide true_divide pow neg negative exp log log1p sqrt rsqrt reciprocal square abs
 absolute sign sin cos tanh sigmoid erf floor ceil round trunc remainder floor_divide relu clamp clip lerp masked_fill
-scatter scatter_add tril triu logical_and logical_or logical_not bitwise_and bitwise_or bitwise_xor eq ne lt le gt ge
-cumsum greater greater_equal less less_equal not_equal bitwise_not
+scatter scatter_add tril triu logical_and logical_or logical_not bitwise_and bitwise_or bitwise_xor bitwise_not cumsum
 """
 SHAPES = "t transpose swapaxes squeeze unsqueeze"
 OPERATORS = {"add": "__add__", "sub": "__sub__", "mul": "__mul__", "truediv": "__truediv__", "pow": "__pow__"}
@@ -477,6 +489,7 @@ def _operator(operator: str) -> Callable[..., Any]:
 
 
 register_methods({f"{_name}_": in_place(getattr(Tensor, _name)) for _name in NAMES.split()})
+register_methods({f"{_name}_": in_place(_compare) for _name, _compare in comparison.RECORDED.items()})
 register_methods({f"__i{_name}__": _operator(_of_tensors) for _name, _of_tensors in OPERATORS.items()})
 register_methods({f"{_name}_": in_another_shape(getattr(Tensor, _name)) for _name in SHAPES.split()})
 register_methods(METHODS)

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.graph.views import memory_of
+from mini_autograd.graph.views import forget_source, memory_of
 from mini_autograd.numerics import arrays, dtypes
 from mini_autograd.operations.pointwise import elementwise
 from mini_autograd.operations.pointwise.elementwise import clone
@@ -130,7 +130,12 @@ def sum_to_size(self: Tensor, *size: Any) -> Tensor:
     wanted = tuple(size[0]) if len(size) == 1 and isinstance(size[0], Sequence) else size
     if not arrays.broadcasts_to(wanted, self.shape):
         raise RuntimeError(f"size {{{list(wanted)}}} is not expandable to size {{{list(self.shape)}}}.")
-    return arrays.sum_to(self, wanted)
+    if wanted == self.shape:
+        return self
+    result = arrays.sum_to(self, wanted)
+    if len(wanted) == self.ndim:
+        forget_source(result)  # as in PyTorch, it is a view of the sum only if axes were removed
+    return result
 
 
 def deepcopy(self: Tensor, memo: dict[int, Any]) -> Tensor:

@@ -56,7 +56,7 @@ def _operator(function: Callable[[Value, Value], Value], reflected: bool = False
     def method(self: Value, other: Any) -> Value:
         if not isinstance(other, (Tensor, *NUMBER)):
             return NotImplemented
-        return function(other, self) if reflected else function(self, other)
+        return function(arrays.number(other), self) if reflected else function(self, other)
 
     return method
 

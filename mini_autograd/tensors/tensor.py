@@ -18,7 +18,7 @@ from mini_autograd.graph.edges import NO_EDGE, Edge, node_of, number_of
 from mini_autograd.graph.function import UNCHANGED, AccumulateGrad, Function, register_tensor_type, tensor_of
 from mini_autograd.graph.grad_mode import INFERENCE, state
 from mini_autograd.graph.removable_handle import RemovableHandle
-from mini_autograd.graph.views import link_view, memory_of
+from mini_autograd.graph.views import is_cut_off, link_view, memory_of
 from mini_autograd.numerics import arrays
 from mini_autograd.numerics.dtypes import KNOWN as DTYPES
 from mini_autograd.numerics.size import Size, size_of
@@ -64,6 +64,12 @@ def _comparison(compare: Callable) -> Callable[[Tensor, Any], Tensor]:
     return method
 
 
+def _equals(self: Tensor, other: Any) -> Tensor:
+    """`self == other`. As in PyTorch, it is the one comparison that takes a NumPy array of numbers, too."""
+    comparable = isinstance(other, (Tensor, *arrays.NUMBER)) or getattr(other, "dtype", np.dtype("O")).kind in "biuf"
+    return comparison.eq(self, other) if comparable else NotImplemented
+
+
 def no_accumulator() -> None:
     """Stand in for the reference to an AccumulateGrad that does not exist yet."""
 
@@ -105,8 +111,7 @@ class Tensor:
             return self._history or self._new_accumulator()
 
     def _new_accumulator(self) -> AccumulateGrad:
-        view = self.view_info
-        if view is not None and view.edge is NO_EDGE:  # only its base requires grad; it gets no gradient
+        if is_cut_off(self):
             return AccumulateGrad(self.detach())
         node = AccumulateGrad(self)
         self._accumulator: Any = weakref.ref(node)
@@ -451,7 +456,7 @@ class Tensor:
     __rpow__ = _operator(elementwise.PowerOfTensors, reflected=True)
     __neg__ = elementwise.negative
     __getitem__ = indexing.getitem
-    __eq__, __ne__ = _comparison(comparison.eq), _comparison(comparison.ne)  # type: ignore[assignment]
+    __eq__, __ne__ = _equals, _comparison(comparison.ne)  # type: ignore[assignment]
     __lt__, __le__ = _comparison(comparison.lt), _comparison(comparison.le)
     __gt__, __ge__ = _comparison(comparison.gt), _comparison(comparison.ge)
     __and__ = __rand__ = _comparison(comparison.bitwise_and)

@@ -369,8 +369,8 @@ def test_float32_is_that_of_pytorch(name: str) -> None:
 INSIDE_OTHERS = {"Cast", "Put", "Assign", "ConvolutionWeight", "PickWinners", "GiveToWinners", "GiveEqually"}
 """Operations that mostly work inside others, as their rules."""
 
-TESTED_ELSEWHERE = {"Attention", "Dropout", "Move"}
-"""Operations that PyTorch's samples do not fit: see tests/mini_autograd/nn and test_devices.py."""
+TESTED_ELSEWHERE = {"Attention", "Dropout", "Move", "ScatterProducts"}
+"""Operations that PyTorch's samples do not fit: see tests/mini_autograd/nn, test_devices.py, test_found_at_random."""
 
 
 NO_METHOD = {

@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mini_autograd.graph.views import forget_source
 from mini_autograd.nn import functional, init
 from mini_autograd.nn.modules.module import Module
 from mini_autograd.nn.parameter import empty_parameter
@@ -140,7 +141,10 @@ class Layers(Module):
         output, last = self.read_all(input, states)
         if not batched:
             return output.squeeze(1), tuple([state.squeeze(1) for state in last])
-        return output.transpose(0, 1) if self.batch_first else output, last
+        if self.batch_first:
+            output = output.transpose(0, 1)
+            forget_source(output)
+        return output, last
 
     def read_all(self, x: Tensor, states: States) -> tuple[Tensor, States]:
         """The outputs and last states, as in `read`, for an input (T, N, input_size) and given states."""

@@ -13,7 +13,7 @@ import numpy as np
 
 from mini_autograd.graph import function
 from mini_autograd.graph.function import Unary, Value
-from mini_autograd.numerics.arrays import check_floating
+from mini_autograd.numerics.arrays import check_floating, number
 from mini_autograd.numerics.blocks import in_blocks
 from mini_autograd.operations.pointwise.elementwise import Elementwise, elementwise_jvp, exp, quiet, tanh, where
 from mini_autograd.operations.pointwise.mathematical import ERF_BY_TANH, OfFloats, erf, polynomial
@@ -215,9 +215,9 @@ def gelu(input: Value, *, approximate: str = "none") -> Value:
 
 def softplus(input: Value, beta: float = 1.0, threshold: float = 20.0) -> Value:
     """log(1 + e^(beta x)) / beta of each element; just x where beta x is above `threshold`."""
-    return Softplus.apply(input, beta=beta, threshold=threshold)
+    return Softplus.apply(input, beta=number(beta), threshold=number(threshold))
 
 
 def leaky_relu(input: Value, negative_slope: float = 0.01, inplace: bool = False) -> Value:
     """Each element, or `negative_slope` times it where it is negative."""
-    return LeakyRelu.apply(input, slope=negative_slope)
+    return LeakyRelu.apply(input, slope=number(negative_slope))

@@ -128,7 +128,7 @@ def scaled_dot_product_attention(
         attn_mask = np.tri(*shape, dtype=bool, like=as_array(query))
     if attn_mask is not None and attn_mask.dtype == arrays.bool_:
         attn_mask = added_mask(as_array(attn_mask), as_array(query))
-    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else scale
+    scale = 1 / math.sqrt(query.shape[-1]) if scale is None else arrays.number(scale)
     kept = None
     if dropout_p > 0.0:
         kept = keep_mask((*np.broadcast_shapes(query.shape[:-2], key.shape[:-2]), *shape), dropout_p, as_array(query))

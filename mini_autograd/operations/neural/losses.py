@@ -23,13 +23,15 @@ from mini_autograd.operations.neural.targets import (
     classes_of_target,
     over_classes,
     over_target,
+    refuse_gradient,
     refuse_integers,
     same_shape,
     torch_size,
     weighted_classes,
 )
-from mini_autograd.operations.pointwise.elementwise import check_broadcast, exp, log, quiet, relu
+from mini_autograd.operations.pointwise.elementwise import check_broadcast, exp, log, quiet, relu, where
 from mini_autograd.operations.pointwise.mathematical import log1p
+from mini_autograd.operations.reductions.extremes import clamp
 from mini_autograd.operations.reductions.softmax import (
     check_floating,
     log_and_plain_probabilities,
@@ -295,13 +297,18 @@ def difference_of(a: Value | None, b: Value | None) -> Value:
 
 def along_slope(grad: Value, x: Value, beta: float) -> Value:
     """`grad` times the derivative of the smooth |x|: x / beta between -beta and beta, and -1 or 1 outside."""
-    outside = grad * (x > beta) - grad * (x < -beta)
-    return outside + grad * x * ((x >= -beta) & (x <= beta)) / beta if beta else outside
+    outside = grad * (x >= beta) - grad * (x <= -beta)
+    if beta == 0:
+        return outside
+    return outside + grad * where((x >= beta) | (x <= -beta), 0.0, x) / beta  # a product would be nan at infinity
 
 
 def softplus(x: Value) -> Value:
-    """log(1 + e^x) = max(x, 0) + log(1 + e^-|x|)."""
-    return relu(x) + log1p(exp(-(relu(x) + relu(-x))))
+    """log(1 + e^x) = max(x, 0) + log(1 + e^-|x|).
+
+    Here -|x| is min(x, 0) - max(x, 0): its slope at 0 is 1, not 0, so that the slope of the whole is right there too.
+    """
+    return relu(x) + log1p(exp(clamp(x, max=0.0) - relu(x)))
 
 
 def positive_factor(target: Value, pos_weight: Value | None) -> Value:
@@ -330,11 +337,14 @@ def smooth_l1_loss(input: Value, target: Value, reduction: str = "mean", beta: f
     if beta == 0:
         return l1_loss(input, target, reduction)
     refuse_integers("smooth_l1_cpu", input, target)
-    return SmoothL1Loss.apply(*same_shape(input, target), reduction=reduction, beta=beta, scale=1.0)
+    return SmoothL1Loss.apply(*same_shape(input, target), reduction=reduction, beta=arrays.number(beta), scale=1.0)
 
 
 def binary_cross_entropy(input: Value, target: Value, weight: Value | None = None, reduction: str = "mean") -> Value:
-    """Cross entropy of probabilities `input` and targets between 0 and 1. Raises RuntimeError if `input` is outside."""
+    """Cross entropy of probabilities `input` and targets between 0 and 1.
+
+    Raises RuntimeError if `input` is outside, or if `weight` requires grad: it gets no gradient.
+    """
     check_reduction(reduction)
     if target.shape != input.shape:
         raise ValueError(
@@ -349,6 +359,7 @@ def binary_cross_entropy(input: Value, target: Value, weight: Value | None = Non
         raise RuntimeError("all elements of input should be between 0 and 1")
     if weight is not None:
         check_weight_shape(weight.shape, input.shape)
+        refuse_gradient("binary_cross_entropy", "weight", weight)
     return BinaryCrossEntropy.apply(input, target, weight, reduction=reduction)
 
 
@@ -361,7 +372,8 @@ def binary_cross_entropy_with_logits(
 ) -> Value:
     """Cross entropy of sigmoid(input) and targets between 0 and 1; `pos_weight` multiplies the positive part.
 
-    Raises ValueError if the shapes differ, RuntimeError for integer targets.
+    Raises ValueError if the shapes differ, RuntimeError for integer targets, and for a `weight` or `pos_weight` that
+    requires grad: they get no gradient.
     """
     check_reduction(reduction)
     if target.shape != input.shape:
@@ -375,6 +387,8 @@ def binary_cross_entropy_with_logits(
     if not arrays.is_floating(target.dtype):
         got, wanted = arrays.dtype_name(input.dtype), arrays.dtype_name(target.dtype)
         raise RuntimeError(f"result type {got} can't be cast to the desired output type {wanted}")
+    refuse_gradient("binary_cross_entropy_with_logits", "weight", weight)
+    refuse_gradient("binary_cross_entropy_with_logits", "pos_weight", pos_weight)
     return BinaryCrossEntropyWithLogits.apply(input, target, weight, pos_weight, reduction=reduction)
 
 
@@ -385,7 +399,8 @@ def nll_loss(
 
     `input` (C,), (N, C) or (N, C, *sizes) holds logarithms of probabilities; `target` lacks the C and holds class
     numbers. The mean is over the samples whose class is not `ignore_index`, weighted by the `weight` (C,) of their
-    class. Raises IndexError for a class that does not exist, ValueError or RuntimeError for shapes that do not fit.
+    class. Raises IndexError for a class that does not exist, ValueError or RuntimeError for shapes that do not fit, and
+    RuntimeError for a `weight` that requires grad: it gets no gradient.
     """
     check_reduction(reduction)
     scores, labels = as_array(input), as_array(target)

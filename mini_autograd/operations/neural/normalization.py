@@ -155,26 +155,38 @@ def batch_norm(
     """Standardize each channel of `input` (N, C, *sizes): in training with the batch's own mean and variance.
 
     The running mean and variance, if given, are then updated in place; outside of training they are used instead.
+
+    Raises RuntimeError for a parameter without one number per channel, ValueError in training for a single value.
     """
-    weight, bias = along_channels(weight, input.ndim), along_channels(bias, input.ndim)
-    if not training:
-        mean, variance = along_channels(running_mean, input.ndim), along_channels(running_var, input.ndim)
-        if mean is None or variance is None:
-            raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
-        return scaled((input - mean) * (variance + eps) ** -0.5, weight, bias)
-    if 0 in input.shape:
-        return scaled(input * 1.0, weight, bias)
     axes = (0, *range(2, input.ndim))
-    if math.prod(input.shape[axis] for axis in axes) == 1:
+    if training and math.prod(input.shape[axis] for axis in axes) == 1:
         raise ValueError(
             f"Expected more than 1 value per channel when training, got input size torch.Size({list(input.shape)})"
         )
+    if not training and (running_mean is None or running_var is None):
+        raise RuntimeError("Expected running_mean and running_var to be defined when training=False")
+    check_channels(input, running_mean=running_mean, running_var=running_var, weight=weight, bias=bias)
+    weight, bias = along_channels(weight, input.ndim), along_channels(bias, input.ndim)
+    if not training:
+        mean: Value = along_channels(running_mean, input.ndim)
+        variance: Value = along_channels(running_var, input.ndim)
+        return scaled((input - mean) * (variance + eps) ** -0.5, weight, bias)
+    if 0 in input.shape:
+        return scaled(input * 1.0, weight, bias)
     running = None if running_mean is None else (as_array(running_mean), as_array(running_var))
     output = BatchNorm.apply(input, weight, bias, axes=axes, eps=eps, running=running, momentum=momentum)
     for kept in (running_mean, running_var):
         if getattr(kept, "version", None) is not None:
             note_change(kept.version)  # type: ignore[union-attr]
     return output
+
+
+def check_channels(input: Value, **parameters: Value | None) -> None:
+    """Raise PyTorch's error for a parameter that does not have one number per channel of `input`."""
+    channels = input.shape[1] if input.ndim > 1 else 0
+    for name, values in parameters.items():
+        if values is not None and math.prod(values.shape) != channels:
+            raise RuntimeError(f"{name} should contain {channels} elements not {math.prod(values.shape)}")
 
 
 def along_channels(values: Value | None, ndim: int) -> Value | None:

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.graph.function import Value, as_array
+from mini_autograd.graph.grad_mode import is_grad_enabled
 from mini_autograd.numerics import arrays
 from mini_autograd.operations.pointwise.elementwise import check_broadcast, multiply
 from mini_autograd.operations.shapes.shape import expand
@@ -133,6 +134,7 @@ def classes_of_target(scores: Any, labels: Any, weight: Value | None, ignore_ind
     axis = class_axis(scores, labels)
     if weight is not None:
         check_weight(scores, weight, axis)
+        refuse_gradient("nll_loss2d_forward" if scores.ndim > 2 else "nll_loss_forward", "weight", weight)
     q, count = one_hot(scores, labels, axis, ignore_index)
     if count == 0:
         return axis, q, math.nan
@@ -153,6 +155,15 @@ def over_target(q: Any, log_p: Any, of_classes: bool) -> Any:
     """q log p. For class numbers, classes other than the target add nothing, even where log p is -inf."""
     terms = q * log_p
     return np.where(q == 0, 0.0, terms) if of_classes else terms
+
+
+def refuse_gradient(loss: str, name: str, weight: Value | None) -> None:
+    """Raise PyTorch's error for a weight that requires grad, in a loss that gives its weights no gradient."""
+    if is_grad_enabled() and getattr(weight, "requires_grad", False):
+        raise RuntimeError(
+            f"The function '{loss}' is not differentiable with respect to argument '{name}'. This input cannot have "
+            "requires_grad True."
+        )
 
 
 def refuse_integers(kernel: str, input: Value, target: Value) -> None:

@@ -1,7 +1,8 @@
 """Questions about numbers, answered with bool tensors: comparisons, logic, `isnan` and the like, `any` and `all`.
 
 The one idea to know: an answer does not change when the question's numbers change a little, so none of these is
-recorded, and no gradient flows through them.
+recorded, and no gradient flows through them. Only a comparison in place, such as `x.eq_(y)`, is recorded: the numbers
+that it replaces had a history, which must end.
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.graph.function import Value, as_array, wrap
+from mini_autograd.graph.function import Function, Value, as_array, wrap
 from mini_autograd.numerics.arrays import (
     bool_,
     dtype_name,
@@ -20,6 +21,7 @@ from mini_autograd.numerics.arrays import (
     int64,
     is_floating,
     normalize_dims,
+    number,
     promoted,
     result_type,
     uint8,
@@ -65,6 +67,45 @@ bitwise_or = _of_bits(operator.or_, "bitwise_or_cpu", "`input | other`")
 bitwise_xor = _of_bits(operator.xor, "bitwise_xor_cpu", "`input ^ other`")
 logical_and = _comparison(np.logical_and, "Whether both are non-zero")
 logical_or = _comparison(np.logical_or, "Whether at least one is non-zero")
+
+
+class Answer(Function):
+    """The answers to a comparison, as numbers in the dtype of the first input. No gradient flows through them."""
+
+    __slots__ = ("called",)
+    called: str
+
+    @staticmethod
+    def forward(ctx, x, other, compare, title):
+        ctx.called = f"{title}Backward{int(hasattr(other, 'ndim'))}"
+        return compare(x, other).astype(x.dtype)
+
+    @staticmethod
+    def backward(ctx, grad):
+        zeros = wrap(np.zeros_like(as_array(grad)), grad)
+        return zeros, zeros
+
+    @staticmethod
+    def jvp(ctx, tangent, other_tangent):
+        return None
+
+    def name(self) -> str:
+        """PyTorch has a node for each comparison."""
+        return self.called
+
+
+def _recorded(compare: Comparison, title: str) -> Comparison:
+    def function(input: Value, other: Value) -> Value:
+        return Answer.apply(input, other, compare=compare, title=title)
+
+    function.__doc__ = compare.__doc__
+    return function
+
+
+NAMES = [(eq, "Eq", "eq"), (ne, "Ne", "ne not_equal"), (lt, "Lt", "lt less"), (le, "Le", "le less_equal")]
+NAMES += [(gt, "Gt", "gt greater"), (ge, "Ge", "ge greater_equal")]
+RECORDED = {name: _recorded(compare, title) for compare, title, names in NAMES for name in names.split()}
+"""The comparisons as they work in place, by name: the answers replace numbers that had a history."""
 
 
 def _question(ask: Callable[[Any], Any], meaning: str) -> Question:
@@ -114,17 +155,22 @@ def equal(input: Value, other: Value) -> bool:
 
 
 def any(input: Value, dim: Any = None, keepdim: bool = False) -> Value:
-    """Whether any element is non-zero, along `dim` (an axis, several, or None: all)."""
+    """Whether any element is non-zero, along `dim` (an axis, several, or None: all; for (), each element by itself)."""
     array = as_array(input)
-    result = array.any(axis=normalize_dims(dim, array.ndim), keepdims=keepdim)
+    result = array.any(axis=_axes(dim, array.ndim), keepdims=keepdim)
     return wrap(_byte_stays(array, result), input)
 
 
 def all(input: Value, dim: Any = None, keepdim: bool = False) -> Value:
-    """Whether every element is non-zero, along `dim` (an axis, several, or None: all)."""
+    """Whether all elements are non-zero, along `dim` (an axis, several, or None: all; for (), each by itself)."""
     array = as_array(input)
-    result = array.all(axis=normalize_dims(dim, array.ndim), keepdims=keepdim)
+    result = array.all(axis=_axes(dim, array.ndim), keepdims=keepdim)
     return wrap(_byte_stays(array, result), input)
+
+
+def _axes(dim: Any, ndim: int) -> tuple[int, ...] | None:
+    """The axes of `any` and `all`: for them, an empty sequence stands for none, not for all as in other reductions."""
+    return () if dim == () or dim == [] else normalize_dims(dim, ndim)
 
 
 def _byte_stays(array: Any, result: Any) -> Any:
@@ -148,10 +194,13 @@ def nonzero(input: Value, *, as_tuple: bool = False) -> Any:
 def where(condition: Value, input: Value = None, other: Value = None) -> Any:
     """`input` where the bool tensor `condition` holds, and `other` elsewhere.
 
-    Given the condition alone, the indices of all elements that are not zero: one tensor per axis.
+    Given the condition alone, the indices of all elements that are not zero: one tensor per axis. Raises TypeError if
+    one of the two is missing.
     """
     if input is None and other is None:
         return nonzero(condition, as_tuple=True)
+    if input is None or other is None:
+        raise TypeError("where() received an invalid combination of arguments: give `input` and `other`, or neither")
     if not hasattr(condition, "dtype"):
         raise TypeError(f"where(): argument 'condition' (position 1) must be Tensor, not {type(condition).__name__}")
     if condition.dtype not in (bool_, uint8):
@@ -159,7 +208,7 @@ def where(condition: Value, input: Value = None, other: Value = None) -> Any:
             "where expected condition to be a boolean tensor, but got a tensor with dtype "
             f"{dtype_name(condition.dtype)}"
         )
-    return choose(condition, input, other)
+    return choose(condition, number(input), number(other))
 
 
 def is_floating_point(input: Value) -> bool:

@@ -405,14 +405,14 @@ def add(input: Value, other: Value, *, alpha: float = 1, out: Any = None) -> Val
     """`input + alpha * other`."""
     if out is not None:
         return into(out, "add", add, input, other, alpha=alpha)
-    return Add.apply(input, other if alpha == 1 else scaled(other, alpha, input))
+    return Add.apply(input, arrays.number(other) if alpha == 1 else scaled(arrays.number(other), alpha, input))
 
 
 def subtract(input: Value, other: Value, *, alpha: float = 1, out: Any = None) -> Value:
     """`input - alpha * other`."""
     if out is not None:
         return into(out, "sub", subtract, input, other, alpha=alpha)
-    return Subtract.apply(input, other if alpha == 1 else scaled(other, alpha, input))
+    return Subtract.apply(input, arrays.number(other) if alpha == 1 else scaled(arrays.number(other), alpha, input))
 
 
 def scaled(other: Value, alpha: float, input: Value) -> Value:
@@ -423,12 +423,12 @@ def scaled(other: Value, alpha: float, input: Value) -> Value:
 
 def multiply(input: Value, other: Value, *, out: Any = None) -> Value:
     """`input * other`."""
-    return Multiply.apply(input, other) if out is None else into(out, "mul", multiply, input, other)
+    return Multiply.apply(input, arrays.number(other)) if out is None else into(out, "mul", multiply, input, other)
 
 
 def divide(input: Value, other: Value) -> Value:
     """`input / other`; the result is floating even for integers."""
-    return Divide.apply(input, other)
+    return Divide.apply(input, arrays.number(other))
 
 
 def negative(input: Value) -> Value:
@@ -439,7 +439,7 @@ def negative(input: Value) -> Value:
 def pow(input: Value, exponent: Value) -> Value:
     """`input ** exponent`; each may be a tensor or a number."""
     if isinstance(exponent, arrays.NUMBER) and not isinstance(input, arrays.NUMBER):
-        return _power_with_number(input, exponent)
+        return _power_with_number(input, arrays.number(exponent))
     return PowerOfTensors.apply(input, exponent)
 
 

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.graph.function import Value, as_array
-from mini_autograd.numerics.arrays import bool_, check_floating, holds, is_floating, result_type
-from mini_autograd.operations.pointwise.elementwise import Arithmetic, Elementwise, cast, divide, is_bool, quiet
+from mini_autograd.numerics.arrays import bool_, check_floating, holds, is_floating, number, result_type
+from mini_autograd.operations.pointwise.elementwise import Arithmetic, Elementwise, divide, is_bool, quiet
 
 
 def not_of_bools(kernel: str) -> Any:
@@ -132,7 +132,7 @@ class Remainder(Arithmetic):
 class FloorDivide(Arithmetic):
     """floor(a / b). Flat between the jumps."""
 
-    torch_name = "DivBackward1"
+    torch_name = "DivBackward2"
 
     @staticmethod
     @quiet
@@ -143,6 +143,19 @@ class FloorDivide(Arithmetic):
     @staticmethod
     def backward(ctx, grad):
         return grad * 0.0, grad * 0.0
+
+
+class TruncDivide(FloorDivide):
+    """a / b without its fraction. Flat between the jumps."""
+
+    torch_name = "DivBackward2"
+
+    @staticmethod
+    @quiet
+    def forward(ctx, a, b):
+        check_division(a, b, "div_trunc_cpu")
+        common = result_type(a, b)
+        return np.trunc(a / b) if is_floating(common) else ((a - np.fmod(a, b)) // b).astype(common)
 
 
 def abs(input: Value) -> Value:
@@ -181,12 +194,12 @@ def round(input: Value, *, decimals: int = 0) -> Value:
 
 def remainder(input: Value, other: Value) -> Value:
     """The remainder of a division rounded down; it has the sign of `other`, as in Python."""
-    return Remainder.apply(input, other)
+    return Remainder.apply(input, number(other))
 
 
 def floor_divide(input: Value, other: Value) -> Value:
     """`input / other` rounded down."""
-    return FloorDivide.apply(input, other)
+    return FloorDivide.apply(input, number(other))
 
 
 def div(input: Value, other: Value, *, rounding_mode: str | None = None) -> Value:
@@ -202,10 +215,7 @@ def div(input: Value, other: Value, *, rounding_mode: str | None = None) -> Valu
         raise RuntimeError(
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"
         )
-    check_division(as_array(input), as_array(other), "div_trunc_cpu")
-    output = trunc(divide(input, other))
-    common = result_type(as_array(input), as_array(other))
-    return output if is_floating(common) else cast(output, common)
+    return TruncDivide.apply(input, number(other))
 
 
 def positive(input: Value) -> Value:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.graph.function import Function, Unary, Value
+from mini_autograd.graph.views import forget_source
 from mini_autograd.numerics.arrays import normalize_dim
 from mini_autograd.operations.pointwise.elementwise import clone, module_of
 from mini_autograd.operations.reductions.reduction import sum
@@ -130,7 +131,9 @@ def diag_embed(input: Value, offset: int = 0, dim1: int = -2, dim2: int = -1) ->
         raise RuntimeError(f"diagonal dimensions cannot be identical {dim1}, {dim2}")
     size = input.shape[-1] + abs(offset)
     matrices = put(input, (..., *places(input, size, size, offset)), (*input.shape[:-1], size, size))
-    return movedim(matrices, (-2, -1), (dim1, dim2))
+    result = movedim(matrices, (-2, -1), (dim1, dim2))
+    forget_source(result)
+    return result
 
 
 def diag(input: Value, diagonal: int = 0) -> Value:

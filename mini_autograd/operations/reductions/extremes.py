@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.graph.function import Function, Unary, Value
-from mini_autograd.numerics.arrays import NUMBER, normalize_dims, result_type, wrapped
+from mini_autograd.numerics.arrays import normalize_dims, number, result_type, wrapped
 from mini_autograd.operations.pointwise.comparison import isnan
 from mini_autograd.operations.pointwise.elementwise import Arithmetic, cast, check_broadcast, elementwise_jvp, where
 from mini_autograd.operations.reductions.reduction import Dims, restore, spread
@@ -84,57 +84,61 @@ class Clamp(Function):
 
 
 class Extreme(Unary):
-    """The largest or smallest element along some axes, or of all. Elements that tie share the gradient evenly."""
+    """The largest or smallest element along some axes, or of all. Elements that tie share the gradient evenly.
 
-    __slots__ = ("dim",)
+    With `nan_ties`, as in `max` and norms, nan counts as equal to nan; without, as in `amax`, the gradient is 0/0, nan.
+    """
+
+    __slots__ = ("dim", "nan_ties")
     dim: tuple[int, ...] | None
+    nan_ties: bool
 
     @staticmethod
     def backward(ctx, grad):
         x, output = ctx.saved_tensors
-        chosen = ties(x, output, ctx.dim)
+        chosen = ties(x, output, ctx.dim, ctx.nan_ties)
         number = chosen.sum(ctx.dim, keepdims=True)
         return spread(grad, ctx.dim, x.shape) * chosen / number
 
     @staticmethod
     def jvp(ctx, tangent):
         x, output = ctx.saved_tensors
-        chosen = ties(x, output, ctx.dim)
+        chosen = ties(x, output, ctx.dim, ctx.nan_ties)
         return ((tangent * chosen).sum(ctx.dim) / chosen.sum(ctx.dim)).reshape(output.shape)
 
 
-def ties(x: Value, output: Value, dim: tuple[int, ...] | None) -> Value:
-    """Where `x` equals the extreme found along `dim`; nan counts as equal to nan."""
+def ties(x: Value, output: Value, dim: tuple[int, ...] | None, nan_ties: bool = True) -> Value:
+    """Where `x` equals the extreme found along `dim`."""
     output = restore(output, dim, x.shape)
-    return (x == output) | (isnan(x) & isnan(output))
+    return (x == output) | (isnan(x) & isnan(output)) if nan_ties else x == output
 
 
 class Amax(Extreme):
     """The largest element. Elements that tie share the gradient evenly."""
 
     @staticmethod
-    def forward(ctx, x, dim, keepdim):
+    def forward(ctx, x, dim, keepdim, nan_ties):
         output = x.max(axis=dim, keepdims=keepdim)
-        ctx.dim = dim
+        ctx.dim, ctx.nan_ties = dim, nan_ties
         ctx.save_for_backward(x, output)
         return output
 
     def name(self) -> str:
-        return "MaxBackward1" if self.dim is None else "AmaxBackward0"
+        return "MaxBackward1" if self.nan_ties else "AmaxBackward0"
 
 
 class Amin(Extreme):
     """The smallest element. Elements that tie share the gradient evenly."""
 
     @staticmethod
-    def forward(ctx, x, dim, keepdim):
+    def forward(ctx, x, dim, keepdim, nan_ties):
         output = x.min(axis=dim, keepdims=keepdim)
-        ctx.dim = dim
+        ctx.dim, ctx.nan_ties = dim, nan_ties
         ctx.save_for_backward(x, output)
         return output
 
     def name(self) -> str:
-        return "MinBackward1" if self.dim is None else "AminBackward0"
+        return "MinBackward1" if self.nan_ties else "AminBackward0"
 
 
 def maximum(input: Value, other: Value) -> Value:
@@ -154,23 +158,20 @@ def clamp(input: Value, min: Value = None, max: Value = None) -> Value:
     """
     if min is None and max is None:
         raise RuntimeError("torch.clamp: At least one of 'min' or 'max' must not be None")
-    bounds = [bound for bound in (min, max) if bound is not None]
-    common = result_type(input, *bounds)
-    low, high = (
-        wrapped(bound, common) if bound is None or isinstance(bound, NUMBER) else cast(bound, common)
-        for bound in (min, max)
-    )
+    min, max = number(min), number(max)
+    common = result_type(input, *[bound for bound in (min, max) if bound is not None])
+    low, high = (cast(bound, common) if hasattr(bound, "dtype") else wrapped(bound, common) for bound in (min, max))
     return Clamp.apply(cast(input, common), low, high)
 
 
 def amax(input: Value, dim: Dims = (), keepdim: bool = False) -> Value:
     """The largest element along `dim` (an axis, several, or (): all). Elements that tie share the gradient."""
-    return Amax.apply(input, dim=checked_dims("amax", input, dim), keepdim=keepdim)
+    return Amax.apply(input, dim=checked_dims("amax", input, dim), keepdim=keepdim, nan_ties=False)
 
 
 def amin(input: Value, dim: Dims = (), keepdim: bool = False) -> Value:
     """The smallest element along `dim` (an axis, several, or (): all). Elements that tie share the gradient."""
-    return Amin.apply(input, dim=checked_dims("amin", input, dim), keepdim=keepdim)
+    return Amin.apply(input, dim=checked_dims("amin", input, dim), keepdim=keepdim, nan_ties=False)
 
 
 def checked_dims(name: str, input: Value, dim: Dims) -> tuple[int, ...] | None:

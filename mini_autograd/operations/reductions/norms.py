@@ -12,11 +12,11 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.graph.function import Unary, Value
-from mini_autograd.numerics.arrays import dtype_name, is_floating, normalize_dims
+from mini_autograd.numerics.arrays import dtype_name, is_floating, normalize_dims, number
 from mini_autograd.operations.pointwise.comparison import isfinite
 from mini_autograd.operations.pointwise.elementwise import cast, where
 from mini_autograd.operations.pointwise.rounding import abs, sign
-from mini_autograd.operations.reductions.extremes import amax, amin, clamp
+from mini_autograd.operations.reductions.extremes import Amax, Amin, checked_dims, clamp
 from mini_autograd.operations.reductions.reduction import Dims, restore, sum
 
 
@@ -72,15 +72,15 @@ def vector_norm(
         kind = dtype_name(x.dtype)
         raise RuntimeError(f"linalg.vector_norm: Expected a floating point or complex tensor as input. Got {kind}")
     dims = normalize_dims(dim, x.ndim)
-    if ord == math.inf:
-        return amax(abs(x), () if dims is None else dims, keepdim) if x.ndim and dims != () else abs(x)
-    if ord == -math.inf:
-        return amin(abs(x), () if dims is None else dims, keepdim) if x.ndim and dims != () else abs(x)
+    if ord in (math.inf, -math.inf):
+        extreme, name = (Amax, "amax") if ord > 0 else (Amin, "amin")
+        reduced = checked_dims(name, x, dims)
+        return extreme.apply(abs(x), dim=reduced, keepdim=keepdim, nan_ties=True) if x.ndim else abs(x)
     if ord == 0:
         return sum(cast(x != 0, x.dtype) + where(isfinite(x), x, 0.0) * 0.0, dims, keepdim)
     if ord == 1:
         return sum(abs(x), dims, keepdim)
-    return Norm.apply(x, p=ord, dim=dims, keepdim=keepdim)
+    return Norm.apply(x, p=number(ord), dim=dims, keepdim=keepdim)
 
 
 def norm(

@@ -12,7 +12,16 @@ from collections.abc import Sequence
 import numpy as np
 
 from mini_autograd.graph.function import Unary, Value, as_array, wrap
-from mini_autograd.numerics.arrays import dtype_name, floating, holds, int64, is_floating, normalize_dim, normalize_dims
+from mini_autograd.numerics.arrays import (
+    dtype_name,
+    floating,
+    holds,
+    int64,
+    is_floating,
+    normalize_dim,
+    normalize_dims,
+    number,
+)
 from mini_autograd.operations.pointwise.elementwise import cast, exp, module_of, where
 from mini_autograd.operations.pointwise.mathematical import sqrt
 from mini_autograd.operations.shapes.shape import expand, reshape, transpose
@@ -139,7 +148,10 @@ def variance_slope(x: Value, dim: tuple[int, ...] | None, correction: float) -> 
 
 
 class LogSumExp(Unary):
-    """log of the sum of e^x, without overflow. Each element gets e^(x - output) of the gradient."""
+    """log of the sum of e^x, without overflow. Each element gets e^(x - output) of the gradient.
+
+    If the output is infinite, that is nan for the elements that made it so, as in PyTorch.
+    """
 
     torch_name = "LogsumexpBackward0"
     __slots__ = ("dim", "keepdim")
@@ -159,18 +171,13 @@ class LogSumExp(Unary):
     @staticmethod
     def backward(ctx, grad):
         x, output = ctx.saved_tensors
-        return restore(grad, ctx.dim, x.shape) * exp(x - finite(restore(output, ctx.dim, x.shape)))
+        return restore(grad, ctx.dim, x.shape) * exp(x - restore(output, ctx.dim, x.shape))
 
     @staticmethod
     def jvp(ctx, tangent):
         x, output = ctx.saved_tensors
-        weights = exp(x - finite(restore(output, ctx.dim, x.shape)))
+        weights = exp(x - restore(output, ctx.dim, x.shape))
         return (tangent * weights).sum(ctx.dim, keepdims=ctx.keepdim)
-
-
-def finite(output: Value) -> Value:
-    """`output` with 0 in place of infinity: if all inputs are -inf, every share is e^(-inf) = 0, not e^(-inf + inf)."""
-    return where((output == math.inf) | (output == -math.inf), 0.0, output)
 
 
 def spread(grad: Value, dim: tuple[int, ...] | None, shape: tuple[int, ...]) -> Value:
@@ -250,7 +257,7 @@ def var(
     correction = correction if unbiased is None else float(unbiased)
     checked_floating("std and var", input)
     dims = normalize_dims(dim, input.ndim)
-    return Variance.apply(input, dim=dims, keepdim=keepdim, correction=1 if correction is None else correction)
+    return Variance.apply(input, dim=dims, keepdim=keepdim, correction=1 if correction is None else number(correction))
 
 
 def std(

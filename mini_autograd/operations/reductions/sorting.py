@@ -16,7 +16,7 @@ from mini_autograd.numerics import return_types
 from mini_autograd.numerics.arrays import bool_, holds, is_floating, normalize_dim
 from mini_autograd.numerics.return_types import Found
 from mini_autograd.operations.pointwise.elementwise import where
-from mini_autograd.operations.reductions.extremes import amax, amin, checked_dims, maximum, minimum, ties
+from mini_autograd.operations.reductions.extremes import Amax, Amin, amax, amin, checked_dims, maximum, minimum, ties
 from mini_autograd.operations.reductions.reduction import sum
 from mini_autograd.operations.shapes.gathering import along, at_least_1d
 from mini_autograd.operations.shapes.indexing import Index
@@ -80,8 +80,7 @@ def max(input: Value, dim: Any = None, keepdim: bool = False, *, other: Value = 
     if other is not None or hasattr(dim, "shape"):
         return maximum(input, dim if other is None else other)
     if dim is None:
-        checked_dims("max", input, None)
-        return amax(input)
+        return Amax.apply(input, dim=checked_dims("max", input, None), keepdim=False, nan_ties=True)
     axis = checked_axis("max", input, dim)
     return pick(Max, input, at_least_1d(as_array(input)).argmax(axis=axis, keepdims=True), axis, keepdim)
 
@@ -93,8 +92,7 @@ def min(input: Value, dim: Any = None, keepdim: bool = False, *, other: Value = 
     if other is not None or hasattr(dim, "shape"):
         return minimum(input, dim if other is None else other)
     if dim is None:
-        checked_dims("min", input, None)
-        return amin(input)
+        return Amin.apply(input, dim=checked_dims("min", input, None), keepdim=False, nan_ties=True)
     axis = checked_axis("min", input, dim)
     return pick(Min, input, at_least_1d(as_array(input)).argmin(axis=axis, keepdims=True), axis, keepdim)
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.graph.function import Value, as_array, wrap
+from mini_autograd.graph.function import Function, Value, as_array
 from mini_autograd.graph.saved_values import kept
 from mini_autograd.graph.versions import note_needed
 from mini_autograd.numerics.arrays import (
@@ -22,6 +22,7 @@ from mini_autograd.numerics.arrays import (
     holds,
     is_floating,
     normalize_dim,
+    number,
     on_device,
     on_host,
 )
@@ -65,6 +66,22 @@ class Embedding(Index):
         return "EmbeddingBackward0"
 
 
+class ScatterProducts(Function):
+    """Elements at an index are multiplied by the values for their places. As in PyTorch, there is no rule."""
+
+    torch_name = "torch::autograd::NotImplemented"
+
+    @staticmethod
+    def forward(ctx, x, value, index):
+        output = on_host(x).reshape(x.shape or 1).copy()  # on the host, because CuPy has no `multiply.at`
+        np.multiply.at(output, tuple(map(on_host, index)), on_host(value))
+        return on_device(output.reshape(x.shape), device_of(x))
+
+    @staticmethod
+    def backward(ctx, grad):
+        raise RuntimeError("derivative for aten::scatter is not implemented")
+
+
 def along(index: Any, dim: int) -> tuple[Any, ...]:
     """An index for every axis: `index` for `dim`, and the element's own position for the others."""
     arange = module_of(index).arange
@@ -89,7 +106,7 @@ def gather(input: Value, dim: int, index: Indices, *, sparse_grad: bool = False)
     places = integers(index, "gather")
     axis = normalize_dim(dim, input.ndim)
     if places.size == 0:
-        return shaped(getitem(reshape(input, -1), slice(0)), places.shape)
+        return shaped(getitem(reshape(input, -1), []), places.shape)
     check_index(input, axis, places, "input")
     output = note_needed(Gather.apply(at_least_1d(input), index=along(at_least_1d(places), axis)), index)
     return shaped(output, places.shape)
@@ -112,28 +129,21 @@ def scatter(
 ) -> Value:
     """`input` with src[i][j], or the number `value`, put at [index[i][j]][j] for dim=0, and so on.
 
-    `reduce`, "add" or "multiply", combines it with the old element instead. Raises RuntimeError like `scatter_add`.
+    `reduce`, "add" or "multiply", combines it with the old element instead; as in PyTorch, a backward pass through
+    "multiply" raises. Raises RuntimeError like `scatter_add`.
     """
-    src = value if src is None else src
+    src = number(value if src is None else src)
     places, _ = _places(input, dim, index, "scatter", src)
     put_in = corner(at_least_1d(src), places) if hasattr(src, "ndim") else src
     if reduce not in (None, "add", "multiply"):
         raise RuntimeError("reduce argument must be either add or multiply.")
     if reduce == "multiply":
-        return _scatter_products(input, normalize_dim(dim, input.ndim), places, put_in)
+        return ScatterProducts.apply(input, put_in, index=along(places, normalize_dim(dim, input.ndim)))
     if reduce == "add":
         filled = put_in if hasattr(put_in, "ndim") else module_of(places).full(places.shape, put_in, input.dtype)
         return scatter_add(input, dim, places, filled)
     output = assign(at_least_1d(input), put_in, along(places, normalize_dim(dim, input.ndim)))
     return shaped(note_needed(output, index), input.shape)
-
-
-def _scatter_products(input: Value, axis: int, places: Any, value: Value) -> Value:
-    """`input` with its elements multiplied by the values at their places; as in PyTorch, no gradient flows."""
-    array = as_array(input)
-    output = on_host(array).reshape(array.shape or 1).copy()  # on the host, because CuPy has no `multiply.at`
-    np.multiply.at(output, along(on_host(places), axis), on_host(as_array(value)))
-    return wrap(on_device(output.reshape(array.shape), device_of(array)), input)
 
 
 def _places(input: Value, dim: int, index: Indices, name: str, src: Value = None) -> tuple[Any, tuple[int, ...]]:
@@ -183,6 +193,7 @@ def masked_fill(input: Value, mask: Value, value: Value) -> Value:
 
     Raises RuntimeError for a mask that is not bool, and for a value with axes.
     """
+    value = number(value)
     if mask.dtype != bool:
         raise RuntimeError(f"masked_fill_ only supports boolean masks, but got mask with dtype {c_dtype(mask.dtype)}")
     if getattr(value, "ndim", 0):
@@ -205,8 +216,7 @@ def masked_select(input: Value, mask: Value) -> Value:
         raise RuntimeError("masked_select: expected BoolTensor for mask")
     check_broadcast(mask.shape, input.shape)
     shape = np.broadcast_shapes(input.shape, mask.shape)
-    picked = getitem(expand(input, shape), np.broadcast_to(as_array(mask), shape))
-    return reshape(note_needed(picked, mask), -1)
+    return note_needed(getitem(expand(input, shape), np.broadcast_to(as_array(mask), shape)), mask)
 
 
 def embedding(input: Indices, weight: Value, padding_idx: int | None = None, scale_grad_by_freq: bool = False) -> Value:

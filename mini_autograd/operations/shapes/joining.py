@@ -152,7 +152,7 @@ def siblings(views: Iterable[Value], source: Value, operation: type[Several], di
 
 
 def cat(tensors: Tensors, dim: int = 0) -> Value:
-    """Tensors end to end along `dim`, in a common dtype. Empty vectors are left out, as in PyTorch.
+    """Tensors end to end along `dim`, in a common dtype. Empty vectors fit anywhere, as in PyTorch.
 
     Raises RuntimeError if the other sizes differ or a tensor has no axis, ValueError if there is no tensor.
     """
@@ -165,11 +165,13 @@ def cat(tensors: Tensors, dim: int = 0) -> Value:
         if x.ndim == 0:
             raise RuntimeError(f"zero-dimensional tensor (at position {number}) cannot be concatenated")
     dtype = result_type(*map(as_array, tensors))
-    joined = [cast(x, dtype) for x in tensors if x.shape != (0,)] or [cast(tensors[0], dtype)]
-    axis = normalize_dim(dim, joined[0].ndim)
+    joined = [x for x in tensors if x.shape != (0,)] or tensors[:1]
+    first, axis = joined[0], normalize_dim(dim, joined[0].ndim)
     for number, x in enumerate(joined):
-        _check_fits(joined[0], x, axis, number)
-    return Cat.apply(*joined, dim=axis)
+        _check_fits(first, x, axis, number)
+    nothing = (*first.shape[:axis], 0, *first.shape[axis + 1 :])
+    fitting = [reshape(x, nothing) if x.shape == (0,) else x for x in tensors]
+    return Cat.apply(*[cast(x, dtype) for x in fitting], dim=axis)
 
 
 def _check_fits(first: Value, x: Value, axis: int, number: int) -> None:

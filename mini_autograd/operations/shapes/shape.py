@@ -86,7 +86,7 @@ class Transpose(Function):
     @staticmethod
     def forward(ctx, x, dim0, dim1):
         ctx.dims = dim0, dim1
-        return x.swapaxes(dim0, dim1) if x.ndim else x
+        return x.swapaxes(dim0, dim1) if x.ndim else x.transpose()  # a view too
 
     @staticmethod
     def backward(ctx, grad):
@@ -347,7 +347,7 @@ def roll(input: Value, shifts: int | Sequence[int], dims: int | Sequence[int] | 
     if dims is None or dims == ():
         if len(steps) != 1:
             raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:0")
-        return reshape(roll(reshape(input, -1), steps, 0), input.shape)
+        return shaped(roll(reshape(input, -1), steps, 0), input.shape)
     given = (dims,) if isinstance(dims, int) else tuple(dims)
     if len(steps) != len(given):
         raise RuntimeError(f"shifts and dimensions must align. shifts: {len(steps)}, dims:{len(given)}")

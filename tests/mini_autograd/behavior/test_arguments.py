@@ -10,7 +10,9 @@ import sys
 
 import numpy as np
 import pytest
+import torch
 
+import mini_autograd as ma
 from tests.mini_autograd.same_as_torch import same
 
 NAMES_OF_NUMPY = """
@@ -256,6 +258,14 @@ def test_gives_what_pytorch_gives(expression: str) -> None:
         return eval(expression, {"lib": lib, "F": lib.nn.functional, "math": math, "np": np, **names})
 
     same(program)
+
+
+@pytest.mark.parametrize("arguments", ["f", "f, None", "None, f", "other=f"])
+def test_where_is_given_both_values_or_none(arguments: str) -> None:
+    """Only the type of the error is compared: PyTorch's text lists its signatures."""
+    for lib in (ma, torch):
+        with pytest.raises(TypeError, match=r"where\(\) received an invalid combination of arguments"):
+            eval(f"lib.where(b, {arguments})", {"lib": lib, "b": lib.tensor([True, False]), "f": lib.ones(2)})
 
 
 def test_numpy_does_not_warn_of_overflow_in_the_engine() -> None:

@@ -117,6 +117,12 @@ def tangent_of_another_shape(lib: Any) -> Any:
         f.make_dual(lib.ones(2), lib.ones(3))
 
 
+def dual_number_of_integers(lib: Any) -> Any:
+    f = lib.autograd.forward_ad
+    with f.dual_level():
+        f.make_dual(lib.tensor([1, 2]), lib.ones(2))
+
+
 def levels_nested(lib: Any) -> Any:
     f = lib.autograd.forward_ad
     with f.dual_level(), f.dual_level():
@@ -288,6 +294,7 @@ PROGRAMS: list[Program] = [
     dual_numbers,
     dual_number_without_level,
     tangent_of_another_shape,
+    dual_number_of_integers,
     levels_nested,
     reverse_over_forward,
     forward_over_reverse,

@@ -86,6 +86,15 @@ np.exp(x.detach())
 type(np.stack([f, f])).__name__, np.asarray(f).dtype.name, np.array(m).shape
 x.numpy(force=True).tolist(), (x * 2).numpy(force=True).tolist()
 np.asarray(x)
+f == np.ones(3), np.ones(3) == x, i == np.arange(3), f == np.array(2.0), f == np.array([[True], [False]])
+f == np.ones(2)
+f == np.array(["a", "b", "c"]), f != np.ones(3), f == [1, 2, 3]
+n = np.float64(1.5); f.clamp(n), f.clamp(max=n), lib.pow(f, n), lib.where(b, n, n), lib.full((2,), n)
+n = np.float64(1.5); i.mul(n), i.div(n), i.add(n), i.sub(n), i.pow(n), i.remainder(n), i.floor_divide(n), n // i, n % i
+n = np.float64(3); f.lerp(f, n), f.masked_fill(b, n), i.masked_fill(b, n), u.masked_fill(b, np.int64(3))
+n, k = np.float64(3), lib.tensor([0]); f.scatter(0, k, n), f.scatter(0, k, value=n, reduce="add")
+n = np.float64(0.5); F.leaky_relu(f, n), F.softplus(f, n), F.smooth_l1_loss(f, f + 1, beta=n), f.norm(n)
+n = np.float64(0.5); F.scaled_dot_product_attention(m, m, m, scale=n), f.var(correction=n), F.normalize(f, eps=n, dim=0)
 """
 
 EXPANDED = """
@@ -122,6 +131,13 @@ l = nn.Linear(2, 2).double(); z = lib.ones(1, 2).double(); lib.autograd.gradchec
 z = d.clone().requires_grad_(); lib.autograd.gradcheck(lambda a, b: a * b, (z, z)), z
 z = lib.eye(3).double().t().requires_grad_(); lib.autograd.gradcheck(lambda a: a.t() @ a, (z,)), z
 z = lib.tensor(2.0).double().requires_grad_(); lib.autograd.gradcheck(lambda a: a.exp(), (z,)), z
+z = d.requires_grad_(); lib.autograd.gradcheck(lambda a: {"y": a}, (z,))
+z = d.requires_grad_(); lib.autograd.gradcheck(lambda a: (a, None), (z,))
+z = d.requires_grad_(); lib.autograd.gradgradcheck(lambda a: 1.0, (z,), raise_exception=False)
+z = d.requires_grad_(); lib.autograd.gradcheck(lambda a: "a", (z,))
+z = d.requires_grad_(); [lib.autograd.gradcheck(lambda a: a / n, (z,), raise_exception=False) for n in (0, math.nan)]
+z = (d - 2).requires_grad_(); lib.autograd.gradcheck(lambda a: a.sqrt(), (z,), raise_exception=False)
+z = (d - 4).requires_grad_(); lib.autograd.gradgradcheck(lambda a: a.sqrt(), (z,), raise_exception=False)
 """
 
 PRINT_OPTIONS = """

@@ -41,6 +41,12 @@ lib.func.jacrev(lambda a, b: a * b, argnums=(0, 1))(f, f * 2)
 lib.func.jacrev(lambda a, b: a * b, argnums=(1,))(f, f * 2)
 lib.func.jacfwd(lambda a, b: a * b, argnums=(0, 1))(f, f * 2)
 lib.func.hessian(lambda a, b: (a * b * b).sum(), argnums=(0, 1))(f[:2], f[1:])
+lib.func.grad(lambda a: a.sum(), argnums=1)(f)
+lib.func.jacrev(lambda a: a * a, argnums=(0, -2))(f)
+lib.func.jacfwd(lambda a: a * a, argnums=1)(f)
+lib.func.grad(lambda a, b: (a * b).sum(), argnums=(0, 0))(f, f)
+lib.func.grad(lambda a: a.sum(), argnums=())(f)
+lib.func.grad(lambda a, b: (a * b).sum(), argnums=-1)(f, f * 2)
 """
 
 BATCHED_GRADIENTS = """

@@ -64,6 +64,18 @@ SCRIPTS: dict[str, tuple[str, Any, Any]] = {
         0,
         1,
     ),
+    "the gradient of a piecewise linear function, differentiated again": (
+        "[lib.autograd.grad(y.sum(), X, create_graph=True)[0].requires_grad for y in (F.relu(X), F.leaky_relu(X), "
+        "F.pad(X, (1, 1), mode='reflect'), F.l1_loss(X, m), F.max_pool1d(X, 2), F.avg_pool1d(X, 2), "
+        "F.nll_loss(X, lib.tensor([0, 1])), F.relu(X) ** 2)]",
+        [False] * 7 + [True],
+        [True] * 8,
+    ),
+    "the gradient of what scatter adds": (
+        "x.scatter(0, lib.tensor([0, 0]), 2.0, reduce='add').sum().backward(); x.grad.tolist()",
+        [1.0, 1.0, 1.0],
+        "RuntimeError",
+    ),
     "an operation that the course does not use": (
         "lib.var_mean(X, 0)[0].grad_fn.name()",
         "AttributeError",

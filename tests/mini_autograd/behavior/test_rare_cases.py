@@ -347,6 +347,17 @@ f.data = i; f
 x.data = d; x, x.requires_grad
 lib.autograd.gradcheck(lambda a: a[a > 1], (d.requires_grad_(),))
 lib.autograd.gradcheck(lambda a: a.repeat(1 if a[0] <= 1 else 2), (d.requires_grad_(),), raise_exception=False)
+x[0].data.fill_(math.inf); x.logsumexp(0).backward(); x.grad
+x.data.fill_(-math.inf); x.logsumexp(0).backward(); x.grad
+X[0, 1].data.fill_(math.nan); [lib.autograd.grad(a.sum(), X) for a in (X.amax(1), X.amin(), X.aminmax()[1])]
+X[0, 1].data.fill_(math.nan); [lib.autograd.grad(a.sum(), X) for a in (X.max(), X.min(1)[0], X.norm(math.inf, dim=1))]
+x.amax().grad_fn.name(), x.max().grad_fn.name(), x.min().grad_fn.name(), s.amin().grad_fn.name()
+w = lib.zeros(3, requires_grad=True); lib.div(x, w, rounding_mode="trunc").sum().backward(); x.grad, w.grad
+[lib.div(x, f, rounding_mode=mode).grad_fn.name() for mode in ("trunc", "floor")]
+lib.div(lib.tensor([7, -7, 2**62 + 1]), lib.tensor([2, 2, -1]), rounding_mode="trunc"), u.div(-1, rounding_mode="trunc")
+e = lib.zeros(0, requires_grad=True); lib.cat([e, X, e], 1).sum().backward(); e.grad, X.grad
+e = lib.zeros(0, requires_grad=True); lib.cat([lib.ones(2, 2), e]), lib.cat([e, i]), lib.cat([e, e])
+lib.ones(3, dtype=lib.int16).sum_to_size(3), lib.ones(2, 3, dtype=lib.int16).sum_to_size(3), b.sum_to_size((3,))
 """
 
 

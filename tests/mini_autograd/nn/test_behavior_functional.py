@@ -111,10 +111,21 @@ F.binary_cross_entropy_with_logits(f[:1], f[:1], pos_weight=f)
 F.binary_cross_entropy_with_logits(f, f, weight=m)
 F.nll_loss(lib.zeros(2, 3, 2), lib.zeros(2, 2).byte())
 (F.cross_entropy(X, ignored) * math.nan).backward(); X.grad
+F.binary_cross_entropy(f / 4, f / 4, weight=x)
+F.binary_cross_entropy_with_logits(x, f / 4, weight=x)
+F.binary_cross_entropy_with_logits(f, f / 4, pos_weight=x)
+F.nll_loss(m, lib.tensor([0, 1]), weight=x)
+F.nll_loss(m[None], lib.zeros(1, 3).long(), weight=x[:2])
+F.cross_entropy(m, lib.tensor([0, 1]), weight=x, label_smoothing=0.1)
+F.cross_entropy(m, m.softmax(1), weight=x).backward(); x.grad
+k = lib.no_grad(); k.__enter__(); w = F.binary_cross_entropy(f / 4, f / 4, weight=x); k.__exit__(None, None, None); w
 F.dropout2d(lib.ones(3), 1.0)
 """
 
-MARGINS = """
+KINKS = """
+lib.autograd.functional.hessian(lambda a, b: F.binary_cross_entropy_with_logits(a, b, pos_weight=f0), (f - f, f))
+lib.autograd.functional.hessian(lambda a: F.smooth_l1_loss(a, f * 0), f - 1)
+w = lib.tensor([math.inf, -math.inf, math.nan], requires_grad=True); F.smooth_l1_loss(w, f).backward(); w.grad
 """
 
 SOFTMAX = """
@@ -189,8 +200,23 @@ m.t().normal_(1, 0); m
 """
 
 
-@pytest.mark.parametrize("text", (LOSSES + WEIGHTS + MARGINS + SOFTMAX + DROPOUT + RANDOM).split("\n"))
+@pytest.mark.parametrize("text", (LOSSES + WEIGHTS + KINKS + SOFTMAX + DROPOUT + RANDOM).split("\n"))
 def test_gives_what_pytorch_gives(text: str) -> None:
+    same(script(text, usual_names))
+
+
+BATCH_NORM = """
+nn.BatchNorm1d(3)(lib.ones(2, 4))
+nn.BatchNorm2d(3, affine=False).eval()(lib.ones(2, 4, 1, 1))
+nn.BatchNorm1d(3, track_running_stats=False)(lib.ones(2, 4))
+F.batch_norm(m, lib.zeros(3), lib.ones(2), training=True)
+F.batch_norm(m, lib.zeros(1), lib.ones(1))
+F.batch_norm(m, None, None, bias=f[:2], training=True)
+"""
+
+
+@pytest.mark.parametrize("text", BATCH_NORM.strip().splitlines())
+def test_batch_norm_of_the_wrong_number_of_channels(text: str) -> None:
     same(script(text, usual_names))
 
 
