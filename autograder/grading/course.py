@@ -68,11 +68,19 @@ def open_course(directory: Path, *, unsafe: bool = False) -> Iterator[Course]:
         configure(app.config)
         if unsafe:
             app.config.JudgeNotebook.unsafe = True
+        _refuse_pattern(app.coursedir.root)
         _refuse_empty(app.coursedir)
         app.coursedir.db_url = _patient(app.coursedir.db_url)
         if not (root / "nbgrader_config.py").exists() and not Path(app.coursedir.root, "source").is_dir():
             raise CourseError(f"{directory} is not an nbgrader course: no nbgrader_config.py and no source folder.")
         yield Course(app)
+
+
+def _refuse_pattern(root: str) -> None:
+    """Refuse a path below which nbgrader would find no submissions: it looks for them with `glob`."""
+    if found := re.search(r"[*?[]", root):
+        reason = f"nbgrader reads {found[0]} in the path of a course as a pattern"
+        raise CourseError(f"{reason}, and so finds no submissions in {root}: rename the folder.")
 
 
 def _refuse_empty(coursedir: CourseDirectory) -> None:
@@ -124,19 +132,25 @@ def prepare(course: Course, assignment: str) -> None:
     """Make sure that the assignment is in the gradebook; release it if that has not been done."""
     if is_in_gradebook(course, assignment):
         return
-    _require_source(course, assignment)
+    require_source(course, assignment)
     generate_assignment(course, assignment)
 
 
-def _require_source(course: Course, assignment: str) -> None:
+def require_source(course: Course, assignment: str) -> None:
+    """Raise `CourseError` if the course has no such assignment."""
     if not course.folder("source", ".", assignment).is_dir():
         raise CourseError(f"The course has no assignment {assignment!r}. {what_there_is(course)}")
 
 
+def has_gradebook(course: Course) -> bool:
+    """Whether the course has a gradebook yet: opening one that is not there would make it."""
+    file = _gradebook_file(course.coursedir)
+    return file is None or file.exists()
+
+
 def is_in_gradebook(course: Course, assignment: str) -> bool:
     """Whether the gradebook says that the assignment has been released. Makes no gradebook if there is none."""
-    file = _gradebook_file(course.coursedir)
-    if file is not None and not file.exists():
+    if not has_gradebook(course):
         return False
     with course.gradebook() as gradebook:
         try:
@@ -153,7 +167,7 @@ def released_for_now(course: Course, assignment: str) -> Iterator[None]:
     if is_in_gradebook(course, assignment):
         yield
         return
-    _require_source(course, assignment)
+    require_source(course, assignment)
     coursedir = course.coursedir
     release, gradebook = Path(coursedir.root, coursedir.release_directory), _gradebook_file(coursedir)
     with tempfile.TemporaryDirectory(prefix="autograder-") as folder:

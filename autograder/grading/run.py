@@ -58,6 +58,10 @@ NOT_GRADED = (
 DIED = "The process that graded this submission was killed, twice. Other students' marks are not affected."
 
 
+class FailingSolutionError(CourseError):
+    """The assignment's own solution loses points, so nothing was graded."""
+
+
 @dataclass(frozen=True)
 class Request:
     """What to grade and how."""
@@ -250,9 +254,9 @@ class _Run:
             raise self._refusal()
         return found
 
-    def _refusal(self) -> CourseError:
+    def _refusal(self) -> FailingSolutionError:
         advice = NOT_GRADED.format(assignment=self.assignment.name)
-        return CourseError("\n".join([*failures(kept_trials(self.spool.root, self.assignment) or {}), advice]))
+        return FailingSolutionError("\n".join([*failures(kept_trials(self.spool.root, self.assignment) or {}), advice]))
 
     def _say_trials(self) -> None:
         """Report what the trials of the solutions have found."""

@@ -40,13 +40,16 @@ def run(arguments: argparse.Namespace) -> int:
     from autograder.garbage import quick_imports
 
     with quick_imports():
-        from autograder.grading.course import assignments_of, open_course
+        from autograder.grading.course import assignments_of, open_course, what_there_is
         from autograder.grading.errors import CourseError, faults_said
 
     fine = True
     try:
         with faults_said(), open_course(arguments.course) as course:
-            for name in arguments.lessons or assignments_of(course):
+            names = arguments.lessons or assignments_of(course)
+            if not names:
+                raise CourseError(what_there_is(course))
+            for name in names:
                 fine = _examine(course, name, arguments.compare_with_nbgrader) and fine
     except CourseError as error:
         print(f"autograder doctor: {error}", file=sys.stderr)

@@ -7,6 +7,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +19,10 @@ if TYPE_CHECKING:
     from autograder.grading.course import Course
 
 MOST_NAMED = 5
+NOTHING_GRADED = (
+    "nothing is graded in {}, so there are no marks. If that is your course, run autograder grade there; otherwise "
+    "name your course with --course."
+)
 # Options that name a file of the LMS, and the platforms that they go with.
 TABLES = {"canvas_gradebook": ("canvas",), "moodle_worksheet": ("moodle",), "feedback": ("canvas", "moodle")}
 
@@ -51,8 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the files and say where they are. Returns 1 if a student is left out or has a 0 for a notebook that could
-    not be read, 2 for a bad request.
+    """Write the files and say where they are. Returns 1 if there are no marks, or if a student is left out or has a 0
+    for a notebook that could not be read, 2 for a bad request.
     """
     from autograder.garbage import quick_imports
 
@@ -65,14 +70,16 @@ def run(arguments: argparse.Namespace) -> int:
         if path := getattr(arguments, name):
             setattr(arguments, name, path.resolve())
     try:
-        with faults_said(), open_course(arguments.course) as course, course.gradebook() as gradebook:
+        with faults_said(), open_course(arguments.course) as course, _gradebook_of(course) as gradebook:
             _check(arguments, gradebook)
             remarks: list[str] = []
             notes = list(_write_marks(arguments, course, gradebook, target, remarks))
             print(target)
             if arguments.feedback:
                 notes += _write_feedback(arguments, course, target.with_name(f"{arguments.lessons[0]}-feedback.zip"))
+            notes += _failed(gradebook, arguments.lessons)
             notes += _without_notebook(course, gradebook, arguments.lessons)
+            notes += _nothing_graded(course, gradebook, arguments.lessons)
             complaints = [*remarks, *notes, *unfinished(course, gradebook, arguments.lessons)]
     except CourseError as error:
         print(f"autograder export: {error}", file=sys.stderr)
@@ -80,6 +87,18 @@ def run(arguments: argparse.Namespace) -> int:
     for note in complaints:
         print(f"autograder export: {note}", file=sys.stderr)
     return int(bool(notes))
+
+
+@contextmanager
+def _gradebook_of(course: Course) -> Iterator[Gradebook]:
+    """Open the gradebook of a course. Raises `CourseError` if there is none yet, and makes none."""
+    from autograder.grading.course import has_gradebook
+    from autograder.grading.errors import CourseError
+
+    if not has_gradebook(course):
+        raise CourseError(NOTHING_GRADED.format(course.root))
+    with course.gradebook() as gradebook:
+        yield gradebook
 
 
 def _check(arguments: argparse.Namespace, gradebook: Gradebook) -> None:
@@ -108,7 +127,7 @@ def _write_marks(
     from autograder.grading.lms.answering import fill_worksheet
 
     if arguments.moodle_worksheet:
-        missing = fill_worksheet(gradebook, arguments.lessons[0], arguments.moodle_worksheet, target)
+        missing = fill_worksheet(course, gradebook, arguments.lessons[0], arguments.moodle_worksheet, target)
         if missing:
             yield f"no row of the worksheet could be matched with certainty: {_named(set(missing))}."
         return
@@ -155,6 +174,28 @@ def _write_feedback(arguments: argparse.Namespace, course: Course, target: Path)
         yield f"uploads that match no known student: {', '.join(done.unknown[:MOST_NAMED])}.{more}"
 
 
+def _failed(gradebook: Gradebook, lessons: Sequence[str]) -> Iterator[str]:
+    """Name the students whose submissions could not be graded, lesson by lesson."""
+    from autograder.grading.gradebook.zeros import failed_students
+
+    for assignment in _chosen(gradebook, lessons):
+        name = assignment.name
+        if students := failed_students(gradebook, name):
+            yield (
+                f"{name}: grading failed, so there is no mark and no feedback page: {_named(students)}. Run autograder "
+                f"grade {name}, which says why, and export again."
+            )
+
+
+def _nothing_graded(course: Course, gradebook: Gradebook, lessons: Sequence[str]) -> Iterator[str]:
+    """Say which course this is about if it has no marks."""
+    from nbgrader.api import SubmittedAssignment
+
+    chosen = [assignment.id for assignment in _chosen(gradebook, lessons)]
+    if not gradebook.db.query(SubmittedAssignment).filter(SubmittedAssignment.assignment_id.in_(chosen)).count():
+        yield NOTHING_GRADED.format(course.root)
+
+
 def _without_notebook(course: Course, gradebook: Gradebook, lessons: Sequence[str]) -> Iterator[str]:
     """Name the students who have a 0 because there was no notebook to read, lesson by lesson."""
     from autograder.grading.gradebook.zeros import without_notebook
@@ -177,6 +218,7 @@ def unfinished(course: Course, gradebook: Gradebook, lessons: Sequence[str]) -> 
     from nbgrader.api import Grade, SubmittedAssignment, SubmittedNotebook
 
     from autograder.grading.course import submitted_students
+    from autograder.grading.gradebook.zeros import failed_students
 
     for assignment in _chosen(gradebook, lessons):
         name = assignment.name
@@ -186,7 +228,7 @@ def unfinished(course: Course, gradebook: Gradebook, lessons: Sequence[str]) -> 
         by_hand = joined.join(Grade, Grade.notebook_id == SubmittedNotebook.id).filter(Grade.needs_manual_grade)
         if waiting := set(submitted_students(course, name)) - {student for (student,) in graded}:
             yield f"{name}: not graded yet: {_named(waiting)}. Run autograder grade {name}, and export again."
-        if waiting := {student for (student,) in by_hand.distinct()}:
+        if waiting := {student for (student,) in by_hand.distinct()} - failed_students(gradebook, name):
             yield f"{name}: cells that a person has to look at, in Formgrader: {_named(waiting)}."
 
 

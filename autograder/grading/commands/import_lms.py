@@ -32,7 +32,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Import, and say what came of it. Returns 1 if a person has to look at something, 2 for a bad request."""
+    """Import, and say what came of it. Returns 1 if nothing was imported or a person has to look at something, 2 for a
+    bad request.
+    """
     from autograder.garbage import quick_imports
 
     with quick_imports():
@@ -48,18 +50,18 @@ def run(arguments: argparse.Namespace) -> int:
     except CourseError as error:
         print(f"autograder import: {error}", file=sys.stderr)
         return 2
-    for line in said(done, table):
+    for line in said(done, table, course.root):
         print(line)
-    return 1 if done.unknown or done.kept else 0
+    return 1 if done.unknown or done.kept or not (done.taken or done.unchanged) else 0
 
 
-def said(done: Imported, roster: Path | None) -> list[str]:
+def said(done: Imported, roster: Path | None, course: Path) -> list[str]:
     """The outcome of an import, in lines for a terminal."""
     from autograder.grading.lms.roster import roster_advice
     from autograder.grading.report.progress_display import shown_name
 
     taken = f"{len(done.taken)} submission" + "s" * (len(done.taken) != 1)
-    counts = f"{taken} taken, {len(done.unchanged)} the same as before"
+    counts = f"{taken} taken, {len(done.unchanged)} the same as before, in {course}"
     lines = [f"{done.platform.capitalize()}: {counts}", *done.remarks]
     kept = "kept the existing submission; the archive has a different one (--replace takes it)"
     lines += [f"{student}: {kept}" for student in done.kept]

@@ -76,7 +76,7 @@ def coded(text: str) -> Markup:
 
 def collected(course: Course, lesson: str, target: Path) -> ClassReport:
     """Everything that the page shows."""
-    from autograder.grading.course import CourseError, prepare
+    from autograder.grading.course import CourseError, is_in_gradebook, require_source
     from autograder.grading.gradebook.assignment_reader import is_released_as_usual
     from autograder.grading.journal import NAME, Journal
     from autograder.grading.report.class_report import ClassReport, made_now
@@ -85,10 +85,16 @@ def collected(course: Course, lesson: str, target: Path) -> ClassReport:
     from autograder.grading.run import read_records
     from autograder.grading.workers.spool import Spool
 
-    prepare(course, lesson)
+    nothing = CourseError(
+        f"Nothing of {lesson!r} has been graded in {course.root}: run autograder grade {lesson}, or name your course "
+        "with --course."
+    )
+    if not is_in_gradebook(course, lesson):
+        require_source(course, lesson)
+        raise nothing
     assignment, records = read_records(course, lesson)
     if not records:
-        raise CourseError(f"Nothing of {lesson!r} has been graded: run autograder grade {lesson}.")
+        raise nothing
     pages = _feedback(course, lesson, assignment.notebooks, records, target)
     answers = dict(_answers(course, assignment, records))
     alike, complete = groups({student: joined(texts.values()) for student, texts in answers.items()})
@@ -102,7 +108,7 @@ def collected(course: Course, lesson: str, target: Path) -> ClassReport:
         pages,
         alike,
         complete,
-        said,
+        [*said, *journal.complaints()],
         titles=_titles(course, assignment),
         answers=journal.answers,
         as_reference=as_reference(answers, _reference(course, assignment)),

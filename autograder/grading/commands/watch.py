@@ -11,6 +11,7 @@ import os
 import signal
 import sys
 import threading
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
@@ -47,8 +48,11 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Watch until SIGINT or SIGTERM. Returns 0 after one of these, and 2 for a request that cannot be met."""
+    """Watch until SIGINT or SIGTERM, or until nobody reads the output any more. Returns 0 then, and 2 for a request
+    that cannot be met.
+    """
     from autograder.grading.errors import CourseError, faults_said
+    from autograder.grading.watching.output import Output
     from autograder.grading.workers.early_forkserver import needs_of, warm_up
     from autograder.sandbox.process.parent import end_with
 
@@ -58,7 +62,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         _check(arguments)
         if arguments.lesson:
-            warm_up(needs_of(arguments.course, arguments.lesson), True, arguments.unsafe_no_sandbox)
+            needs = needs_of(arguments.course, arguments.lesson)
+            warm_up(needs, feedback=True, unsafe=arguments.unsafe_no_sandbox, apart=True)
         with faults_said():
             (_watch if arguments.lesson else _watch_all)(arguments, stop)
     except CourseError as error:
@@ -67,7 +72,8 @@ def run(arguments: argparse.Namespace) -> int:
     except KeyboardInterrupt:
         stop.set()
     if stop.is_set():
-        print("autograder watch: stopped. Nothing is lost; run the same command again to continue.", file=sys.stderr)
+        said = "autograder watch: stopped. Nothing is lost; run the same command again to continue."
+        print(said, file=Output(sys.stderr, stop))
     return 0
 
 
@@ -85,7 +91,7 @@ def _watch(arguments: argparse.Namespace, stop: threading.Event) -> None:
         unsafe=arguments.unsafe_no_sandbox,
         ignore_failing_solution=arguments.ignore_failing_solution,
     )
-    with _Screen(arguments.lesson) as screen:
+    with _Screen(arguments.lesson, stop) as screen:
         events = Events(screen.answered, screen.notice, screen.looking)
         with watched(request, arguments.attempts_per_day, events) as watch:
             _stop_on_signals(stop)
@@ -96,8 +102,9 @@ def _watch(arguments: argparse.Namespace, stop: threading.Event) -> None:
 def _watch_all(arguments: argparse.Namespace, stop: threading.Event) -> None:
     from autograder.grading.course import open_course
     from autograder.grading.watching.lessons import QUIET, Lessons
+    from autograder.grading.watching.output import Output
 
-    root = arguments.course.resolve()
+    root, output = arguments.course.resolve(), Output(sys.stdout, stop)
 
     def command(lesson: str) -> list[str]:
         options = ["--course", str(root), "--workers", str(arguments.workers), "--until-quiet", str(QUIET)]
@@ -112,29 +119,33 @@ def _watch_all(arguments: argparse.Namespace, stop: threading.Event) -> None:
 
     with open_course(root) as course:
         _stop_on_signals(stop)
-        print(f"watching all lessons of {root}. Ctrl-C stops it.", flush=True)
-        Lessons(course, command, lambda line: print(line, flush=True)).until(stop, arguments.until_quiet)
+        print(f"watching all lessons of {root}. Ctrl-C stops it.", file=output, flush=True)
+        Lessons(course, command, lambda line: print(line, file=output, flush=True)).until(stop, arguments.until_quiet)
 
 
 def _stop_on_signals(stop: threading.Event) -> None:
     """On a signal, stop after finishing and answering what is being graded; on a second signal, stop at once."""
 
     def asked(number: int, frame: FrameType | None) -> None:
-        if stop.is_set():
-            raise KeyboardInterrupt
         stop.set()
+        on_signals(signal.default_int_handler)  # which raises KeyboardInterrupt
 
-    for number in (signal.SIGINT, signal.SIGTERM):
-        signal.signal(number, asked)
+    def on_signals(handler: Callable[[int, FrameType | None], None]) -> None:
+        for number in (signal.SIGINT, signal.SIGTERM):
+            signal.signal(number, handler)
+
+    on_signals(asked)
 
 
 class _Screen:
     """One line per answer and per notice, and in a terminal a last line that says what is being waited for."""
 
-    def __init__(self, lesson: str) -> None:
+    def __init__(self, lesson: str, stop: threading.Event) -> None:
         from autograder.grading.report.progress_display import wide_console
+        from autograder.grading.watching.output import Output
 
         self.lesson, self.console = lesson, wide_console()
+        self.console.file = Output(sys.stdout, stop)  # type: ignore[assignment]
         self.status = self.console.status(f"{lesson}: starting")
 
     def __enter__(self) -> _Screen:
@@ -170,7 +181,8 @@ class _Screen:
 
         from autograder.grading.report.progress_display import shown_name
 
-        line = f"{datetime.now():%H:%M:%S}  {escape(shown_name(text))}"
+        shown = " ".join(map(shown_name, text.splitlines()))  # a refusal has a line for each reason
+        line = f"{datetime.now():%H:%M:%S}  {escape(shown)}"
         self.console.print(line, highlight=False, soft_wrap=True)
 
 

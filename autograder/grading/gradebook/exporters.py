@@ -1,7 +1,8 @@
 """Marks as CSV for Canvas and Moodle, as nbgrader export plugins: `nbgrader export --exporter=...` takes them too.
 
 Scores are nbgrader's: automatic or given by hand, with extra credit, less the late penalty, never below zero. A student
-who handed nothing in has an empty field, which both platforms read as "no mark yet".
+who handed nothing in, or whose submission could not be graded, has an empty field, which both platforms read as "no
+mark yet".
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from nbgrader.plugins import CsvExportPlugin, ExportPlugin
 from traitlets import Unicode
 
 from autograder.grading.gradebook.tables import read_table, require_columns
+from autograder.grading.gradebook.zeros import failed_students
 
 FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")  # the last four are full-width forms of the first four
 IDENTITIES = (
@@ -27,6 +29,8 @@ IDENTITIES = (
     "Section",
 )  # the columns of Canvas's gradebook before the marks
 KEYS = ("ID", "SIS User ID", "SIS Login ID")  # the columns that identify a student
+# Places in a row of nbgrader's CSV. It quotes nothing, so a name with a comma takes up two places.
+ASSIGNMENT, STUDENT, SCORES = 0, 3, slice(-4, -1)
 
 
 class _Table(ExportPlugin):
@@ -133,13 +137,17 @@ class CanvasExportPlugin(_Table):
 
 
 class HarmlessCsvExportPlugin(CsvExportPlugin):
-    """nbgrader's own CSV, with names that no spreadsheet takes for formulas."""
+    """nbgrader's own CSV, with names that no spreadsheet takes for formulas, and no marks where grading failed."""
 
     def export(self, gradebook: Gradebook) -> None:
         super().export(gradebook)
         path = Path(self.to or "grades.csv")
         with open(path, newline="", encoding="utf-8") as file:
             rows = [[text if _is_number(text) else harmless(text) for text in row] for row in csv.reader(file)]
+        failed = {assignment.name: failed_students(gradebook, assignment.name) for assignment in gradebook.assignments}
+        for row in rows:
+            if row[STUDENT] in failed.get(row[ASSIGNMENT], ()):
+                row[SCORES] = [""] * len(row[SCORES])
         with open(path, "w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows(rows)
 
@@ -160,15 +168,17 @@ class MoodleExportPlugin(_Table):
 
 
 def marks_by_student(gradebook: Gradebook, assignments: Sequence[str] = ()) -> dict[str, dict[str, float]]:
-    """Assignment -> student -> marks, one query per assignment."""
+    """Assignment -> student -> marks."""
     found: dict[str, dict[str, float]] = {}
     for assignment in gradebook.assignments:
         if assignments and assignment.name not in assignments:
             continue
         submissions = gradebook.db.query(SubmittedAssignment).filter(SubmittedAssignment.assignment_id == assignment.id)
+        failed = failed_students(gradebook, assignment.name)
         found[assignment.name] = {
             submission.student_id: max(0.0, submission.score - (submission.late_submission_penalty or 0.0))
             for submission in submissions
+            if submission.student_id not in failed
         }
     return dict(sorted(found.items()))
 

@@ -1,11 +1,13 @@
-"""Finds who has a 0 because there was no notebook to read: in the gradebook, this mark looks like any other."""
+"""Finds who has a 0 because there was no notebook to read or grading failed: in the gradebook, this mark looks like any
+other.
+"""
 
 from __future__ import annotations
 
 from pathlib import Path
 
 import nbformat
-from nbgrader.api import Gradebook, SubmittedAssignment, SubmittedNotebook
+from nbgrader.api import Grade, Gradebook, SubmittedAssignment, SubmittedNotebook
 from sqlalchemy import inspect, select
 
 from autograder.grading.course import Course
@@ -30,6 +32,23 @@ def without_notebook(course: Course, gradebook: Gradebook, assignment: str) -> s
     return by_nbgrader | {student for student in zeros if reasons.get(student)}
 
 
+def failed_students(gradebook: Gradebook, assignment: str) -> set[str]:
+    """The students whose submission could not be graded, so that their 0 says nothing. They have a mark again once a
+    person has marked a cell, or nbgrader has graded the submission: neither leaves every cell for a person to grade.
+    """
+    failed = {student for student, result in _results(gradebook, assignment).items() if result.status in NEEDS_A_LOOK}
+    own = SubmittedAssignment.assignment_id == gradebook.find_assignment(assignment).id
+    submitted = gradebook.db.query(SubmittedAssignment.student_id).filter(own)
+    joined = submitted.join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
+    marked = joined.join(Grade, Grade.notebook_id == SubmittedNotebook.id).filter(~Grade.needs_manual_grade)
+    return failed - {student for (student,) in marked.distinct()} if failed else set()
+
+
+def misnamed(gradebook: Gradebook, assignment: str) -> set[str]:
+    """The students who handed in no notebook with the name of one of the assignment's."""
+    return {student for student, result in _results(gradebook, assignment).items() if result.status == "missing"}
+
+
 def _zeros(gradebook: Gradebook, assignment: str) -> dict[str, list[str]]:
     """Student -> the notebooks that got no points although they could have."""
     found: dict[str, list[str]] = {}
@@ -45,11 +64,16 @@ def _reasons(gradebook: Gradebook, assignment: str) -> dict[str, str]:
     """Student -> why a notebook was not read, or the empty string, as `autograder grade` kept it. Submissions that a
     person has to look at are named elsewhere.
     """
+    results = _results(gradebook, assignment)
+    return {student: "" if result.status in NEEDS_A_LOOK else result.reason for student, result in results.items()}
+
+
+def _results(gradebook: Gradebook, assignment: str) -> dict[str, Result]:
+    """Student -> the result that `autograder grade` kept."""
     if not inspect(gradebook.engine).has_table(RESULTS.name):
         return {}
     rows = gradebook.db.execute(select(RESULTS.c.student, RESULTS.c.result).where(RESULTS.c.assignment == assignment))
-    results = {student: Result.from_json(text) for student, text in rows}
-    return {student: "" if result.status in NEEDS_A_LOOK else result.reason for student, result in results.items()}
+    return {student: Result.from_json(text) for student, text in rows}
 
 
 def _has_none(folder: Path, notebook: str) -> bool:

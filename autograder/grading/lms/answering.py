@@ -8,26 +8,32 @@ from __future__ import annotations
 
 import csv
 import zipfile
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
+import nbformat
 from nbgrader.api import Gradebook, SubmittedAssignment
 
 from autograder.files import atomic_write
-from autograder.grading.course import Course
+from autograder.grading.course import Course, notebooks_of
 from autograder.grading.gradebook.exporters import harmless, marks_by_student, number, points_in, scaled
 from autograder.grading.gradebook.tables import read_table, require_columns
+from autograder.grading.gradebook.zeros import failed_students, misnamed
 from autograder.grading.lms.archives import Archive
 from autograder.grading.lms.importing import (
     NOTEBOOK,
     HandedIn,
     Imported,
     required_notebooks,
+    required_platform,
     roster_for,
     uploads_by_student,
 )
 from autograder.grading.lms.names import MOODLE, Upload
-from autograder.grading.lms.roster import NUMBER, roster_of
+from autograder.grading.lms.roster import IN_ENGLISH, NUMBER, roster_of
+from autograder.notebooks.cells import grade_id
 
 # Columns of Moodle's grading worksheet.
 IDENTIFIER, NAME, GRADE, MAXIMUM = "Identifier", "Full name", "Grade", "Maximum Grade"
@@ -48,13 +54,18 @@ class PagesWritten:
 def write_feedback_archive(
     course: Course, assignment: str, download: Archive, platform: str, table: Path | None, target: Path
 ) -> PagesWritten:
-    """Write the feedback pages of everybody in a download. Raises CourseError if the assignment has no notebook or the
-    table cannot be used.
+    """Write the feedback pages of everybody in a download, except where grading failed: these pages are written for the
+    instructor. Raises CourseError if the assignment has no notebook, or if the download or the table cannot be used.
     """
+    required_platform(download.names, platform, "--for")
+    with course.gradebook() as gradebook:
+        failed = failed_students(gradebook, assignment)
     done, answered = Imported(platform), PagesWritten()
     notebooks, roster = required_notebooks(course, assignment), roster_for(course, platform, table)
     with atomic_write(target) as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as file:
         for student, uploads in uploads_by_student(download.names, roster, done):
+            if student in failed:
+                continue
             chosen = HandedIn(download, notebooks, uploads).chosen(student, [])
             pages = sorted(course.folder("feedback", student, assignment).glob("*.html"))
             for page in pages:
@@ -73,16 +84,17 @@ def _name_of(upload: Upload, name: str) -> str:
     return upload.member.removesuffix(upload.file) + name
 
 
-def fill_worksheet(gradebook: Gradebook, assignment: str, worksheet: Path, target: Path) -> list[str]:
+def fill_worksheet(course: Course, gradebook: Gradebook, assignment: str, worksheet: Path, target: Path) -> list[str]:
     """Write Moodle's grading worksheet with marks and comments filled in, and everything else as it was.
 
     Returns the students without a row. Marks are converted to the scale of the column Maximum Grade. Raises CourseError
     if the file is not such a worksheet.
     """
     head, rows = read_table(worksheet)
-    require_columns(worksheet, head, (IDENTIFIER, NAME, GRADE), "Moodle grading worksheet")
+    require_columns(worksheet, head, (IDENTIFIER, NAME, GRADE), "Moodle grading worksheet", IN_ENGLISH)
     roster, marks = roster_of(gradebook, MOODLE, worksheet), marks_by_student(gradebook, [assignment])[assignment]
     maximum, left = float(gradebook.find_assignment(assignment).max_score or 0.0), set(marks)
+    order, without = order_of_cells(course, assignment), misnamed(gradebook, assignment)
     for row in rows:
         key = NUMBER.search(row[IDENTIFIER] or "")
         student = roster.student_of(Upload("", MOODLE, key[0] if key else "", row[NAME] or "", ""))
@@ -91,7 +103,8 @@ def fill_worksheet(gradebook: Gradebook, assignment: str, worksheet: Path, targe
         left.discard(student)
         row[GRADE] = number(scaled(marks[student], maximum, points_in(row.get(MAXIMUM)) or maximum))
         if COMMENTS in head:
-            row[COMMENTS] = harmless(comment(gradebook, assignment, student))
+            submission = gradebook.find_submission(assignment, student)
+            row[COMMENTS] = harmless(comment(submission, order, student in without and not submission.score))
     with atomic_write(target) as draft, open(draft, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, head, extrasaction="ignore")
         writer.writeheader()
@@ -99,14 +112,35 @@ def fill_worksheet(gradebook: Gradebook, assignment: str, worksheet: Path, targe
     return sorted(left)
 
 
-def comment(gradebook: Gradebook, assignment: str, student: str) -> str:
-    """A short explanation of a mark: the sum, the tests that lost points, and what people wrote."""
-    submission: SubmittedAssignment = gradebook.find_submission(assignment, student)
+def order_of_cells(course: Course, assignment: str) -> dict[tuple[str, str], int]:
+    """The place in the assignment of each cell, by notebook and name. The gradebook does not say it."""
+    order: dict[tuple[str, str], int] = {}
+    for name in notebooks_of(course, assignment):
+        folders = (course.folder(step, ".", assignment) for step in ("release", "source"))
+        path = next(path for folder in folders if (path := folder / f"{name}{NOTEBOOK}").is_file())
+        for cell in nbformat.read(path, as_version=4).cells:
+            order[name, grade_id(cell)] = len(order)
+    return order
+
+
+def comment(submission: SubmittedAssignment, order: Mapping[tuple[str, str], int], misnamed: bool) -> str:
+    """A short explanation of a mark: the sum, the tests that lost points, and what people wrote. `misnamed`: no
+    notebook had the name of one of the assignment's.
+    """
     parts = [f"{number(submission.score)} of {number(submission.max_score)} points."]
     if submission.late_submission_penalty:
         parts.append(f"{number(submission.late_submission_penalty)} points taken off for lateness.")
-    for notebook in submission.notebooks:
-        lost = [grade for grade in notebook.grades if grade.score < grade.max_score]
+    if misnamed:
+        names = " or ".join(sorted(f"{notebook.name}{NOTEBOOK}" for notebook in submission.notebooks))
+        return " ".join([*parts, f"No notebook had the name {names}, so none was graded."])
+    for notebook in sorted(submission.notebooks, key=lambda one: str(one.name)):
+        lost = [grade for grade in _sorted(notebook.grades, order) if grade.score < grade.max_score]
         parts += [f"{grade.name}: {number(grade.score)} of {number(grade.max_score)}." for grade in lost]
-        parts += [written.manual_comment for written in notebook.comments if written.manual_comment]
+        written = _sorted(notebook.comments, order)
+        parts += [row.manual_comment for row in written if row.manual_comment]
     return " ".join(parts)
+
+
+def _sorted(rows: Iterable[Any], order: Mapping[tuple[str, str], int]) -> list[Any]:
+    """Rows of the gradebook that are about cells, in the order of the cells. Cells that are gone come last."""
+    return sorted(rows, key=lambda row: order.get((row.notebook.name, row.name), len(order)))

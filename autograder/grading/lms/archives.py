@@ -64,15 +64,18 @@ class Archive:
 @contextmanager
 def open_archive(path: Path) -> Iterator[Archive]:
     """Open a downloaded archive. Raises CourseError if there is none, or if it is not a zip archive."""
+    if path.is_dir():
+        raise CourseError(f"{path} is a folder: give the zip archive as you downloaded it.")
     if not path.is_file():
         raise CourseError(f"There is no file {path}.")
     try:
-        with zipfile.ZipFile(path) as file:
-            if len(file.infolist()) > MOST_MEMBERS:
-                raise CourseError(f"{path} has more than {MOST_MEMBERS} files.")
-            yield Archive(file)
+        file = zipfile.ZipFile(path)
     except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
-        raise CourseError(f"{path} cannot be read as a zip archive: {error}.") from error
+        raise CourseError(f"{path} cannot be read as a zip archive: {error}. Download it again.") from error
+    with file:  # outside the `try`, which would blame the archive for errors of those who use it
+        if len(file.infolist()) > MOST_MEMBERS:
+            raise CourseError(f"{path} has more than {MOST_MEMBERS} files.")
+        yield Archive(file)
 
 
 def _parts(file: IO[bytes]) -> Iterator[bytes]:

@@ -9,16 +9,19 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
+from nbgrader.api import Gradebook
+
 from autograder.files import swap_folders
-from autograder.grading.course import Course, notebooks_of, what_there_is
+from autograder.grading.course import Course, has_gradebook, notebooks_of, what_there_is
 from autograder.grading.errors import CourseError
 from autograder.grading.lms.archives import Archive, reason_against
-from autograder.grading.lms.names import MOODLE_TEXT, Upload, platform_of, upload_of, without_copy
+from autograder.grading.lms.names import CANVAS_ANONYMOUS, Upload, platform_of, readings, without_copy
 from autograder.grading.lms.roster import Roster, roster_of
 from autograder.grading.watching.copying import RefusedError, WhatCounts
 
 REPLACED = "replaced"  # beside `submitted`: submissions that an import has replaced
 NOTEBOOK = ".ipynb"
+UNCLEAR = "its name fits more than one student. Look in the LMS whose it is, and put it into submitted/ by hand"
 TIMESTAMP = "timestamp.txt"  # nbgrader's: when it was handed in
 
 
@@ -41,9 +44,7 @@ def import_archive(
     course: Course, assignment: str, archive: Archive, platform: str | None, table: Path | None, replace: bool
 ) -> Imported:
     """Import all submissions whose student is certain. Raises CourseError if the archive is not from an LMS."""
-    platform = platform or platform_of(archive.names)
-    if platform is None:
-        raise CourseError("No file in the archive is named the way Canvas or Moodle names submissions.")
+    platform = required_platform(archive.names, platform, "--from")
     roster = roster_for(course, platform, table)
     done = Imported(platform)
     done.remarks += [f"left out {name}: {reason}" for name, reason in archive.refused.items()]
@@ -53,9 +54,23 @@ def import_archive(
     return done
 
 
+def required_platform(names: Sequence[str], wanted: str | None, option: str) -> str:
+    """The platform that an archive is from. `wanted`: what `option` says. Raises CourseError if the names disagree."""
+    found = platform_of(names)
+    if found is None:
+        why = "Canvas does not say whose they are while grading is anonymous."
+        more = f" {why}" if any(map(CANVAS_ANONYMOUS.fullmatch, names)) else ""
+        raise CourseError(f"No file in the archive is named the way Canvas or Moodle names submissions.{more}")
+    if wanted and not any(readings(name, wanted) for name in names):
+        raise CourseError(
+            f"By the names of its files, the archive is from {found.capitalize()}, so {option} {wanted} does not fit."
+        )
+    return wanted or found
+
+
 def roster_for(course: Course, platform: str, table: Path | None) -> Roster:
-    """The roster of the course's gradebook and of a table of the LMS. Raises CourseError."""
-    with course.gradebook() as gradebook:
+    """The roster of the course's gradebook, if there is one, and of a table of the LMS. Raises CourseError."""
+    with course.gradebook() if has_gradebook(course) else Gradebook("sqlite:///:memory:") as gradebook:
         return roster_of(gradebook, platform, table)
 
 
@@ -73,11 +88,13 @@ def uploads_by_student(names: Sequence[str], roster: Roster, done: Imported) -> 
     keys: dict[str, set[str]] = defaultdict(set)
     unknown: dict[str, str] = {}
     for name in names:
-        upload = upload_of(name, done.platform)
+        possible = readings(name, done.platform)
+        if not possible:
+            done.remarks.append(f"left out {name}: the LMS does not name submissions this way")
+            continue
+        upload = roster.reading_of(possible)
         if upload is None:
-            typed = MOODLE_TEXT.fullmatch(name)
-            why = "text typed in Moodle is not a notebook" if typed else "the LMS does not name submissions this way"
-            done.remarks.append(f"left out {name}: {why}")
+            done.unknown.append(f"{name}: {UNCLEAR}")
             continue
         student = roster.student_of(upload)
         if student is None or reason_against(student) or "/" in student or student.startswith("."):
@@ -104,6 +121,10 @@ class HandedIn:
         """The newest upload for each name. A student's only notebook gets the name of the assignment's only one."""
         found: dict[str, Upload] = {}
         for upload in sorted(self.uploads, key=lambda one: one.version):
+            if not upload.file:
+                where = upload.platform.capitalize()
+                remarks.append(f"{student}: left out {upload.member}: text typed in {where} is not a notebook")
+                continue
             name = self._expected(upload.file)
             if name in found:
                 remarks.append(f"{student}: there are two files for {name}; the later one is taken")

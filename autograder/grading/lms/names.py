@@ -2,28 +2,31 @@
 
 Canvas (*Download Submissions*) has one flat folder: `lastnamefirstname_USERID_FILEID_lesson.ipynb`, with `LATE_` before
 the user's id if the file was late, and without the name if grading is anonymous. A file that was uploaded again has
-`-1`, `-2` and so on after its name. Moodle (*Download all submissions*) has a folder for each person,
-`First Last_PARTICIPANT_assignsubmission_file/lesson.ipynb`, or the same as one flat name.
+`-1`, `-2` and so on after its name. Text typed in Canvas is `lastnamefirstname_USERID_text.html`. Moodle (*Download all
+submissions*) has a folder for each person, `First Last_PARTICIPANT_assignsubmission_file/lesson.ipynb`, or the same as
+one flat name; the folder of typed text ends in `onlinetext`.
 """
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 CANVAS, MOODLE = "canvas", "moodle"
-NAMED = {
-    CANVAS: re.compile(r"(?P<name>.*?)_?(?P<late>LATE_)?(?P<key>\d+)_(?P<version>\d+)_(?P<file>[^/]+)"),
-    MOODLE: re.compile(r"(?P<name>[^/]+)_(?P<key>\d+)_assignsubmission_file(_/|/|_)(?P<file>.+)"),
-}
-MOODLE_TEXT = re.compile(r"[^/]+_\d+_assignsubmission_onlinetext.*")
+ID = re.compile(r"[1-9][0-9]*")  # Canvas writes no zeros before a number, but lessons do: 02_scalar_engine
+CANVAS_TYPED = (["text.html"], ["link.html"])
+CANVAS_ANONYMOUS = re.compile(r"(LATE_)?anon_[^/]+")  # has a code in place of the user's id
+MOODLE_NAME = re.compile(
+    r"(?P<name>[^/]+?)_(?P<key>\d+)_assignsubmission_(file(_/|/|_)(?P<file>.+)|onlinetext.*)"
+)  # the first number counts: a student may have put another one into the name of a file
 COPY = re.compile(r"(-\d+| ?\(\d+\))$")
 
 
 @dataclass(frozen=True)
 class Upload:
     """One file of a download. `key` is the user's number in the LMS, `name` the person's name there, `version` larger
-    for a later upload, `file` the path that the student gave it.
+    for a later upload, `file` the path that the student gave it, or empty for text that was typed in the LMS.
     """
 
     member: str
@@ -35,19 +38,38 @@ class Upload:
     late: bool = False
 
 
-def upload_of(member: str, platform: str) -> Upload | None:
-    """Parse the name of an archive's member; None if it is not a name of that platform."""
-    match = NAMED[platform].fullmatch(member)
-    if match is None:
-        return None
-    found = match.groupdict()
-    version, late = int(found.get("version") or 0), bool(found.get("late"))
-    return Upload(member, platform, match["key"], match["name"], match["file"], version, late)
+def readings(member: str, platform: str) -> list[Upload]:
+    """The ways to parse the name of an archive's member, the one with the shortest name of a person first. There are
+    none if it is not a name of that platform.
+    """
+    return list(_canvas_readings(member) if platform == CANVAS else _moodle_readings(member))
 
 
-def platform_of(members: list[str]) -> str | None:
+def _canvas_readings(member: str) -> Iterator[Upload]:
+    """Any number between two underscores may be the user's id, because names of people and files have both, too."""
+    if CANVAS_ANONYMOUS.fullmatch(member):
+        return
+    parts = member.split("_")
+    for at, part in enumerate(parts):
+        before, after = parts[:at], parts[at + 1 :]
+        late = before[-1:] == ["LATE"]
+        name, file = "_".join(before[:-1] if late else before), "_".join(after[1:])
+        if not ID.fullmatch(part):
+            continue
+        if file and "/" not in file and ID.fullmatch(after[0]):
+            yield Upload(member, CANVAS, part, name, file, int(after[0]), late)
+        elif after in CANVAS_TYPED:
+            yield Upload(member, CANVAS, part, name, "", late=late)
+
+
+def _moodle_readings(member: str) -> Iterator[Upload]:
+    if match := MOODLE_NAME.fullmatch(member):
+        yield Upload(member, MOODLE, match["key"], match["name"], match["file"] or "")
+
+
+def platform_of(members: Sequence[str]) -> str | None:
     """The platform whose names most members have; None if no member has such a name."""
-    counts = {platform: sum(bool(named.fullmatch(name)) for name in members) for platform, named in NAMED.items()}
+    counts = {platform: sum(bool(readings(name, platform)) for name in members) for platform in (CANVAS, MOODLE)}
     best = max(counts, key=lambda platform: counts[platform])
     return best if counts[best] else None
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 
 from nbgrader.api import Gradebook
@@ -15,8 +15,9 @@ from autograder.grading.gradebook.tables import read_table
 from autograder.grading.lms.names import CANVAS, MOODLE, Upload
 
 NUMBER = re.compile(r"\d+")
-KEYS = ("ID", "Identifier")  # of Canvas's gradebook and of Moodle's grading worksheet
+KEYS = {CANVAS: "ID", MOODLE: "Identifier"}
 SOURCES = {CANVAS: "the gradebook that Canvas exports", MOODLE: "the assignment's grading worksheet from Moodle"}
+IN_ENGLISH = "In another language, its columns have other names: set Moodle to English, and download it again."
 IDENTITIES = ("SIS Login ID", "SIS User ID", "Username", "ID number", "Email address", "Email")
 
 
@@ -32,6 +33,12 @@ class Roster:
             return self.by_key[upload.key]
         found = self.by_name.get(folded(upload.name), set())
         return next(iter(found)) if len(found) == 1 else None
+
+    def reading_of(self, readings: Sequence[Upload]) -> Upload | None:
+        """The first way to read a name. None if another way leads to another student: either may be right."""
+        first, *others = readings
+        found = {self.student_of(other) for other in others} - {None, self.student_of(first)}
+        return None if found else first
 
 
 def roster_advice(platform: str, option: str, given: bool) -> str:
@@ -59,7 +66,7 @@ def roster_of(gradebook: Gradebook, platform: str, table: Path | None) -> Roster
     by_key = {str(student.lms_user_id): student.id for student in numbered}
     if table is not None:
         known = {text: student.id for student in students for text in (student.id, student.email) if text}
-        by_key |= dict(_keys_in(table, known))
+        by_key |= dict(_keys_in(table, platform, known))
     by_name: dict[str, set[str]] = defaultdict(set)
     for student in students:
         first, last = student.first_name or "", student.last_name or ""
@@ -69,12 +76,13 @@ def roster_of(gradebook: Gradebook, platform: str, table: Path | None) -> Roster
     return Roster(by_key, by_name)
 
 
-def _keys_in(table: Path, known: Mapping[str, str]) -> Iterable[tuple[str, str]]:
+def _keys_in(table: Path, platform: str, known: Mapping[str, str]) -> Iterable[tuple[str, str]]:
     """The LMS's number and nbgrader's student for each row of a CSV that Canvas or Moodle has exported."""
     head, rows = read_table(table)
-    key = next((name for name in KEYS if name in head), None)
-    if key is None:
-        raise CourseError(f"{table} has no column {' or '.join(KEYS)}: export it from Canvas or Moodle.")
+    key = KEYS[platform]
+    if key not in head:
+        language = f" {IN_ENGLISH}" if platform == MOODLE else ""
+        raise CourseError(f"{table} has no column {key}: take {SOURCES[platform]}.{language}")
     for row in rows:
         number = NUMBER.search(row[key] or "")
         texts = [(row.get(name) or "").strip() for name in IDENTITIES]

@@ -26,7 +26,9 @@ Arrivals = frozenset[tuple[str, int]]
 
 @dataclass
 class Lessons:
-    """The watched lessons of a course. `command` gives the command that watches one of them until it is quiet."""
+    """The watched lessons of a course. `command` gives the command that watches one of them until it is quiet. `say`
+    prints a line, and never raises: a process whose lines nobody takes stands still.
+    """
 
     course: Course
     command: Callable[[str], list[str]]
@@ -38,24 +40,35 @@ class Lessons:
 
     def until(self, stop: Event, quiet: float | None = None) -> None:
         """Keep looking until told to stop or, with `quiet`, until nothing has arrived or been graded for that many
-        seconds. At the end, every process finishes what it is grading.
+        seconds. At the end, every process finishes what it is grading. If a second signal raises KeyboardInterrupt
+        meanwhile, they stop at once.
         """
-        last = time.monotonic()
         try:
-            self.look()
-            while not stop.wait(EVERY):
-                before = dict(self.seen)
-                self.look()
-                if self.running or self.seen != before:
-                    last = time.monotonic()
-                elif quiet is not None and time.monotonic() - last > quiet:
-                    return
+            self._keep_looking(stop, quiet)
         finally:
-            for process in self.running.values():
-                process.terminate()
-            for lesson, process in self.running.items():
-                process.wait()
-                self.readers[lesson].join(timeout=1.0)  # its last lines say how it ended
+            try:
+                self._end_processes()
+            except KeyboardInterrupt:
+                self._end_processes()  # this is the second signal for them too
+                raise
+
+    def _keep_looking(self, stop: Event, quiet: float | None) -> None:
+        last = time.monotonic()
+        self.look()
+        while not stop.wait(EVERY):
+            before = dict(self.seen)
+            self.look()
+            if self.running or self.seen != before:
+                last = time.monotonic()
+            elif quiet is not None and time.monotonic() - last > quiet:
+                return
+
+    def _end_processes(self) -> None:
+        for process in self.running.values():
+            process.terminate()
+        for lesson, process in self.running.items():
+            process.wait()
+            self.readers[lesson].join(timeout=1.0)  # its last lines say how it ended
 
     def look(self) -> None:
         """Note which processes have ended, and start those that are needed: the newest arrivals first."""
@@ -104,7 +117,12 @@ class Lessons:
     def _start(self, lesson: str) -> None:
         self.again.pop(lesson, None)
         process = subprocess.Popen(
-            self.command(lesson), stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True, errors="replace"
+            self.command(lesson),
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+            process_group=0,  # otherwise Ctrl-C in a terminal would reach it, and `terminate` be its second signal
         )
         self.running[lesson] = process
         self.readers[lesson] = Thread(target=self._pass_on, args=(lesson, process), daemon=True)

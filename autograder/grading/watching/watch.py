@@ -23,7 +23,7 @@ from nbgrader.exchange import ExchangeError
 from autograder.grading.course import notebooks_of
 from autograder.grading.errors import CourseError, faults_said
 from autograder.grading.journal import NAME, Journal, day, now
-from autograder.grading.run import OpenClass, Request, has_a_name, opened_class
+from autograder.grading.run import FailingSolutionError, OpenClass, Request, has_a_name, opened_class
 from autograder.grading.submission.class_records import SubmissionRecord
 from autograder.grading.watching.copying import RefusedError
 from autograder.grading.watching.inbound import SECRET, Attempt, Inbound
@@ -57,11 +57,17 @@ class Events:
 
 @contextmanager
 def watched(request: Request, attempts_per_day: int | None, events: Events) -> Iterator[Watch]:
-    """Open the assignment for watching. Raises `CourseError` if it cannot be graded here."""
+    """Open the assignment for watching. Raises `CourseError` if it cannot be graded here. At the end, workers finish
+    what they are grading; a KeyboardInterrupt ends them at once.
+    """
     pools = KeptPools()
     try:
         with opened_class(dataclasses.replace(request, pools=pools)) as opened:
-            yield Watch(opened, attempts_per_day, events)
+            try:
+                yield Watch(opened, attempts_per_day, events)
+            except KeyboardInterrupt:
+                pools.kill()
+                raise
     finally:
         pools.close()
 
@@ -85,6 +91,8 @@ class Watch:
 
     def __post_init__(self) -> None:
         self.journal = Journal.read(self.opened.spool.root / NAME)
+        for sentence in self.journal.complaints():
+            self._say(sentence)
         try:
             self.inbound = Inbound(self.opened.course, self.opened.request.assignment)
         except CourseError as error:
@@ -92,23 +100,29 @@ class Watch:
 
     def until(self, stop: Event, quiet: float = math.inf) -> None:
         """Keep looking until told to stop, or until nothing has arrived for `quiet` seconds. If the machine or the
-        assignment is at fault, say so and try again later.
+        assignment is at fault, say so and try again later; but a solution that fails at the first look ends the watch.
         """
-        busy = self.look()
+        busy = self._look_if_possible(stop, first=True)
         last = time.monotonic()
         while not stop.wait(EVERY):
             if busy:
                 last = time.monotonic()
             if time.monotonic() - last >= quiet:
                 return
-            try:
-                with faults_said():
-                    busy = self.look()
-            except CourseError as error:
-                busy = True
-                self._say(f"{error} Trying again every {AFTER_A_FAULT:.0f} s.")
-                self.everybody = True
-                stop.wait(AFTER_A_FAULT)
+            busy = self._look_if_possible(stop)
+
+    def _look_if_possible(self, stop: Event, first: bool = False) -> bool:
+        """Look, or say why that cannot be done and wait. Returns whether there was anything."""
+        try:
+            with faults_said():
+                return self.look()
+        except CourseError as error:
+            if first and isinstance(error, FailingSolutionError):
+                raise
+            self._say(f"{error} Trying again every {AFTER_A_FAULT:.0f} s.")
+            self.everybody = True
+            stop.wait(AFTER_A_FAULT)
+            return True
 
     def look(self) -> bool:
         """Collect, grade and answer what has arrived since the last look. Returns whether there was anything."""

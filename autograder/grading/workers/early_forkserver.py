@@ -20,6 +20,7 @@ BEFORE_FORKING = "autograder.grading.workers.preloaded_everywhere"
 PRELOAD = ("autograder.grading.workers.preloaded_sandbox", "autograder.grading.workers.preloaded")
 FOR_CHECKS = ("autograder.grading.workers.preloaded_checks",)
 FOR_FEEDBACK = ("autograder.grading.workers.feedback_pages",)
+APART = ("autograder.grading.workers.preloaded_apart",)
 
 
 @dataclass(frozen=True)
@@ -46,10 +47,13 @@ def needs_of(course: Path, assignment: str) -> Needs:
         return Needs(checks)  # the next reader will say what is wrong
 
 
-def warm_up(needs: Needs, feedback: bool = False, unsafe: bool = False) -> None:
-    """Let the fork server import what workers need, while this process imports what it needs itself."""
+def warm_up(needs: Needs, feedback: bool = False, unsafe: bool = False, apart: bool = False) -> None:
+    """Let the fork server import what workers need, while this process imports what it needs itself. `apart`: signals
+    to the process group of this process, such as Ctrl-C in a terminal, do not reach workers.
+    """
     first, last = PRELOAD
-    modules = (first, *(FOR_CHECKS if needs.checks else ()), *(FOR_FEEDBACK if feedback else ()), last)
+    needed = (*(FOR_CHECKS if needs.checks else ()), *(FOR_FEEDBACK if feedback else ()))
+    modules = (*(APART if apart else ()), first, *needed, last)
     libraries = None if unsafe else needs.libraries
     with quick_imports():
         trial = threading.Thread(target=isolation_available)  # which waits for another process

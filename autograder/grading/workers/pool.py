@@ -171,6 +171,12 @@ class KeptPools:
             executors.close()
         self._kept.clear()
 
+    def kill(self) -> None:
+        """End the processes at once, whatever they are doing."""
+        for _, executors in self._kept.values():
+            executors.kill()
+        self.close()
+
 
 class _KeptExecutors:
     """Gives all callers the same executor until one of its processes dies, and then a new one."""
@@ -192,6 +198,11 @@ class _KeptExecutors:
         if self._executor is not None:
             self._executor.shutdown()
             self._executor = None
+
+    def kill(self) -> None:
+        processes = None if self._executor is None else self._executor._processes
+        for process in list((processes or {}).values()):
+            process.kill()
 
 
 def _each(function: Callable[[Task], Result], tasks: list[Task]) -> list[Result]:

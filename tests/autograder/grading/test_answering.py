@@ -6,6 +6,7 @@ import csv
 import functools
 import io
 import shutil
+import sqlite3
 import zipfile
 from collections.abc import Callable
 from pathlib import Path
@@ -132,6 +133,45 @@ def test_moodles_worksheet_is_filled_with_marks_and_comments(
     assert "no row of the worksheet could be matched with certainty: 1 submission (bob)" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("taken_over", ["moodle"], indirect=True)
+def test_a_comment_follows_the_lesson_and_says_what_was_not_found(
+    taken_over: tuple[Path, list[str]], tmp_path: Path
+) -> None:
+    root, export = taken_over
+    with sqlite3.connect(root / "gradebook.db") as connection:
+        first = connection.execute("select id from base_cell where name = 'test_length'").fetchone()
+        connection.execute("update grade set auto_score = 0")
+        connection.execute("update grade set rowid = rowid + 1000, id = 'z' || id where cell_id = ?", first)
+    kept = sqlite3.connect(root / "gradebook.db")
+    (text,) = kept.execute("select result from autograder_result where student = 'bob'").fetchone()
+    kept.execute(
+        "update autograder_result set result = ? where student = 'bob'", (text.replace('"graded"', '"missing"'),)
+    )
+    kept.commit()
+    kept.close()
+    main(export)
+    with (tmp_path / "marks.csv").open() as file:
+        ann, bob, _ = (row["Feedback comments"] for row in csv.DictReader(file))
+    assert ann == "0 of 5 points. test_length: 0 of 2. test_shout: 0 of 3."
+    assert bob == "0 of 5 points. No notebook had the name strings.ipynb, so none was graded."
+
+
+@pytest.mark.parametrize("taken_over", NAMES, indirect=True)
+def test_where_grading_failed_there_is_no_page(
+    taken_over: tuple[Path, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture, request: pytest.FixtureRequest
+) -> None:
+    root, export = taken_over
+    (root / "submitted" / "bob" / "words" / "timestamp.txt").write_text("yesterday")
+    with in_this_process():
+        assert main(["grade", "words", "--feedback", "--course", str(root)]) == 1
+    capsys.readouterr()
+    assert main(export) == 1
+    (line,) = capsys.readouterr().err.splitlines()
+    assert "grading failed, so there is no mark and no feedback page: 1 submission (bob)." in line
+    with zipfile.ZipFile(tmp_path / "words-feedback.zip") as file:
+        assert file.namelist() == PAGES[request.node.callspec.params["taken_over"]][:1]
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [
@@ -139,6 +179,11 @@ def test_moodles_worksheet_is_filled_with_marks_and_comments(
         (["words", "--for", "moodle", "--moodle-worksheet", "nowhere.csv"], "--moodle-worksheet: there is no file"),
         (["words", "--feedback", "nowhere.zip"], "--feedback goes with --for canvas or moodle"),
         (["--for", "moodle", "--feedback", __file__], "--feedback is about one assignment"),
+        (["words", "--for", "canvas", "--feedback", "{download}"], "is from Moodle, so --for canvas does not fit"),
+        (
+            ["words", "--for", "moodle", "--moodle-worksheet", "{spanish}"],
+            "its columns have other names: set Moodle to",
+        ),
         (["words", "--for", "moodle", "--feedback", __file__], "cannot be read as a zip archive"),
         (["words", "--for", "moodle", "--moodle-worksheet", __file__], "is not a Moodle grading worksheet"),
     ],
@@ -146,7 +191,9 @@ def test_moodles_worksheet_is_filled_with_marks_and_comments(
 def test_what_does_not_go_together_is_said(
     options: list[str], said: str, graded: Callable[[str], Path], tmp_path: Path, capsys: pytest.CaptureFixture
 ) -> None:
-    course = graded("moodle") / "course"
+    course, download, spanish = graded("moodle") / "course", graded("moodle") / "download.zip", tmp_path / "es.csv"
+    spanish.write_text("Identificador,Nombre completo\nParticipante 556,Ann Lee\n")
+    options = [option.format(download=download, spanish=spanish) for option in options]
     capsys.readouterr()
     assert main(["export", *options, "--to", str(tmp_path / "x.csv"), "--course", str(course)]) == 2
     assert said in capsys.readouterr().err

@@ -79,8 +79,8 @@ def test_a_course_without_notebooks_says_how_they_are_made(tmp_path: Path, capsy
     download = tmp_path / "submissions.zip"
     with zipfile.ZipFile(download, "w") as archive:
         archive.writestr("doejane_101_11_words.ipynb", "{}")
-    for command in (["doctor", "words"], ["import", "words", str(download)]):
+    for command in (["doctor"], ["doctor", "words"], ["import", "words", str(download)]):
         assert main([*command, "--course", str(tmp_path)]) == 2
         said = capsys.readouterr().err
-        assert "The course has no assignment 'words'" in said
+        assert ("The course has no assignment 'words'" in said) == ("words" in command)
         assert f"run `autograder build` in {tmp_path}" in said

@@ -195,6 +195,20 @@ def test_a_name_cannot_steer_the_terminal(small_course: Any, capfd: pytest.Captu
     assert "\x1bc" not in said
 
 
+@pytest.mark.parametrize("letter", "[*?")
+def test_a_course_in_whose_path_nbgrader_sees_a_pattern_is_not_opened(
+    small_course: Any, capfd: pytest.CaptureFixture, letter: str
+) -> None:
+    small_course.submit("ann", small_course.answered())
+    course = small_course.root.rename(small_course.root.with_name(f"my {letter}course] 1"))
+    for command in (["grade", "words"], ["watch"], ["report", "words"], ["doctor", "words"]):
+        assert main([*command, "--course", str(course)]) == 2
+        said = (
+            f"nbgrader reads {letter} in the path of a course as a pattern, and so finds no submissions in {course}: "
+        )
+        assert f"{said}rename the folder." in capfd.readouterr().err
+
+
 def test_a_gradebook_without_content_is_no_new_one(small_course: Any, capfd: pytest.CaptureFixture) -> None:
     small_course.submit("ann", small_course.answered())
     gradebook = small_course.root / "gradebook.db"

@@ -1,6 +1,8 @@
 """`autograder import`: downloads from Canvas and Moodle, and archives made with malicious intent."""
 
+import errno
 import json
+import os
 import shutil
 import stat
 import zipfile
@@ -10,8 +12,8 @@ import pytest
 from nbgrader.api import Gradebook
 
 from autograder.cli import main
-from autograder.grading.lms import archives
-from autograder.grading.lms.names import upload_of
+from autograder.grading.lms import archives, importing
+from autograder.grading.lms.names import readings
 
 LESSON = "02_scalar"
 BEE, COD = b'{"cells": ["bee"]}', b'{"cells": ["cod"]}'
@@ -114,7 +116,7 @@ def test_what_to_do_about_unknown_numbers_is_said(platform, course, capsys):
 
 def test_no_roster_is_asked_for_where_all_are_known(course, capsys):
     imported(course, [("a_101_1_notes.txt", b"no notebook")])
-    assert "roster" not in capsys.readouterr().out
+    assert "--roster" not in capsys.readouterr().out
 
 
 def test_a_time_written_beside_a_submission_makes_no_other_one_of_it(course):
@@ -191,6 +193,85 @@ def test_two_people_who_are_taken_for_one_student_are_not_mixed(course):
     assert imported(course, members) == (1, {})
 
 
+@pytest.mark.parametrize(
+    ("member", "owner"),
+    [
+        ("agent101_102_9005_02_scalar.ipynb", "cod"),
+        ("agent101_777_9005_02_scalar.ipynb", None),
+        ("x_101_7_900_9005_02_scalar.ipynb", "bee"),
+        ("x_101_7_102_9005_02_scalar.ipynb", None),
+        ("x_900_102_10_scalar.ipynb", None),
+        ("Nobody_3_assignsubmission_file_x_101_assignsubmission_file_02_scalar.ipynb", None),
+        ("Bea Ekström_3_assignsubmission_file_Carl Odd_4_assignsubmission_file_02_scalar.ipynb", "bee"),
+    ],
+)
+def test_no_number_in_a_name_makes_it_another_students(member, owner, course, capsys):
+    status, found = imported(course, [(member, BEE)])
+    assert (status, {name.partition("/")[0] for name in found}) == (int(owner is None), {owner} - {None})
+    assert ("fits more than one student" in capsys.readouterr().out) == (member[:4] in ("x_10", "x_90") and not owner)
+
+
+@pytest.mark.parametrize(
+    ("member", "platform"),
+    [
+        ("Bea Ekström_3_assignsubmission_onlinetext_/onlinetext.html", "Moodle"),
+        ("ekstrom-xbea_101_text.html", "Canvas"),
+        ("ekstrombea_LATE_101_link.html", "Canvas"),
+    ],
+)
+def test_a_student_who_only_typed_text_is_named(member, platform, course, capsys):
+    assert imported(course, [(member, b"text")]) == (1, {})
+    out = capsys.readouterr().out
+    assert f"bee: left out {member}: text typed in {platform} is not a notebook" in out
+    assert "not imported: bee: there is no notebook" in out
+
+
+@pytest.mark.parametrize(("wanted", "kind"), [("canvas", "moodle"), ("moodle", "canvas")])
+def test_an_archive_of_the_other_platform_is_refused(wanted, kind, course, capsys):
+    assert imported(course, ORDINARY[kind], "--from", wanted) == (2, {})
+    assert (
+        f"By the names of its files, the archive is from {kind.capitalize()}, so --from {wanted}"
+        in capsys.readouterr().err
+    )
+
+
+def test_faults_of_the_machine_are_not_blamed_on_the_archive(course, capsys, monkeypatch):
+    def full(*arguments):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC), str(course))
+
+    monkeypatch.setattr(importing, "swap_folders", full)
+    assert imported(course, ORDINARY["canvas"])[0] == 2
+    assert capsys.readouterr().err == f"autograder import: No space left on device: {course}.\n"
+
+
+def test_a_course_without_a_gradebook_gets_none_and_is_named(course, capsys):
+    (course / "gradebook.db").unlink()
+    assert imported(course, ORDINARY["canvas"]) == (1, {})
+    assert f"0 the same as before, in {course}\n" in capsys.readouterr().out
+    assert not (course / "gradebook.db").exists()
+
+
+WORKSHEET = ROSTERS["moodle"][0]
+UNUSABLE = {
+    "Latin-1": (WORKSHEET[1:].replace("Sam", "Zoë").encode("latin-1"), "is not in UTF-8, as Excel may have saved it."),
+    "UTF-16": (WORKSHEET.encode("utf-16"), "is not in UTF-8, as Excel may have saved it."),
+    "a workbook": (b"PK\x03\x04\x14\x00", "is an Excel workbook or a zip archive, not a CSV file."),
+    "nothing": (b"\n\n", "is empty."),
+    "Spanish": (b"Identificador,Nombre completo\n", "In another language, its columns have other names"),
+    "of Canvas": (ROSTERS["canvas"][0].encode(), "has no column Identifier: take the assignment's grading worksheet"),
+}
+
+
+@pytest.mark.parametrize("kind", UNUSABLE)
+def test_what_to_do_about_an_unusable_roster_is_said(kind, course, capsys):
+    content, said = UNUSABLE[kind]
+    roster = course.parent / "roster.csv"
+    roster.write_bytes(content)
+    assert imported(course, ORDINARY["moodle"], "--roster", roster) == (2, {})
+    assert f"{roster} {said}" in (err := capsys.readouterr().err) or said in err
+    assert "CSV UTF-8" in err or "take the assignment's grading worksheet from Moodle" in err
+
+
 def linked(name, target):
     info = zipfile.ZipInfo(name)
     info.create_system, info.external_attr = 3, (stat.S_IFLNK | 0o777) << 16
@@ -253,11 +334,14 @@ def test_a_file_that_is_a_folder_of_another_costs_only_its_student(course):
 def test_what_is_no_archive_or_of_no_platform_is_refused(course, capsys, monkeypatch):
     text = course.parent / "text.zip"
     text.write_text("no archive")
-    for path, said in ((text, "cannot be read as a zip archive"), (course / "none.zip", "There is no file")):
+    refused = {text: "File is not a zip file. Download it again.", course: f"{course} is a folder"}
+    for path, said in {**refused, course / "none.zip": "There is no file"}.items():
         assert main(["import", LESSON, str(path), "--course", str(course)]) == 2
         assert said in capsys.readouterr().err
     assert imported(course, [("photo.jpg", b"")])[0] == 2
     assert "named the way Canvas or Moodle names submissions" in capsys.readouterr().err
+    assert imported(course, [("anon_Ab3xY_101_10_scalar.ipynb", BEE)]) == (2, {})
+    assert "Canvas does not say whose they are while grading is anonymous." in capsys.readouterr().err
     assert main(["import", "99_none", str(packed(course, [GOOD])), "--course", str(course)]) == 2
     assert "no assignment '99_none'" in capsys.readouterr().err
     monkeypatch.setattr(archives, "MOST_MEMBERS", 1)
@@ -279,9 +363,11 @@ def test_a_student_of_the_roster_leads_nowhere_else(course):
         ("doejane_12_34_a_5_b.ipynb", "12", "a_5_b.ipynb"),
         ("12_34_x.ipynb", "12", "x.ipynb"),
         ("group_one_LATE_12_34_x.ipynb", "12", "x.ipynb"),
+        ("agent510_504_9005_02_x.ipynb", "504", "02_x.ipynb"),
+        ("student2_LATE_504_9005_x.ipynb", "504", "x.ipynb"),
     ],
 )
 def test_the_numbers_of_canvas_are_found_beside_underscores(member, key, file):
-    upload = upload_of(member, "canvas")
+    (upload,) = readings(member, "canvas")
     assert (upload.key, upload.file) == (key, file)
     assert Path(file).suffix == ".ipynb"

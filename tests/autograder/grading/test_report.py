@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import errno
 import io
@@ -214,6 +215,33 @@ def test_students_who_have_a_zero_without_a_notebook_are_named(
         assert f"it counts 0: 2 submissions (bob, cleo). {AGAIN}" in capsys.readouterr().err
 
 
+@pytest.mark.sandbox
+def test_a_failed_submission_gets_no_mark_until_somebody_gives_one(
+    small_course: Any, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    small_course.submit("ann", small_course.answered())
+    small_course.submit("bob", small_course.answered()).with_name("timestamp.txt").write_text("yesterday")
+    grade_all(small_course)
+    target = tmp_path / "out.csv"
+
+    def exported(platform: str) -> tuple[int, list[str]]:
+        options = ["--for", platform, "--course", str(small_course.root), "--to", str(target)]
+        status = main(["export", "words", *options])
+        with target.open(newline="") as file:
+            (row,) = (row for row in csv.reader(file) if "bob" in row)
+        return status, row
+
+    capsys.readouterr()
+    for platform, marks in (("canvas", [""]), ("moodle", [""]), ("nbgrader", ["", "", "", "5.0"])):
+        status, row = exported(platform)
+        assert (status, row[-len(marks) :]) == (1, marks)
+        (line,) = capsys.readouterr().err.splitlines()
+        assert "words: grading failed, so there is no mark and no feedback page: 1 submission (bob). Run auto" in line
+    with sqlite3.connect(small_course.root / "gradebook.db") as connection:
+        connection.execute("update grade set manual_score = 1, needs_manual_grade = 0 where needs_manual_grade")
+    assert exported("canvas") == (0, ["bob", "", "", "bob", "", "2"])
+
+
 GRADEBOOK = 'Student,ID,SIS Login ID,Section,words (881)\nPoints Possible,,,,{}\n"A, Ann",71,ann,bob,\n'
 
 
@@ -282,7 +310,7 @@ def test_a_gradebook_of_canvas_may_have_semicolons_and_no_other_table_is_taken(
     assert exported('Student;ID;SIS Login ID;Section;words (881)\nPoints Possible;;;;5,0\n"A, Ann";71;ann;bob;\n')[
         1
     ] == (wanted)
-    for text in ("a,b\n1,2\n", "Identifier,Full name,Grade\nParticipant 1,Ann,\n", "Student,words\nAnn,\n", ""):
+    for text in ("a,b\n1,2\n", "Identifier,Full name,Grade\nParticipant 1,Ann,\n", "Student,words\nAnn,\n"):
         capsys.readouterr()
         assert exported(text) == (2, wanted)
         assert "gradebook.csv is not a Canvas gradebook: it has no column " in capsys.readouterr().err
@@ -335,7 +363,7 @@ def test_no_name_is_a_formula_in_a_spreadsheet(text: str) -> None:
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        (["report", "words"], "Nothing of 'words' has been graded"),
+        (["report", "words"], "Nothing of 'words' has been graded in {root}: "),
         (["report", "wrods"], "has no assignment 'wrods'"),
         (["export", "wrods"], "no assignment wrods"),
         (["export", "--canvas-gradebook", "nowhere.csv"], "--for canvas"),
@@ -346,7 +374,21 @@ def test_what_cannot_be_done_is_said(
     small_course: Any, arguments: list[str], said: str, capsys: pytest.CaptureFixture
 ) -> None:
     assert main([*arguments, "--course", str(small_course.root)]) == 2
-    assert said in capsys.readouterr().err
+    assert said.format(root=small_course.root) in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(("command", "there"), [("export", True), ("export", False), ("report", False)])
+def test_a_course_in_which_nothing_is_graded_is_named(
+    command: str, there: bool, small_course: Any, tmp_path: Path, capsys: pytest.CaptureFixture
+) -> None:
+    if not there:
+        (small_course.root / "gradebook.db").unlink()
+    options = ["--to", str(tmp_path / "out"), "--course", str(small_course.root)]
+    assert main([command, "words", *options]) == (1 if there else 2)
+    said = capsys.readouterr().err
+    assert f"graded in {small_course.root}" in said
+    assert "--course" in said
+    assert (small_course.root / "gradebook.db").exists() == there
 
 
 @pytest.mark.parametrize(
@@ -375,6 +417,19 @@ def test_a_gradebook_that_is_none_is_said_to_be_one(
     (small_course.root / "gradebook.db").write_bytes(b"not a database" * 100)
     assert main([command, "words", "--course", str(small_course.root)]) == 2
     assert "The gradebook cannot be used: file is not a database." in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("command", ["export", "report"])
+def test_a_gradebook_in_use_is_said_to_be_in_use(
+    small_course: Any, command: str, capsys: pytest.CaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("autograder.grading.course.WAIT_FOR_LOCK", 0)
+    with contextlib.closing(sqlite3.connect(small_course.root / "gradebook.db")) as connection:
+        connection.execute("begin exclusive")
+        assert main([command, "words", "--course", str(small_course.root)]) == 2
+    said = capsys.readouterr().err
+    assert "The gradebook cannot be used: database is locked. Another program is using it" in said
+    assert "db_url" not in said
 
 
 def written_on_a_full_disk(target: Path) -> None:

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import errno
+import io
 import json
 import multiprocessing
 import os
 import random
 import re
+import resource
 import secrets
 import shutil
 import signal
@@ -15,7 +18,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,7 +40,9 @@ from autograder.grading.watching import copying
 from autograder.grading.watching import watch as watching
 from autograder.grading.watching.copying import RefusedError, WhatCounts, copy_submission
 from autograder.grading.watching.lessons import Lessons
+from autograder.grading.watching.output import Output
 from autograder.grading.watching.watch import Events, Watch, watched
+from autograder.grading.workers.spool import Spool
 from tests.autograder.conftest import SmallCourse
 from tests.autograder.grading.here import ASSIGNMENT, grade_all, in_this_process
 from tests.autograder.grading.test_resume import forget_trial
@@ -200,12 +205,17 @@ def test_a_misnamed_attempt_after_a_good_one_is_answered_with_its_own_page(excha
 def test_the_line_of_a_misnamed_notebook_is_that_of_grade(capsys: pytest.CaptureFixture) -> None:
     reason = "No C.ipynb was handed in, only sol.ipynb."
     record = SubmissionRecord("hugo", "C", "missing", 0, 35, reason=reason)
-    screen = _Screen("C")
+    screen = _Screen("C", Event())
     screen.answered(record, False)
     screen.answered(record, True)
     said = [line[10:] for line in capsys.readouterr().out.splitlines()]
     line = f"hugo  0 of 35  missing: {reason}"
     assert said == [line, f"{line}  feedback released"]
+
+
+def test_the_sentences_of_a_notice_are_one_line_and_stay_apart(capsys: pytest.CaptureFixture) -> None:
+    _Screen("C", Event()).notice("test_a loses points.\nSo nothing was graded:\x1b[2J.\n")
+    assert capsys.readouterr().out[10:] == "test_a loses points. So nothing was graded:?[2J.\n"
 
 
 def test_what_lies_in_no_folder_of_the_lesson_is_named_once(exchange: Exchange) -> None:
@@ -626,6 +636,187 @@ def test_a_journal_that_broke_off_goes_on(tmp_path: Path) -> None:
     assert Journal.read(path).released == {"ann": "one", "bob": "two"}
 
 
+@contextmanager
+def no_file_longer_than(size: int) -> Iterator[None]:
+    """As on a full disk, the part of a write that has room is written, and the rest fails."""
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
+    try:
+        yield
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, before)
+
+
+def test_an_event_for_which_the_disk_has_no_room_leaves_nothing_in_the_journal(tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    journal = Journal(path)
+    for student in ("ann", "bob"):
+        about = {"of": "one", "points": 1, "of_points": 2, "failing": ""}
+        before = path.read_bytes() if path.exists() else b""
+        with no_file_longer_than(len(before) + 20), pytest.raises(OSError, match="large"):
+            journal.add("released", student, **about)
+        assert path.read_bytes() == before
+        assert student not in journal.released
+        journal.add("released", student, **about)
+    assert Journal.read(path).released == {"ann": "one", "bob": "one"}
+
+
+def damaged_journal(path: Path) -> None:
+    """The third line is what a full disk left in the middle of a journal, the others are other accidents."""
+    for student in ("ann", "bob"):
+        Journal(path).add("released", student, of="one", points=1, of_points=2, failing="")
+    first, last = path.read_bytes().splitlines(keepends=True)
+    broken = [bytes(9) + b"\n", first[:70] + last, b"[1]\n", b'{"event": "released"}\n', b"\xff\n"]
+    path.write_bytes(b"".join([first, *broken, last]))
+
+
+def test_a_line_of_the_journal_that_cannot_be_read_is_skipped_and_named(tmp_path: Path) -> None:
+    path = tmp_path / NAME
+    damaged_journal(path)
+    journal = Journal.read(path)
+    assert journal.released == {"ann": "one", "bob": "one"}
+    (said,) = journal.complaints()
+    assert said.startswith(f"{path}: these lines cannot be read and are skipped: 2, 3, 4, 5, 6. ")
+
+
+def test_watch_and_report_go_on_with_a_damaged_journal(exchange: Exchange, capsys: pytest.CaptureFixture) -> None:
+    damaged_journal(exchange.course.root / ".autograder" / ASSIGNMENT / NAME)
+    exchange.course.submit("eve", exchange.course.answered())
+    with watcher(exchange.course) as watch:
+        assert watch.look() == {"eve": (5, False)}
+    (said,) = [notice for notice in watch.notices if "cannot be read" in notice]
+    assert main(["report", ASSIGNMENT, "--course", str(exchange.course.root)]) == 0
+    assert said in Path(capsys.readouterr().out.strip()).read_text()
+
+
+def test_a_full_disk_at_the_first_look_does_not_end_a_watch(
+    exchange: Exchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "AFTER_A_FAULT", 0.1)
+    attempt = exchange.hand_in("ann")
+    collect, full = Watch._collect, [OSError(errno.ENOSPC, "No space left on device")]
+
+    def collect_when_there_is_room(watch: Watch) -> set[str]:
+        if full:
+            raise full.pop()
+        return collect(watch)
+
+    monkeypatch.setattr(Watch, "_collect", collect_when_there_is_room)
+    with watcher(exchange.course) as watch:
+        watch.watch.until(Event(), quiet=1.0)
+    assert "No space left on device. Trying again every 0 s." in watch.notices
+    assert "5 of 5 points" in exchange.answer(attempt)
+
+
+@contextmanager
+def watch_command(course: Any, lesson: Sequence[str], output: Any, **more: Any) -> Iterator[subprocess.Popen]:
+    """`autograder watch` in a process group of its own, as a shell in a terminal starts it."""
+    command = [sys.executable, "-m", "autograder.cli", "watch", *lesson, "--course", str(course.root), "--workers", "1"]
+    process = subprocess.Popen(command, stdout=output, stderr=subprocess.STDOUT, start_new_session=True, **more)
+    try:
+        yield process
+    finally:
+        process.kill()
+        process.wait()
+
+
+def wait_until(condition: Callable[[], Any], seconds: float = 120) -> None:
+    end = time.monotonic() + seconds
+    while not condition():
+        assert time.monotonic() < end
+        time.sleep(0.05)
+
+
+def is_being_graded(course: Any) -> bool:
+    return any(Spool.of(course.root, ASSIGNMENT).work.glob("judge-*"))
+
+
+EITHER = pytest.mark.parametrize("lesson", [(ASSIGNMENT,), ()], ids=["one lesson", "whole course"])
+
+
+@EITHER
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM], ids=["SIGINT", "SIGTERM"])
+def test_a_signal_to_all_its_processes_lets_it_finish_what_it_is_grading(
+    exchange: Exchange, tmp_path: Path, lesson: Sequence[str], number: int
+) -> None:
+    """A terminal sends Ctrl-C to the whole process group."""
+    attempt = exchange.hand_in("ann", length="import time; time.sleep(3); return len(word)")
+    with (tmp_path / "log").open("w") as log, watch_command(exchange.course, lesson, log) as process:
+        wait_until(lambda: is_being_graded(exchange.course))
+        os.killpg(process.pid, number)
+        assert process.wait(timeout=60) == 0
+    assert "5 of 5 points" in exchange.answer(attempt), (tmp_path / "log").read_text()
+    said = (tmp_path / "log").read_text()
+    assert "ann  5 of 5  graded  feedback released" in said
+    assert "Traceback" not in said
+
+
+@EITHER
+def test_a_second_signal_stops_it_at_once_and_loses_nothing(
+    exchange: Exchange, tmp_path: Path, lesson: Sequence[str]
+) -> None:
+    exchange.hand_in("ann", length="import time; time.sleep(60); return len(word)")
+    with (tmp_path / "log").open("w") as log, watch_command(exchange.course, lesson, log) as process:
+        wait_until(lambda: is_being_graded(exchange.course))
+        os.killpg(process.pid, signal.SIGINT)
+        with pytest.raises(subprocess.TimeoutExpired):
+            process.wait(timeout=2)
+        os.killpg(process.pid, signal.SIGINT)
+        assert process.wait(timeout=30) == 0
+    assert "Traceback" not in (tmp_path / "log").read_text()
+    assert exchange.events("collected") == ["ann"]
+    assert exchange.events("released") == []
+    exchange.hand_in("ann", "2026-11-01 10:05:00.000000 UTC")
+    with watcher(exchange.course) as watch:
+        assert watch.look() == {"ann": (5, True)}
+
+
+@EITHER
+def test_a_watch_whose_output_nobody_reads_ends_after_what_it_is_grading(
+    exchange: Exchange, lesson: Sequence[str]
+) -> None:
+    attempt = exchange.hand_in("ann", length="import time; time.sleep(3); return len(word)")
+    reading, writing = os.pipe()
+    with watch_command(exchange.course, lesson, writing) as process:
+        os.close(writing)
+        wait_until(lambda: is_being_graded(exchange.course))
+        os.close(reading)
+        assert process.wait(timeout=60) == 0
+    assert "5 of 5 points" in exchange.answer(attempt)
+
+
+@EITHER
+def test_a_log_on_a_full_disk_does_not_stop_a_watch(exchange: Exchange, lesson: Sequence[str]) -> None:
+    attempt = exchange.hand_in("ann")
+    with open("/dev/full", "w") as full, watch_command(exchange.course, lesson, full) as process:
+        wait_until(lambda: exchange.answer(attempt))
+        second = exchange.hand_in("ann", "2026-11-01 10:05:00.000000 UTC")
+        wait_until(lambda: exchange.answer(second))
+        assert process.poll() is None
+        process.terminate()
+        assert process.wait(timeout=60) == 0
+
+
+def test_lines_that_cannot_be_printed_do_not_hold_up_a_lesson(lessons: Lessons, exchange: Exchange) -> None:
+    exchange.course.submit("ann", exchange.course.answered())
+    more_than_a_pipe_holds = "print('a line\\n' * 100_000)"
+    lessons.command = lambda lesson: [sys.executable, "-c", more_than_a_pipe_holds]
+    with open("/dev/full", "wb", buffering=0) as full:
+        output = Output(io.TextIOWrapper(full, write_through=True), Event())
+        lessons.say = lambda line: print(line, file=output, flush=True)
+        assert started(lessons) == [ASSIGNMENT]
+        lessons.readers[ASSIGNMENT].join()
+    assert lessons.running[ASSIGNMENT].returncode == 0
+
+
+def test_a_letter_that_the_output_does_not_have_costs_its_line_and_no_other(tmp_path: Path) -> None:
+    with (tmp_path / "log").open("w", encoding="ascii") as log:
+        for line in ("before", "\u00fc", "after"):
+            print(line, file=Output(log, Event()))
+    assert "before" in (tmp_path / "log").read_text()
+    assert "after" in (tmp_path / "log").read_text()
+
+
 def watch_until_killed(course: Any) -> None:
     """Watch in a process that will be killed."""
     with watcher(course) as watch:
@@ -666,4 +857,4 @@ def test_a_solution_that_fails_is_not_watched(exchange: Exchange) -> None:
         generate_assignment(opened, ASSIGNMENT)
     exchange.hand_in("ann")
     with watcher(exchange.course) as watch, pytest.raises(CourseError, match="length"):
-        watch.look()
+        watch.watch.until(Event())
