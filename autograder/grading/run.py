@@ -44,9 +44,9 @@ from autograder.sandbox.process.limits import SandboxUnavailable
 
 BATCH, SECONDS = 32, 1.0  # how many results are written together, and how long a result waits for others
 CANNOT_GO_ON = "This machine cannot continue: {}. What was graded is kept; fix this, then run the same command again."
-HIDDEN = "the folder {} is left out, because its name begins with a dot. Rename it, and run the same command again."
-NO_NAME = "the folder {} is left out, because its name is not UTF-8. Rename it, and run the same command again."
-MISPLACED = "not graded: {} belongs in {}/. Move it there, and run the same command again."
+HIDDEN = "the folder {} is left out, because its name begins with a dot. Rename it to have it graded."
+NO_NAME = "the folder {} is left out, because its name is not UTF-8. Rename it to have it graded."
+MISPLACED = "not graded: {} belongs in {}/. Move it there to have it graded."
 SECOND = (
     "not graded: {}, because the one in {}/ is graded. If this is the right one, move it there; otherwise delete it."
 )

@@ -183,5 +183,5 @@ def missing(notebooks: Sequence[str], submission: Submission, there: Sequence[st
     shown = ["".join(c if c.isprintable() else "?" for c in name)[:LONGEST_NAME] for name in candidates[:MOST_NAMES]]
     more = f" and {len(candidates) - MOST_NAMES} more" if len(candidates) > MOST_NAMES else ""
     found = ", ".join(shown) + more
-    advice = f" If that is it, rename it to {wanted} and grade again." if candidates[0].endswith(".ipynb") else ""
+    advice = f" If that is it, rename it to {wanted} to have it graded." if candidates[0].endswith(".ipynb") else ""
     return f"No {wanted} was handed in, {'but' if there else 'only'} {found}.{advice}"

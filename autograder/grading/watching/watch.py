@@ -31,6 +31,7 @@ from autograder.grading.workers.pool import KeptPools
 
 EVERY, AFTER_A_FAULT = 1.0, 30.0  # seconds between two looks
 TOGETHER = 8  # submissions to grade before answering them, so that the first need not wait for the last
+LEFT_OUT_EVERY = 10.0  # seconds
 MOST_PAGES = 20  # for notebooks under other names
 ONE_UNCHANGED, UNCHANGED = (
     "1 submission unchanged since it was graded",
@@ -85,6 +86,7 @@ class Watch:
     seen: dict[str, Signature] = field(default_factory=dict)
     moving: dict[str, Signature] = field(default_factory=dict)
     said: set[str] = field(default_factory=set)
+    left_out_at: float = 0.0
     assignment: Signature | None = None
     new_assignment: bool = False
     unchanged: int = 0  # submissions of this look about which there is nothing to say
@@ -127,8 +129,7 @@ class Watch:
     def look(self) -> bool:
         """Collect, grade and answer what has arrived since the last look. Returns whether there was anything."""
         taken, again = self._collect(), self.everybody
-        for sentence in self.opened.left_out() if again else ():
-            self._say(sentence)
+        self._say_left_out(again)
         self.unchanged = 0
         changed = self._changed(taken)
         for start in range(0, len(changed), TOGETHER):
@@ -137,6 +138,13 @@ class Watch:
             self._say(ONE_UNCHANGED if self.unchanged == 1 else UNCHANGED.format(self.unchanged))
         self.events.looking(len(self.seen), len(self.moving))
         return bool(changed or self.moving)
+
+    def _say_left_out(self, now: bool) -> None:
+        """Say what lies among the submissions but is not graded. Looking for it takes longer than for submissions."""
+        if now or time.monotonic() - self.left_out_at >= LEFT_OUT_EVERY:
+            self.left_out_at = time.monotonic()
+            for sentence in self.opened.left_out():
+                self._say(sentence)
 
     def _collect(self) -> set[str]:
         """Take over the newest attempts that may be graded now. Returns their students."""

@@ -169,7 +169,7 @@ def test_a_notebook_that_lies_where_nobody_looks_is_named(small_course: Any, cap
     with in_this_process():
         assert main(["grade", "words", "--course", str(small_course.root)]) == 1
     said = [line for line in capfd.readouterr().out.splitlines() if "not graded" in line]
-    move = ". Move it there, and run the same command again."
+    move = ". Move it there to have it graded."
     assert said == [
         "words: not graded: submitted/ann/strings.ipynb, because the one in submitted/ann/words/ is graded. If "
         "this is the right one, move it there; otherwise delete it.",

@@ -227,9 +227,19 @@ def test_what_lies_in_no_folder_of_the_lesson_is_named_once(exchange: Exchange) 
         exchange.hand_in("bob")
         watch.look()
     assert [notice for notice in watch.notices if "not graded" in notice] == [
-        "not graded: submitted/gina/strings.ipynb belongs in submitted/gina/words/. Move it there, and run the same "
-        "command again."
+        "not graded: submitted/gina/strings.ipynb belongs in submitted/gina/words/. Move it there to have it graded."
     ]
+
+
+def test_what_comes_to_lie_in_no_folder_of_the_lesson_is_named_while_nothing_else_happens(exchange: Exchange) -> None:
+    with watcher(exchange.course) as watch:
+        assert watch.look() == {}
+        (exchange.course.root / "submitted").mkdir(exist_ok=True)
+        nbformat.write(exchange.course.answered(), exchange.course.root / "submitted" / "strings.ipynb")
+        with mock.patch("autograder.grading.watching.watch.LEFT_OUT_EVERY", 0.0):
+            assert (watch.look(), watch.look()) == ({}, {})
+    assert [notice for notice in watch.notices if "not graded: submitted/strings.ipynb" in notice] == watch.notices
+    assert len(watch.notices) == 1
 
 
 def test_what_has_not_changed_is_one_line_after_a_restart(exchange: Exchange) -> None:

@@ -20,7 +20,7 @@ from autograder.notebooks.known_cells import KnownCell, add_missing_tests
         (("timestamp.txt",), "No notebook of this assignment was handed in."),
         (
             ("ps1 (1).ipynb", "notes.txt"),
-            "No ps1.ipynb was handed in, only ps1 (1).ipynb. If that is it, rename it to ps1.ipynb and grade again.",
+            "No ps1.ipynb was handed in, only ps1 (1).ipynb. If that is it, rename it to ps1.ipynb to have it graded.",
         ),
         (("ps1.py",), "No ps1.ipynb was handed in, only ps1.py."),
         (("a\x1b[2Jb.py", "b", "c", "d", "e"), "No ps1.ipynb was handed in, only a?[2Jb.py, b, c and 2 more."),
@@ -36,7 +36,7 @@ def test_a_notebook_under_another_name_is_mentioned(names: tuple[str, ...], said
         ("data.txt", "No two.ipynb was handed in."),
         (
             "two (1).ipynb",
-            "No two.ipynb was handed in, but two (1).ipynb. If that is it, rename it to two.ipynb and grade again.",
+            "No two.ipynb was handed in, but two (1).ipynb. If that is it, rename it to two.ipynb to have it graded.",
         ),
     ],
 )
