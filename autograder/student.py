@@ -27,6 +27,7 @@ from autograder.runs.context import current
 from autograder.runs.engines import prepare_torch_in_background
 from autograder.runs.errors import CheckFailed, LessonError
 from autograder.runs.inputs import between, positive
+from autograder.runs.printed import printed_in_short
 from autograder.sandbox.inside.variants import Choice, chosen, plain_name
 
 if TYPE_CHECKING:
@@ -86,17 +87,18 @@ def check_gradients(
         found = _in_caller(sys._getframe(1), ENGINE) if engine is None else engine
     except NameError:
         return _finish(_missing(ENGINE, points), points)
-    report = gradients_report(
-        found,
-        expression,
-        inputs,
-        current(),
-        points=points,
-        name=name,
-        accumulates=accumulates,
-        at_kinks=at_kinks,
-        dtype=dtype,
-    )
+    with printed_in_short():
+        report = gradients_report(
+            found,
+            expression,
+            inputs,
+            current(),
+            points=points,
+            name=name,
+            accumulates=accumulates,
+            at_kinks=at_kinks,
+            dtype=dtype,
+        )
     return _finish(report, points)
 
 
@@ -114,7 +116,8 @@ def check_handwritten_gradient(
     """
     from autograder.checks.functions import handwritten_report
 
-    report = handwritten_report(function, expression, inputs, current(), points=points, name=name)
+    with printed_in_short():
+        report = handwritten_report(function, expression, inputs, current(), points=points, name=name)
     return _finish(report, points)
 
 
@@ -133,7 +136,8 @@ def check_function(
     """
     from autograder.checks.functions import function_report
 
-    report = function_report(function, reference, inputs, current(), points=points, name=name, tolerance=tolerance)
+    with printed_in_short():
+        report = function_report(function, reference, inputs, current(), points=points, name=name, tolerance=tolerance)
     return _finish(report, points)
 
 
@@ -150,7 +154,9 @@ def check_tangents(
     """
     from autograder.checks.tangents import tangents_report
 
-    return _finish(tangents_report(jvp, expression, inputs, current(), points=points, name=name), points)
+    with printed_in_short():
+        report = tangents_report(jvp, expression, inputs, current(), points=points, name=name)
+    return _finish(report, points)
 
 
 def check_engine(
@@ -171,7 +177,8 @@ def check_engine(
         return _finish(_missing(error.name or ENGINE, points), points)
     from autograder.checks.behavior import behavior_report
 
-    report = behavior_report(found, behaviors, no_grad, current(), points=points, name=name)
+    with printed_in_short():
+        report = behavior_report(found, behaviors, no_grad, current(), points=points, name=name)
     return _finish(report, points)
 
 

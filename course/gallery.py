@@ -16,8 +16,9 @@
 # # Gallery
 #
 # Every demonstration of the course, in large type. Choose **Run > Run All Cells**, or press Ctrl+A and then Ctrl+Enter.
-# Each has buttons for settings that are worth showing, and *Reset*. Ctrl and + makes everything even larger. The button
-# below, or Alt+P, shows one demonstration per screen; Page Down and Page Up turn the pages.
+# Each has buttons for settings that are worth showing, and *Reset*. Ctrl and + makes everything even larger. Once the
+# cells have run, there is a button below that shows one demonstration per screen, and Alt+P does the same; Page Down
+# and Page Up turn the pages.
 #
 # All numbers are measured or computed at the moment when they appear; nothing is prerecorded.
 

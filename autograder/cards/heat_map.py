@@ -54,12 +54,25 @@ class HeatMap:
             if part
         )
         row = "display:flex;flex-wrap:wrap;gap:6px 14px;align-items:center;margin-top:6px"
-        return f'<div style="{row}">{caption}{picture}<div style="min-width:0">{notes}{_legend()}</div></div>'
+        return f'<div style="{row}">{caption}{picture}<div style="min-width:0">{notes}{self._legend()}</div></div>'
 
     def _cells(self) -> Iterator[str]:
         for row, errors in enumerate(self.errors):
             for column, error in enumerate(errors):
                 yield _cell(column * CELL, row * CELL, error)
+
+    def _legend(self) -> str:
+        """What the signs mean. A number that is not finite is rare, and is explained only where there is one."""
+        keys = [(-1.0, "too small"), (1.0, "too large"), (0.0, "right")]
+        if np.any(np.isnan(self.errors)):
+            keys.append((np.nan, "not a finite number"))
+        size = f'width="{CELL + 2}" height="{CELL + 2}" viewBox="-1 -1 {CELL + 2} {CELL + 2}"'
+        style = f"color:{TEXT};vertical-align:middle"
+        parts = [
+            f'<svg aria-hidden="true" {size} style="{style}">{_cell(0, 0, key)}</svg> {word}' for key, word in keys
+        ]
+        spans = "".join(f'<span style="white-space:nowrap">{part}</span>' for part in parts)
+        return f'<div style="display:flex;flex-wrap:wrap;gap:2px 12px">{spans}</div>'
 
 
 def _sign(error: float) -> str:
@@ -84,15 +97,6 @@ def _cell(x: int, y: int, error: float) -> str:
 
 def _strength(error: float) -> float:
     return STRENGTHS[0] if error < 0.1 else STRENGTHS[1] if error < 0.5 else STRENGTHS[2]
-
-
-def _legend() -> str:
-    keys = ((-1.0, "too small"), (1.0, "too large"), (0.0, "right"))
-    size = f'width="{CELL + 2}" height="{CELL + 2}" viewBox="-1 -1 {CELL + 2} {CELL + 2}"'
-    style = f"color:{TEXT};vertical-align:middle"
-    parts = [f'<svg aria-hidden="true" {size} style="{style}">{_cell(0, 0, sign)}</svg> {word}' for sign, word in keys]
-    spans = "".join(f'<span style="white-space:nowrap">{part}</span>' for part in parts)
-    return f'<div style="display:flex;flex-wrap:wrap;gap:2px 12px">{spans}</div>'
 
 
 def heat_map(name: str, got: Array, expected: Array, allowed: Array) -> HeatMap | None:

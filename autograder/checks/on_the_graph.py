@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import io
 from dataclasses import replace
 from typing import Any
 
@@ -23,7 +24,9 @@ def explorer_of(engine: Any, program: Program, draw: Draw) -> Any | None:
     """
     for tried in (simple_draw(draw), draw):
         try:
-            shown = None if tried is None else _explored(engine, program, replace(tried, again=None))
+            unseen = io.StringIO()  # what the engine prints, the check has shown already
+            with contextlib.redirect_stdout(unseen), contextlib.redirect_stderr(unseen):
+                shown = None if tried is None else _explored(engine, program, replace(tried, again=None))
         except Exception:  # whatever the engine raises
             shown = None
         if shown is not None:

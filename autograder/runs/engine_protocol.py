@@ -309,7 +309,7 @@ def described(error: BaseException) -> dict[str, str]:
     try:
         description["type"] = str(type(error).__name__)[:LONGEST_TEXT]
         description["line"] = _line_of(error)
-        description["message"] = str(error)[:LONGEST_TEXT]
+        description["message"] = str(error).strip()[:LONGEST_TEXT]  # some of NumPy's end with a space
     except BaseException:
         return description
     return description

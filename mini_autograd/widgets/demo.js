@@ -1,6 +1,8 @@
 // The browser's half of every demo: native controls, so that the keyboard works; a picture made by Python; steps played
 // here. While Python is busy, only the latest setting waits, so a slider may be dragged at any speed.
 
+const LEAST_TYPE = 11; // CSS pixels: in a narrow page, a picture gets no smaller than that, and scrolls in its own box
+
 function make(tag, attributes, text = "") {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
@@ -63,6 +65,8 @@ function render({ model, el }) {
     const chosen = canvas.querySelector(":focus-visible"); // chosen with the keyboard: a ring after a click would look like an answer
     const focused = chosen?.getAttribute("aria-label") ?? null;
     canvas.innerHTML = shown.svg;
+    const svg = canvas.querySelector("svg");
+    svg.style.minWidth = `${Math.ceil((LEAST_TYPE / finest(svg, LEAST_TYPE)) * svg.viewBox.baseVal.width)}px`;
     if (focused !== null) {
       const parts = [...canvas.querySelectorAll("[data-press]")];
       (parts.find((part) => part.getAttribute("aria-label") === focused) ?? parts[0])?.focus();

@@ -41,6 +41,8 @@ function render({ model, el }) {
   const leave = followKernel(model, (alive) => {
     if (view.tool.Blocks) view.tool.Blocks.disabled = !alive;
     bench.wake(alive); // the browser does everything else
+    view.asleep.hidden = alive;
+    if (!alive) view.busy.stop();
   });
   bench.show();
   show();
@@ -92,10 +94,11 @@ function build(model, el) {
   const find = make("input", { type: "search", size: "12", placeholder: "Find a node", "aria-label": "Find a node" });
   tools.append(find, busy.sign);
   const bench = make("div", { class: "ma-bench" });
-  root.append(bar, bench, canvas, words, tools);
+  const asleep = make("div", { class: "ma-asleep", role: "status", hidden: "" }, "Python does not answer here. Run the cell in a notebook to change this graph.");
+  root.append(bar, bench, canvas, words, tools, asleep);
   el.replaceChildren(...opener(model, root), root);
   const sender = makeSender(model, "wanted", busy);
-  return { root, buttons, play, tool, counter, canvas, words, busy, bench, sender, find, nodes: [], edges: [], flows: [], leaves: new Map(), selected: null, zoom: null };
+  return { root, buttons, play, tool, counter, canvas, words, busy, bench, asleep, sender, find, nodes: [], edges: [], flows: [], leaves: new Map(), selected: null, zoom: null };
 }
 
 // The button that opens an explorer which waits for it.

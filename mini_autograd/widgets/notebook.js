@@ -83,6 +83,14 @@ function followKernel(model, tell) {
   };
 }
 
+// The smallest type in a picture, in the picture's own units; `none` if it has no text. Only a picture that says the size
+// of each text itself can be asked before it is in the page.
+function finest(svg, none) {
+  const size = (text) => text.style.fontSize || text.getAttribute("font-size") || getComputedStyle(text).fontSize;
+  const sizes = [...svg.querySelectorAll("text")].map((text) => parseFloat(size(text)));
+  return sizes.length ? Math.min(...sizes) : none;
+}
+
 // A sign for readers that Python is busy, shown once they have waited for a fifth of a second.
 const PATIENT = 200; // milliseconds
 

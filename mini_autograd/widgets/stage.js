@@ -63,7 +63,8 @@ function fit(root, notebook, zoom) {
   const around = all - (root.classList.contains("ma-beside") ? Math.max(picture, words) : picture + words);
   let across = root.clientWidth + window.innerWidth * (zoom - 1) - 10;
   let down = frameOf(notebook).clientHeight + window.innerHeight * (zoom - 1) - around;
-  const least = READABLE / finest(svg);
+  svg.finest ??= finest(svg, READABLE); // looked up once, since a picture that changes is a new element
+  const least = READABLE / svg.finest;
   // Put words beside the picture if height still limits it then.
   const beside = deck && root.matches(".ma-demo") && (across - BESIDE) / width >= Math.max(least, down / height);
   root.classList.toggle("ma-beside", beside);
@@ -79,15 +80,6 @@ function frameOf(notebook) {
   return notebook.querySelector(".jp-WindowedPanel-outer") ?? notebook;
 }
 
-// The smallest type in a picture, in its own units: looked up once, since a picture that changes is a new element.
-function finest(svg) {
-  if (!svg.finest) {
-    const sizes = [...svg.querySelectorAll("text")].map((text) => parseFloat(getComputedStyle(text).fontSize));
-    svg.finest = sizes.length ? Math.min(...sizes) : READABLE;
-  }
-  return svg.finest;
-}
-
 // One demo per screen: the cells from a heading to the next, with all others and JupyterLab hidden.
 function makeDeck(el, changed) {
   const open = make("button", { type: "button", class: "ma-open" }, "One demonstration per screen");
@@ -96,7 +88,7 @@ function makeDeck(el, changed) {
   row.append(open, told);
   el.replaceChildren(row);
 
-  const bar = make("div", { class: "ma-deck-bar", role: "toolbar", "aria-label": "Demonstrations" });
+  const bar = make("div", { class: "ma-deck-bar", role: "toolbar", "aria-label": "Demonstrations", "data-lm-suppress-shortcuts": "true" });
   const [previous, next, close] = ["Previous", "Next", "Leave"].map((name) => make("button", { type: "button" }, name));
   const place = make("span", { "aria-live": "polite" });
   bar.append(previous, place, next, close);
@@ -111,12 +103,14 @@ function makeDeck(el, changed) {
     previous.disabled = at === 0;
     next.disabled = at === screens.length - 1;
     frameOf(notebook).scrollTop = 0;
-    document.activeElement?.blur(); // the arrow keys turn pages until a control is chosen
+    // The arrow keys turn pages until a control is chosen. The bar is none: Enter on Next can be pressed again and again.
+    if (!bar.contains(document.activeElement)) document.activeElement?.blur();
     changed();
   };
   const turn = (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || !(event.key in TURNS)) return;
-    if (event.target.closest?.(event.key.startsWith("Page") ? ".cm-editor" : CONTROLS)) return;
+    const keeps = event.target.closest?.(event.key.startsWith("Page") ? ".cm-editor" : CONTROLS);
+    if (keeps && !bar.contains(keeps)) return;
     event.preventDefault();
     event.stopPropagation();
     show(at + TURNS[event.key]);
@@ -163,6 +157,8 @@ function makeDeck(el, changed) {
   };
   open.addEventListener("click", start);
   window.addEventListener("keydown", startByKey, true);
+  // The bar lies in no cell. A key that gets past it would make JupyterLab move the focus into a cell, away from the bar.
+  bar.addEventListener("keydown", (event) => event.key !== "Escape" && event.stopPropagation());
   previous.addEventListener("click", () => show(at - 1));
   next.addEventListener("click", () => show(at + 1));
   close.addEventListener("click", leave);

@@ -307,6 +307,60 @@ def test_a_key_starts_and_ends_the_stage(opened):
     expect(bar).to_have_count(0)
 
 
+def test_the_bar_of_the_stage_works_by_keyboard_after_a_demo_was_used(opened):
+    """JupyterLab's notebook moves the focus into a cell at each key that comes from no cell."""
+    page = opened.page
+    opened.cell(0)
+    bar = page.locator(".ma-deck-bar")
+    page.keyboard.press("Alt+p")
+    expect(bar).to_contain_text("1 of 15")
+    page.keyboard.press("PageDown")
+    expect(bar).to_contain_text("2 of 15")
+    page.locator(".ma-demo:visible").get_by_role("button", name="Reset", exact=True).click()
+    previous, following, leave = (bar.get_by_role("button", name=name) for name in ("Previous", "Next", "Leave"))
+    following.focus()
+    for number in (3, 4):
+        page.keyboard.press("Enter")
+        expect(bar).to_contain_text(f"{number} of 15")
+    page.keyboard.press("ArrowRight")
+    expect(bar).to_contain_text("5 of 15")
+    page.locator(":is(.ma-demo, .ma-explorer):visible .ma-canvas").click()
+    previous.focus()
+    page.keyboard.press("Space")
+    expect(bar).to_contain_text("4 of 15")
+    page.keyboard.press("Tab")
+    expect(following).to_be_focused()
+    page.keyboard.press("Tab")
+    expect(leave).to_be_focused()
+    page.keyboard.press("Enter")
+    expect(bar).to_have_count(0)
+
+
+def test_on_a_narrow_screen_the_bar_covers_no_heading(opened):
+    page = opened.page
+    page.set_viewport_size({"width": 400, "height": 900})
+    try:
+        opened.cell(0)
+        page.keyboard.press("Alt+p")
+        bar = page.locator(".ma-deck-bar")
+        for number in range(1, 16):
+            expect(bar).to_contain_text(f"{number} of 15")
+            opened.wait_until(UNCOVERED)
+            page.keyboard.press("PageDown")
+        page.keyboard.press("Escape")
+        expect(bar).to_have_count(0)
+    finally:
+        page.set_viewport_size({"width": 1400, "height": 1000})
+
+
+UNCOVERED = """() => {
+    const bar = document.querySelector(".ma-deck-bar").getBoundingClientRect();
+    const words = document.createRange();
+    words.selectNodeContents(document.querySelector(".ma-deck .jp-Cell:not(.ma-offstage) :is(h1, h2)"));
+    return bar.left >= 0 && words.getBoundingClientRect().top >= bar.bottom;
+}"""
+
+
 def test_every_demonstration_fits_on_a_small_screen(opened):
     page = opened.page
     page.set_viewport_size({"width": 1000, "height": 700})
@@ -437,6 +491,7 @@ def test_without_a_kernel_the_demos_are_still_there(opened):
         explorer = opened.cell(index).locator(".ma-explorer")
         explorer.get_by_role("button", name="End", exact=True).click()
         expect(explorer.locator(".ma-words")).to_contain_text("Gradients of the leaves: w: 16.")
+        expect(explorer.locator(".ma-asleep")).to_be_visible()
     opened.console_errors.clear()  # JupyterLab's own: model not found
 
 

@@ -46,6 +46,16 @@ def test_what_a_cell_shows_is_covered_until_there_is_a_prediction(asked):
     assert violations(asked.page, ".ma-prediction") == []
 
 
+def test_a_long_word_stays_within_its_card(asked):
+    cell = asked.cell(0)
+    entry = cell.get_by_role("textbox", name="Your prediction")
+    entry.fill("x" * 200)
+    entry.press("Enter")
+    cell.get_by_text("You predicted: xxx").wait_for()
+    card = cell.locator(".ma-prediction")
+    assert card.evaluate("card => card.scrollWidth <= card.clientWidth")
+
+
 def test_a_prediction_is_kept_with_the_notebook_and_can_be_made_again(asked):
     cell = asked.cell(0)
     cell.get_by_role("textbox", name="Your prediction").fill("2 * 10")

@@ -175,6 +175,47 @@ def test_demos_live_without_python(site: Path, opened: Any) -> None:
 
 
 @pytest.mark.browser
+@pytest.mark.parametrize("name", ["index", "gallery", "lessons/04_arrays"])
+def test_an_explorer_offers_nothing_that_needs_python(site: Path, opened: Any, name: str) -> None:
+    opened.goto((site / f"{name}.html").as_uri())
+    for explorer in opened.locator(".ma-explorer").all():
+        explorer.get_by_text("Python does not answer here. Run the cell in a notebook to change this graph.").wait_for()
+        assert explorer.locator(":is(.ma-bench, .ma-bench *, .ma-movable):visible").count() == 0
+        assert explorer.get_by_role("button", name="Expression").count() == 0
+    assert opened.locator(".ma-explorer").count() > 0
+    assert opened.troubles == []
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", LOOKED_AT)
+def test_no_page_scrolls_sideways(site: Path, opened: Any, name: str) -> None:
+    opened.goto((site / f"{name}.html").as_uri())
+    size = opened.viewport_size
+    for width in (400, 800, 1010, 1024, 1080, 1160, 1280, 1312, 1320, 1366, 1400, 1440):
+        opened.set_viewport_size({"width": width, "height": 900})
+        page = opened.evaluate("() => document.documentElement.scrollWidth")
+        assert page <= width, f"at {width} pixels, the page is {page} wide"
+    opened.set_viewport_size(size)
+
+
+SMALLEST = """() => Math.min(...[...document.querySelectorAll(".ma-demo svg text")].map((text) => {
+    const place = text.getScreenCTM();
+    return parseFloat(getComputedStyle(text).fontSize) * Math.hypot(place.a, place.b);
+}))"""
+
+
+@pytest.mark.browser
+def test_the_type_in_demos_can_be_read_on_a_narrow_page(site: Path, opened: Any) -> None:
+    opened.goto((site / "gallery.html").as_uri())
+    size = opened.viewport_size
+    opened.set_viewport_size({"width": 400, "height": 900})
+    assert opened.evaluate(SMALLEST) >= 10.9
+    assert opened.evaluate("() => document.documentElement.scrollWidth") <= 400, "a picture scrolls in its own box"
+    assert violations(opened) == []
+    opened.set_viewport_size(size)
+
+
+@pytest.mark.browser
 @pytest.mark.parametrize("name", LOOKED_AT)
 def test_pages_are_accessible_in_both_themes(site: Path, opened: Any, name: str) -> None:
     opened.goto((site / f"{name}.html").as_uri())

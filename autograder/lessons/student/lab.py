@@ -41,7 +41,7 @@ def write_configuration(workspace: Path, hidden: Path) -> None:
     """Write nbgrader's and JupyterLab's configuration and make the folders that they name."""
     nbgrader, jupyter = hidden / "nbgrader", hidden / "jupyter"
     folders = {"exchange": nbgrader / "exchange", "cache": nbgrader / "cache"}
-    for folder in (*folders.values(), hidden / "workspaces"):
+    for folder in (*folders.values(), hidden / "workspaces", hidden / "settings"):
         folder.mkdir(parents=True, exist_ok=True)
     names = {name: str(folder) for name, folder in folders.items()}
     config = NBGRADER_CONFIG.format(course=COURSE_ID, root=str(nbgrader), workspace=str(workspace), **names)
@@ -87,6 +87,7 @@ def server_command(
         f"--ServerApp.open_browser={browser}",
         f"--LabApp.default_url={opened}",
         f"--LabApp.workspaces_dir={hidden / 'workspaces'}",
+        f"--LabApp.user_settings_dir={hidden / 'settings'}",  # what a student chooses here, such as a theme, stays here
         "--LabApp.news_url=None",
         "--LabApp.extension_manager=readonly",  # the other extension manager asks the internet
         "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",

@@ -23,10 +23,19 @@ function modelOf(traits) {
   };
 }
 
+// It tells an explorer that no Python answers here, so that the explorer hides what only Python can do. A demo is not told:
+// the answers to its buttons lie in the page.
+const NO_KERNEL = { comm_live: false, on() {}, off() {} };
+
 function bringToLife(place) {
   const traits = JSON.parse(place.querySelector("script").textContent);
+  const model = modelOf(traits);
+  if (place.dataset.kind === "explorer") {
+    traits.own_id = "on this page";
+    model.widget_manager = { get_model: async () => NO_KERNEL };
+  }
   const el = document.createElement("div");
-  liveWidgets[place.dataset.kind].render({ model: modelOf(traits), el });
+  liveWidgets[place.dataset.kind].render({ model, el });
   place.replaceChildren(el);
 }
 
@@ -45,5 +54,6 @@ document.addEventListener("DOMContentLoaded", () => {
   new MutationObserver(sayTheme).observe(document.body, { attributeFilter: ["data-theme"] });
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", sayTheme);
   document.querySelectorAll(".live").forEach(bringToLife);
-  for (const block of document.querySelectorAll("pre, .table-wrapper, div.shown")) block.tabIndex = 0; // to scroll by keyboard
+  const wide = "pre, .table-wrapper, div.shown, .ma-demo .ma-canvas";
+  for (const block of document.querySelectorAll(wide)) block.tabIndex = 0; // to scroll by keyboard
 });

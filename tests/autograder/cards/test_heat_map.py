@@ -49,10 +49,15 @@ def test_signs_say_too_small_and_too_large():
     shown = picture(changed(e01=0.0, e12=70.0, e20=np.nan))
     assert [line.split() for line in shown.text()[1:4]] == [list(".-.."), list("..+."), list("?...")]
     html = shown.html()
-    assert html.count("<rect") == 12 + 3, "the cells and the legend"
-    assert len(re.findall("fill-opacity", html)) == 3 + 2
-    assert clean_html(html).count("<rect") == 15
+    assert html.count("<rect") == 12 + 4, "the cells and the legend"
+    assert len(re.findall("fill-opacity", html)) == 3 + 3
+    assert clean_html(html).count("<rect") == 16
     assert "aria-label" in clean_html(html)
+
+
+def test_the_sign_of_a_number_that_is_not_finite_is_explained_where_there_is_one():
+    assert re.search(r">\?</text></svg> not a finite number<", picture(changed(e00=np.nan)).html())
+    assert "finite" not in picture(changed(e00=7.0)).html()
 
 
 @pytest.mark.parametrize(

@@ -89,6 +89,22 @@ def test_wrong_functions_get_nothing_and_a_reason(function, said):
     assert "expected" not in secret.text()
 
 
+def test_a_card_shows_a_shape_as_a_tuple_and_a_message_without_a_space_at_its_end():
+    def stretched(g, shape):
+        return np.ones(tuple(int(size) for size in shape)) * 1.0
+
+    def of_other_shapes(g, shape):
+        return np.ones((4, 3)) + np.ones(4)  # NumPy's message ends with a space
+
+    wrong_value, wrong_shapes = (
+        check_function(function, lambda g, shape: g.sum(axis=0), [(2, 3), np.array([3, 1])], points=1).reports[0].text()
+        for function in (stretched, of_other_shapes)
+    )
+    assert wrong_value.endswith("input shape: (3, 1)")
+    assert "shapes (4,3) (4,)\n" in wrong_shapes
+    assert "input shape: (3, 1)" in wrong_shapes
+
+
 def test_tolerance_follows_from_conditioning():
     arguments = [between(1.0, 2.0), between(1e-9, 2e-9)]
     assert check_function(lambda x, d: (x + d) - x, lambda x, d: d, arguments, points=1) == 0

@@ -183,6 +183,21 @@ def test_validate_works_on_a_notebook(server: Server) -> None:
         notebook.write_text(delivered)
 
 
+def test_a_theme_chosen_here_stays_here(server: Server) -> None:
+    """As JupyterLab saves what is chosen in its menu."""
+    themes = "@jupyterlab/apputils-extension:themes"
+    request = urllib.request.Request(
+        f"http://127.0.0.1:{server.port}/lab/api/settings/{themes}",
+        json.dumps({"raw": '{"theme": "JupyterLab Dark"}'}).encode(),
+        {"Authorization": f"token {TOKEN}", "Content-Type": "application/json"},
+        method="PUT",
+    )
+    urllib.request.urlopen(request, timeout=120).close()
+    assert server.json(f"/lab/api/settings/{themes}")["settings"] == {"theme": "JupyterLab Dark"}
+    assert list(server.folder.rglob("themes.jupyterlab-settings")) != []
+    assert list((server.folder.parent / "home").rglob("*.jupyterlab-settings")) == []
+
+
 def test_nothing_of_ours_is_written_to_the_users_own_folders(server: Server) -> None:
     written = [str(path) for path in (server.folder.parent / "home").rglob("*")]
     assert [path for path in written if "nbgrader" in path or "overrides" in path or ".jupyter/lab" in path] == []
