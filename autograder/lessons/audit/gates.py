@@ -178,7 +178,8 @@ def validate_passes(lesson: Lesson) -> Result:
     """nbgrader's Validate, which sees the visible tests only, has no complaint about a student's solved notebook."""
     points = {grade_id(cell): validated(cell) for cell in lesson.solved_run.cells if is_test(cell)}
     complaints = [(name, lesson.tests[name], found) for name, found in points.items() if found < lesson.tests[name]]
-    return "", tuple(f"{name}: {found:g} of {given:g} points on a laptop" for name, given, found in complaints)
+    where = "on a laptop, where hidden tests do not run"
+    return "", tuple(f"{name}: {found:g} of {given:g} points {where}" for name, given, found in complaints)
 
 
 def stubs_do_not_crash(lesson: Lesson) -> Result:
