@@ -111,7 +111,7 @@ class Tensor:
             return self._history or self._new_accumulator()
 
     def _new_accumulator(self) -> AccumulateGrad:
-        if is_cut_off(self):
+        if self.view_info is not None and is_cut_off(self):
             return AccumulateGrad(self.detach())
         node = AccumulateGrad(self)
         self._accumulator: Any = weakref.ref(node)
