@@ -28,7 +28,8 @@ LIST, PASSWORDS = "class.csv", "passwords.csv"
 ROLES = ("student", "instructor")
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,30}")
 FIRST_ID = 20_000  # accounts of people; a home that is there already keeps its owner's number
-OF_PEOPLE = range(1000, 60_000)  # ids; all others belong to the system
+LAST_ID = 60_000
+FIRST_OF_PEOPLE, NOBODY = 1000, 65_534  # a directory of the university may give people any higher number
 
 
 class ClassListError(Exception):
@@ -107,7 +108,7 @@ def has_account(name: str) -> bool:
         number = pwd.getpwnam(name).pw_uid
     except KeyError:
         return False
-    if number not in OF_PEOPLE:
+    if number < FIRST_OF_PEOPLE or number == NOBODY:
         raise ClassListError(f"{name} is a system account. Give this person another name.")
     return True
 
@@ -117,7 +118,7 @@ def make_account(name: str) -> None:
     home = Path("/home", name)
     if not has_account(name):
         taken = {entry.pw_uid for entry in pwd.getpwall()} | {path.stat().st_uid for path in home.parent.iterdir()}
-        used = [uid + 1 for uid in taken if uid + 1 in OF_PEOPLE]
+        used = [uid + 1 for uid in taken if uid < LAST_ID]
         number = home.stat().st_uid if home.exists() else max([FIRST_ID, *used])
         command = ["useradd", "--create-home", "--home-dir", str(home), "--shell", "/bin/bash", "--uid", str(number)]
         subprocess.run([*command, name], check=True, stderr=subprocess.DEVNULL if home.exists() else None)

@@ -148,8 +148,6 @@ class FloorDivide(Arithmetic):
 class TruncDivide(FloorDivide):
     """a / b without its fraction. Flat between the jumps."""
 
-    torch_name = "DivBackward2"
-
     @staticmethod
     @quiet
     def forward(ctx, a, b):

@@ -89,20 +89,12 @@ def test_wrong_functions_get_nothing_and_a_reason(function, said):
     assert "expected" not in secret.text()
 
 
-def test_a_card_shows_a_shape_as_a_tuple_and_a_message_without_a_space_at_its_end():
-    def stretched(g, shape):
-        return np.ones(tuple(int(size) for size in shape)) * 1.0
-
-    def of_other_shapes(g, shape):
+def test_a_card_shows_a_message_without_a_space_at_its_end():
+    def of_other_shapes(g):
         return np.ones((4, 3)) + np.ones(4)  # NumPy's message ends with a space
 
-    wrong_value, wrong_shapes = (
-        check_function(function, lambda g, shape: g.sum(axis=0), [(2, 3), np.array([3, 1])], points=1).reports[0].text()
-        for function in (stretched, of_other_shapes)
-    )
-    assert wrong_value.endswith("input shape: (3, 1)")
-    assert "shapes (4,3) (4,)\n" in wrong_shapes
-    assert "input shape: (3, 1)" in wrong_shapes
+    text = check_function(of_other_shapes, lambda g: g.sum(axis=0), [(2, 3)], points=1).reports[0].text()
+    assert "shapes (4,3) (4,)\n" in text
 
 
 def test_tolerance_follows_from_conditioning():
