@@ -1,13 +1,10 @@
 """How often Python looks for garbage cycles: objects that are held only by each other. By default it looks so often
-that a process that imports PyTorch or nbgrader, or compares thousands of gradients, spends much of its time on it.
+that a process that imports PyTorch, or compares thousands of gradients, spends much of its time on it.
 """
 
 from __future__ import annotations
 
-import contextlib
 import gc
-import sys
-from collections.abc import Iterator
 
 SELDOM = 10_000, 20, 20  # new objects; then how many looks at younger objects before one at the older
 
@@ -17,19 +14,3 @@ def collect_seldom() -> None:
     other objects are freed at once, as always.
     """
     gc.set_threshold(*SELDOM)
-
-
-@contextlib.contextmanager
-def quick_imports() -> Iterator[None]:
-    """Do not look for cycles during the imports inside, or later among the hundreds of thousands of objects that they
-    leave behind. This halves the processor time of importing nbgrader. Does nothing if nbgrader is already loaded.
-    """
-    if "nbgrader" in sys.modules:
-        yield
-        return
-    gc.disable()
-    try:
-        yield
-    finally:
-        gc.freeze()
-        gc.enable()

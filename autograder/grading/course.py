@@ -19,15 +19,16 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from nbgrader.api import Gradebook, MissingEntry
+from nbgrader.api import Base, Gradebook
 from nbgrader.apps.baseapp import NbGrader
-from nbgrader.converters import GenerateAssignment
 from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import capture_log, temp_attrs
+from sqlalchemy import Connection, create_engine, inspect, select
 
 from autograder.grading.errors import CourseError as CourseError
 from autograder.nbgrader_plugins import configure
 
+TABLES = Base.metadata.tables
 WAIT_FOR_LOCK = 60  # seconds that a worker waits while another one writes to an SQLite gradebook
 
 
@@ -47,6 +48,16 @@ class Course:
 
     def gradebook(self) -> Gradebook:
         return Gradebook(self.coursedir.db_url, self.coursedir.course_id)
+
+    @contextlib.contextmanager
+    def connection(self) -> Iterator[Connection]:
+        """A connection to the gradebook's database, which has to exist. `gradebook` takes longer."""
+        engine = create_engine(self.coursedir.db_url)
+        try:
+            with engine.connect() as connection:
+                yield connection
+        finally:
+            engine.dispose()
 
     def folder(self, step: str, student: str, assignment: str) -> Path:
         """The folder of one assignment in one of nbgrader's steps, such as `submitted` or `feedback`."""
@@ -152,11 +163,12 @@ def is_in_gradebook(course: Course, assignment: str) -> bool:
     """Whether the gradebook says that the assignment has been released. Makes no gradebook if there is none."""
     if not has_gradebook(course):
         return False
-    with course.gradebook() as gradebook:
-        try:
-            return bool(gradebook.find_assignment(assignment).notebooks)
-        except MissingEntry:
+    with course.connection() as connection:
+        if not inspect(connection).has_table("notebook"):
             return False
+        assignments, notebooks = TABLES["assignment"], TABLES["notebook"]
+        own = select(notebooks.c.id).join(assignments).where(assignments.c.name == assignment)
+        return connection.execute(own).first() is not None
 
 
 @contextlib.contextmanager
@@ -182,6 +194,8 @@ def released_for_now(course: Course, assignment: str) -> Iterator[None]:
 
 def generate_assignment(course: Course, assignment: str) -> None:
     """Run nbgrader's generate_assignment. Raises `CourseError` with the last error that it logged."""
+    from nbgrader.converters import GenerateAssignment  # and nbconvert, which most commands do without
+
     with temp_attrs(course.coursedir, assignment_id=assignment):
         converter = GenerateAssignment(coursedir=course.coursedir, parent=course.app)
         converter.force = True

@@ -4,7 +4,7 @@ and points back.
 
 from autograder.judge.apart import JudgeDied, judge_apart
 from autograder.judge.judge import CellVerdict, Verdict, judge_notebook, seed_of
-from autograder.judge.rehearsal import REHEARSED_BEFORE, rehearse
+from autograder.judge.rehearsal import REHEARSED_BEFORE, read_ahead, rehearse
 from autograder.judge.trial import try_solution
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "Verdict",
     "judge_apart",
     "judge_notebook",
+    "read_ahead",
     "rehearse",
     "seed_of",
     "try_solution",

@@ -14,8 +14,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import cloudpickle
-
 from autograder.cards.check_report import Report
 from autograder.judge.inside import run_inside
 from autograder.judge.outside import mirroring
@@ -25,20 +23,14 @@ from autograder.judge.writing.answers import STOPPED, troubles
 from autograder.judge.writing.messages import cut, error_name, explain, said_by
 from autograder.judge.writing.outputs import clean_student_outputs, printable, verdict_outputs
 from autograder.judge.writing.points import points_for_value
-from autograder.localize import probes, returned, watching
 from autograder.notebooks.cells import CodeCell, code_cells
 from autograder.notebooks.regions import hidden_lines
 from autograder.notebooks.statements import parse
 from autograder.notebooks.trusted import TrustedNames, trusted_names
-from autograder.runs import engine_protocol
 from autograder.runs.context import check_context
 from autograder.sandbox.process.limits import Limits
 from autograder.sandbox.process.process import isolation_in_force
 from autograder.sandbox.sandbox import Sandbox
-
-for module in (engine_protocol, probes, returned, watching):  # not in the sandbox, so pickled by value
-    cloudpickle.register_pickle_by_value(module)
-
 
 HIDDEN_VALUE = "The hidden part of the test gave something that is not a number of points between 0 and {:g}."
 SECOND_TRY = 5.0  # seconds for a cell that ran into its limit in the first pass

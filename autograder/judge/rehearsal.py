@@ -33,15 +33,22 @@ def rehearse(source: Any, **options: Any) -> None:
     """Prepare this process for submissions of an assignment. `source` is the instructor's notebook; the options are
     those of `judge_notebook`. Errors are ignored here: they occur again, and are reported, when a submission is judged.
     """
+    read_ahead(source)
     with contextlib.suppress(Exception):
-        cells = [cell for _, cell in code_cells(source)]
-        trusted_names(source, source)
-        for cell in cells:
-            if cell.is_test:
-                _take_apart(cell.source, f"<test {cell.grade_id}>")
-        if any(OUR_CHECKS in cell.source for cell in cells):
+        if any(OUR_CHECKS in cell.source for _, cell in code_cells(source)):
             with _as_it_was():
                 judge_notebook(copy.deepcopy(source), source=source, points_only=True, **options)
+
+
+def read_ahead(source: Any) -> None:
+    """Take the tests of the instructor's notebook apart, and find the instructor's names, for all judges that are
+    forked from this process. Errors are ignored, as in `rehearse`.
+    """
+    with contextlib.suppress(Exception):
+        trusted_names(source, source)
+        for _, cell in code_cells(source):
+            if cell.is_test:
+                _take_apart(cell.source, f"<test {cell.grade_id}>")
 
 
 def _take_apart(source: str, filename: str) -> None:

@@ -13,6 +13,8 @@ from typing import Any
 from autograder.notebooks.cells import code_cells
 from autograder.notebooks.statements import parse
 
+LOADED_AT_FIRST_USE = {"fft", "testing"}  # `import numpy` does not load them
+
 
 def libraries_in(notebooks: Iterable[Any]) -> list[str]:
     """Full names of the imported modules that are in the standard library or installed. Nothing is imported."""
@@ -27,6 +29,8 @@ def _imported(source: str) -> Iterator[str]:
                 yield from (alias.name for alias in node.names)
             elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
                 yield node.module
+            elif isinstance(node, ast.Attribute) and node.attr in LOADED_AT_FIRST_USE:
+                yield f"numpy.{node.attr}"
 
 
 def _is_installed(package: str) -> bool:

@@ -50,6 +50,7 @@ from autograder.sandbox.travel import (
     not_rebuilt,
     pickled_function,
     stale,
+    take_our_modules_along,
     update_in_place,
 )
 
@@ -196,6 +197,8 @@ class Sandbox:
             codes, buffers = encode_arguments(self, [function, target, *args])
             return self._answer({"do": "run", "args": codes}, buffers)
         self._ready_process()
+        if function not in self._functions:
+            take_our_modules_along()
         codes, buffers = encode_arguments(self, [target, *args])
         number = self._functions.get(function)
         request: dict[str, Any] = {"do": "run", "args": codes, "function": number}

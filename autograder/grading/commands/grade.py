@@ -96,7 +96,7 @@ def _workers(arguments: argparse.Namespace) -> Iterator[Connection | None]:
 
 
 def _grade(arguments: argparse.Namespace, cluster: Connection | None) -> int:
-    from autograder.garbage import quick_imports
+    from autograder.imports import quick_imports
 
     with quick_imports():
         from rich.markup import escape

@@ -37,7 +37,7 @@ def read_assignment(course: Course, name: str, *, unsafe: bool = False) -> Assig
     """Everything that grading needs, read once per run."""
     folder = course.folder("source", ".", name)
     files = files_below(folder)
-    with course.gradebook() as gradebook, gradebook.engine.connect() as connection:
+    with course.connection() as connection:
         rows = rows_of(connection, name)
     try:
         config = cloudpickle.dumps(course.app.config)

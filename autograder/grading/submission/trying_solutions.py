@@ -7,7 +7,7 @@ from pathlib import Path
 
 from autograder.files import write_file
 from autograder.grading.submission.assignments import Assignment
-from autograder.grading.submission.worker import load_libraries
+from autograder.grading.submission.worker import prepare
 from autograder.judge import JudgeDied, try_solution
 from autograder.nbgrader_plugins.direct import KnownNotebook, known_notebooks, limits_of
 from autograder.notebooks.verdicts import SolutionTrial
@@ -17,7 +17,7 @@ NO_TRIAL = "The trial of the solution in {}.ipynb did not finish: {}. Its tests 
 
 def trials_of(assignment: Assignment) -> dict[str, SolutionTrial]:
     """The trial of each notebook that has a source, by name. Raises SandboxUnavailable."""
-    load_libraries(assignment)
+    prepare(assignment)
     notebooks = known_notebooks(assignment.rows, assignment.files)
     with tempfile.TemporaryDirectory(prefix="autograder-") as folder:
         for name, content in assignment.files.items():

@@ -28,7 +28,7 @@ from autograder.grading.submission.directly import TIMESTAMP, DirectWay
 from autograder.grading.submission.result import Result
 from autograder.grading.submission.ungraded import ungraded
 from autograder.grading.submission.work_folders import WorkFolders
-from autograder.judge import REHEARSED_BEFORE, JudgeDied
+from autograder.judge import REHEARSED_BEFORE, JudgeDied, read_ahead
 from autograder.nbgrader_plugins.direct import known_notebooks, submitted_at
 from autograder.notebooks.libraries import libraries_in
 from autograder.notebooks.trusted import STATEFUL
@@ -53,7 +53,7 @@ class Workshop:
     def __init__(self, assignment: Assignment, folder: Path | None = None) -> None:
         warnings.filterwarnings("ignore", module=r"nbformat")
         self.assignment = assignment
-        load_libraries(assignment)
+        prepare(assignment)
         self.graded = 0
         self.folders = WorkFolders(Path(tempfile.mkdtemp(prefix="workshop-", dir=folder)), assignment.name)
 
@@ -150,15 +150,18 @@ def load(libraries: Iterable[str]) -> None:
                 importlib.import_module(name)
 
 
-def load_libraries(assignment: Assignment) -> None:
+def prepare(assignment: Assignment) -> None:
     """Load what the notebooks of an assignment import, both in this process, from which each judge is forked, and in
-    the one from which each submission's process is forked.
+    the one from which each submission's process is forked. Read here what each judge would have to read.
     """
     notebooks = known_notebooks(assignment.rows, assignment.files).values()
-    libraries = libraries_in(known.source for known in notebooks if known.source is not None)
+    sources = [known.source for known in notebooks if known.source is not None]
+    libraries = libraries_in(sources)
     if not assignment.settings.unsafe:
         preload(libraries)
     load(libraries)
+    for source in sources:
+        read_ahead(source)
     gc.freeze()  # a collection in a fork would touch, and so copy, every page
 
 

@@ -10,8 +10,8 @@ import threading
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.garbage import quick_imports
 from autograder.grading.workers.pool import start_server
+from autograder.imports import quick_imports
 from autograder.notebooks.libraries import libraries_in
 from autograder.sandbox.process.isolation import isolation_available
 
@@ -19,7 +19,7 @@ LIBRARIES = "AUTOGRADER_LIBRARIES"  # the environment variable that tells the fo
 BEFORE_FORKING = "autograder.grading.workers.preloaded_everywhere"
 PRELOAD = ("autograder.grading.workers.preloaded_sandbox", "autograder.grading.workers.preloaded")
 FOR_CHECKS = ("autograder.grading.workers.preloaded_checks",)
-FOR_FEEDBACK = ("autograder.grading.workers.feedback_pages",)
+FOR_FEEDBACK = ("autograder.grading.workers.feedback_pages", "nbgrader.converters.generate_feedback")
 APART = ("autograder.grading.workers.preloaded_apart",)
 
 

@@ -12,7 +12,6 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from nbgrader.converters import GenerateFeedback
 from nbgrader.utils import capture_log, temp_attrs
 
 from autograder.grading.course import Course, complaint, open_course
@@ -47,6 +46,8 @@ def feedback_in_worker(task: tuple[str, str]) -> str:
     assignment, student = task
     if not _course.folder("autograded", student, assignment).is_dir():
         return ""  # nothing was handed in, and the record says so
+    from nbgrader.converters import GenerateFeedback  # and nbconvert, which the run itself does without
+
     converter = GenerateFeedback(coursedir=_course.coursedir, parent=_course.app)
     converter.force = True
     for attempt in range(TRIES):

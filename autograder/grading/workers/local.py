@@ -98,9 +98,9 @@ def grade_in_worker(task: Task) -> Finished:
 def _opened(job: Job) -> Workshop | None:
     """The workshop of this process; None if the solution fails. The first process to ask judges the solution."""
     from autograder.grading.submission.trying_solutions import trials_of
-    from autograder.grading.submission.worker import Workshop, load_libraries
+    from autograder.grading.submission.worker import Workshop, prepare
 
-    load_libraries(job.assignment)
+    prepare(job.assignment)
     with job.spool.one_at_a_time():
         trials = kept_trials(job.spool.root, job.assignment)
         if trials is None:

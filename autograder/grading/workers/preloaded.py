@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import gc
 
-# NumPy loads these on first use, which would happen again in the process of every notebook.
-import numpy.random
-import numpy.testing  # noqa: F401
+# NumPy loads it at its first use, which would happen again in the process of every notebook.
+import numpy.random  # noqa: F401
 
 import autograder.grading.submission.trying_solutions
 import autograder.grading.workers.preloaded_everywhere  # noqa: F401

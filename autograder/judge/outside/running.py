@@ -5,7 +5,6 @@ part kept apart.
 from __future__ import annotations
 
 import ast
-import asyncio
 import contextlib
 import inspect
 import io
@@ -207,6 +206,8 @@ def _run_step(step: TestStatement, namespace: TestNamespace, is_hidden: bool) ->
 
 def _completed(coroutine: Coroutine[Any, Any, Any]) -> Any:
     """The value of a test cell that uses `await`."""
+    import asyncio
+
     with no_event_loop():
         return asyncio.run(coroutine)
 
@@ -216,6 +217,8 @@ def no_event_loop() -> Iterator[None]:
     """While inside, hide the running event loop: asyncio does not start a second one inside another. Formgrader grades
     from within its own.
     """
+    import asyncio  # here because few test cells need it, and it takes 10 ms
+
     around = asyncio._get_running_loop()
     asyncio._set_running_loop(None)
     try:

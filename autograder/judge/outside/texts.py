@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import ast
 import contextlib
-import doctest
 import functools
 import re
 from collections.abc import Iterable, Iterator
@@ -60,6 +59,8 @@ class Texts:
         found = {*self._literals, *map(ast.unparse, self._annotations())}
         for text in self._literals:
             if ">>>" in text:
+                import doctest  # and with it the debugger and unittest, which few tests need
+
                 with contextlib.suppress(ValueError):
                     found.update(example.source for example in doctest.DocTestParser().get_examples(text))
         return frozenset(_without_indents(text) for text in found)

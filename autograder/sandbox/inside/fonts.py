@@ -8,7 +8,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-from importlib.metadata import version
 from pathlib import Path
 
 PRINT_LIST = """
@@ -22,7 +21,14 @@ def list_file(folder: Path) -> Path:
     """The file with the list, if `folder` holds this module: what `PRINT_LIST` printed in a sandbox. Raises
     PackageNotFoundError if there is no Matplotlib.
     """
+    from importlib.metadata import version  # takes 10 ms, which only plots should have to wait for
+
     return folder / "__pycache__" / f"fonts-of-matplotlib-{version('matplotlib')}.json"
+
+
+def are_needed(preload: list[str] | None) -> bool:
+    """Whether a process that loads these libraries will draw; None if it is not known what notebooks will use."""
+    return preload is None or any(name.partition(".")[0] == "matplotlib" for name in preload)
 
 
 def use_list() -> None:

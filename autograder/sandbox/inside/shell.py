@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import builtins
+import contextlib
+import os
 import re
 import sys
+from collections.abc import Iterator
 from typing import Any, ClassVar
 
 from IPython.core.displayhook import DisplayHook
@@ -144,11 +147,24 @@ def _no_input(prompt: object = "") -> str:
     raise RuntimeError("input() cannot be answered here: nobody is at the keyboard when a notebook is graded")
 
 
+@contextlib.contextmanager
+def _no_links_followed() -> Iterator[None]:
+    """For the first traceback, `inspect` follows all links to the files of all modules. That takes 20 ms, and nothing
+    here depends on it.
+    """
+    following, os.path.realpath = os.path.realpath, os.path.abspath  # type: ignore[assignment]
+    try:
+        yield
+    finally:
+        os.path.realpath = following
+
+
 def warm_up(shell: CollectingShell) -> None:
     """Run a few cells of ours, so that IPython loads now what it needs for a first cell, result and error."""
     spaces = (shell.user_ns, dict(shell.user_ns)), (shell.user_ns_hidden, dict(shell.user_ns_hidden))
-    for source in WARMING_CELLS:
-        shell.run_cell(source, store_history=False)
+    with _no_links_followed():
+        for source in WARMING_CELLS:
+            shell.run_cell(source, store_history=False)
     for space, before in spaces:
         space.clear()
         space.update(before)

@@ -26,8 +26,8 @@ from .server import Server
 from .shell import warm_up
 
 PRELOADED = words("""
-    asyncio collections csv dataclasses datetime decimal fractions heapq inspect pathlib pexpect statistics string
-    subprocess typing unittest numpy.fft numpy.linalg numpy.random numpy.testing
+    asyncio collections csv dataclasses datetime decimal fractions heapq inspect pathlib statistics string subprocess
+    typing numpy.linalg numpy.random
 """)
 PLOTS = words("matplotlib.backends.backend_agg matplotlib.pyplot")
 MOST_BYTES = 1 << 16
@@ -39,7 +39,7 @@ def serve_forks(control: socket.socket, rules: bytes, preload: list[str] | None)
     is not known what notebooks will use; then those for plots are loaded too.
     """
     server = Server()
-    draws = preload is None or any(name.partition(".")[0] == "matplotlib" for name in preload)
+    draws = fonts.are_needed(preload)
     if draws:
         fonts.use_list()
     for name in sorted(PRELOADED.union(preload or (), PLOTS if draws else ())):

@@ -24,6 +24,7 @@ from collections.abc import Callable
 from multiprocessing.util import Finalize
 from typing import TypeVar
 
+from autograder.sandbox.inside import fonts
 from autograder.sandbox.inside.protocol import BRANCH
 from autograder.sandbox.inside.wire import WireClosed, WireTimeout
 from autograder.sandbox.process import isolation
@@ -108,7 +109,8 @@ class WarmProcess:
         settings["filter"] = isolation.seccomp_filter().hex()
         self.popen: subprocess.Popen[bytes] | None = None
         try:
-            list_fonts()
+            if fonts.are_needed(_preload):
+                list_fonts()
             self.popen, self.pid = start_in_bubblewrap(theirs, limits, settings, warm=True)
         finally:
             theirs.close()
