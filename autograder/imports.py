@@ -17,8 +17,10 @@ from importlib.util import LazyLoader
 from types import ModuleType
 from typing import Any
 
-LEFT_OUT = {"nbgrader", "nbgrader.apps"}  # their modules can be imported without what their __init__.py imports
-AT_FIRST_USE = {"nbgrader.converters", "nbgrader.plugins", "nbgrader.preprocessors", "requests", "arrow"}
+# Their modules can be imported without what their __init__.py imports.
+LEFT_OUT = {"nbgrader", "nbgrader.apps", "rapidfuzz"}
+AT_FIRST_USE = {"nbgrader.converters", "nbgrader.plugins", "nbgrader.preprocessors"}
+AT_FIRST_USE |= {"arrow", "rapidfuzz.fuzz", "requests"}  # nbgrader and nbformat import them, and rarely use them
 
 
 @contextlib.contextmanager

@@ -820,7 +820,7 @@ for wanted in (), [hidden.grad_fn]:
 # %% [markdown]
 # ### Exercise 2: the walk
 #
-# Complete `walk`. It is `backward` of lesson 06 with four changes. The first two are given.
+# Complete `walk_back`. It is `backward` of lesson 06 with four changes. The first two are given.
 #
 # * It goes through `visits(root, wanted)`.
 # * With `create_graph`, the gradients are MiniTensors, and recording is on. Without it they are arrays, and recording is off. PyTorch does the same: `create_graph` decides whether *the rules run with recording on or off*. The mode of the caller does not matter.
@@ -837,7 +837,7 @@ for wanted in (), [hidden.grad_fn]:
 # The end of the loop: `for (source, _), share in zip(node.next_functions, shares):` and, if `share is not None`, `pending[source] = pending[source] + share if source in pending else share`. Do not use `+=` on an array: the same array may be on its way to another node.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "walk", "locked": false, "schema_version": 3, "solution": true, "task": false}
-def walk(root, cotangent, retain_graph, create_graph, wanted=()):
+def walk_back(root, cotangent, retain_graph, create_graph, wanted=()):
     """Send a cotangent from root through the graph.
 
     root: node; cotangent: MiniTensor of the shape of root's output
@@ -851,10 +851,10 @@ def walk(root, cotangent, retain_graph, create_graph, wanted=()):
 
     >>> x = MiniTensor(2.0, requires_grad=True)
     >>> end, _ = edge_to(x)
-    >>> slope = walk((x**3).grad_fn, MiniTensor(1.0), True, True, [end])[end]
+    >>> slope = walk_back((x**3).grad_fn, MiniTensor(1.0), True, True, [end])[end]
     >>> slope.item(), slope.requires_grad, x.grad is None
     (12.0, True, True)
-    >>> walk(slope.grad_fn, MiniTensor(1.0), False, False)
+    >>> walk_back(slope.grad_fn, MiniTensor(1.0), False, False)
     {}
     >>> x.grad.item(), x.grad.requires_grad
     (12.0, False)
@@ -888,7 +888,7 @@ def walk(root, cotangent, retain_graph, create_graph, wanted=()):
     return found
 
 # %% tags=["style:compact"] exercise="walk"
-def walk(root, cotangent, retain_graph, create_graph, wanted=()):
+def walk_back(root, cotangent, retain_graph, create_graph, wanted=()):
     arrived, found = {root: [cotangent if create_graph else cotangent.data]}, {}
 
     def work(node, grad):
@@ -933,7 +933,7 @@ class Walk:
             [self.send(edge[0], share) for edge, share in zip(node.next_functions, shares) if share is not None]
 
 
-def walk(root, cotangent, retain_graph, create_graph, wanted=()):
+def walk_back(root, cotangent, retain_graph, create_graph, wanted=()):
     before, switches.recording = switches.recording, bool(create_graph)
     try:
         start = cotangent if create_graph else cotangent.data
@@ -951,7 +951,7 @@ import operator
 from collections import defaultdict
 
 
-def walk(root, cotangent, retain_graph, create_graph, wanted=()):
+def walk_back(root, cotangent, retain_graph, create_graph, wanted=()):
     arrived, found = defaultdict(list), {}
     arrived[root].append(cotangent if create_graph else cotangent.data)
     with set_grad_enabled(create_graph):
@@ -992,7 +992,7 @@ def backward(self, gradient=None, retain_graph=None, create_graph=False):
     (array([ 3., 12.]), True)
     """
     cotangent, (root, _) = cotangent_of(self, gradient), edge_to(self)
-    walk(root, cotangent, create_graph if retain_graph is None else retain_graph, create_graph)
+    walk_back(root, cotangent, create_graph if retain_graph is None else retain_graph, create_graph)
 
 
 MiniTensor.backward = backward
@@ -1170,7 +1170,7 @@ def try_hooks():
     )
     assert np.allclose(noted.grad.data, [60.0, 90.0]), "what the hooks return arrives at the leaf"
     assert np.allclose(hidden.grad.data, [20.0, 30.0]), "retained comes after after_hooks"
-    found = walk(hidden.sum().grad_fn, MiniTensor(1.0), False, False, [hidden.grad_fn])
+    found = walk_back(hidden.sum().grad_fn, MiniTensor(1.0), False, False, [hidden.grad_fn])
     assert hidden.grad_fn in found, (
         f"a wanted node is a key of the result, even if it does not work. Here the result is {found!r}"
     )
@@ -1181,8 +1181,8 @@ def try_wanted():
     x, w = MiniTensor([2.0, 3.0], requires_grad=True), MiniTensor([1.0, 2.0], requires_grad=True)
     hidden = x * w
     z = (hidden * hidden).sum()
-    found = walk(z.grad_fn, MiniTensor(1.0), True, False, [hidden.grad_fn])
-    assert isinstance(found, dict), f"walk returns a dict from wanted nodes to gradients, not {found!r}"
+    found = walk_back(z.grad_fn, MiniTensor(1.0), True, False, [hidden.grad_fn])
+    assert isinstance(found, dict), f"walk_back returns a dict from wanted nodes to gradients, not {found!r}"
     assert hidden.grad_fn in found, (
         "a wanted node is in the result, even if it does not work, and the nodes before it pass on all "
         f"shares. Yours is {found!r}"
@@ -1195,7 +1195,7 @@ def try_wanted():
     assert not found[hidden.grad_fn].requires_grad, "without create_graph it has no history"
     assert x.grad is None and w.grad is None, "with wanted nodes no .grad of a leaf is changed"
     try:
-        recorded = walk(z.grad_fn, MiniTensor(1.0), True, True, [hidden.grad_fn])[hidden.grad_fn]
+        recorded = walk_back(z.grad_fn, MiniTensor(1.0), True, True, [hidden.grad_fn])[hidden.grad_fn]
     except (TypeError, ValueError) as error:
         raise AssertionError(
             "with create_graph, the gradient for the result is a MiniTensor already; without it, an "
@@ -1203,7 +1203,7 @@ def try_wanted():
         ) from None
     assert recorded.requires_grad, "with create_graph, a gradient in the result has a history"
     ends = [edge_to(x)[0], hidden.grad_fn, edge_to(w)[0]]
-    found = walk(z.grad_fn, MiniTensor(1.0), True, False, ends)
+    found = walk_back(z.grad_fn, MiniTensor(1.0), True, False, ends)
     assert ends[0] in found or ends[2] in found, (
         "a wanted node that leads to another wanted node works as well: the walk goes on"
     )
@@ -1220,7 +1220,7 @@ def try_wanted():
         "a wanted AccumulateGrad that does not work adds nothing to .grad"
     )
     hidden.retain_grad()
-    walk(z.grad_fn, MiniTensor(1.0), False, False, [hidden.grad_fn])
+    walk_back(z.grad_fn, MiniTensor(1.0), False, False, [hidden.grad_fn])
     assert hidden.grad is not None and np.allclose(hidden.grad.data, [4.0, 12.0]), (
         "retained(node, grad) comes at every visited node, even at one that does not work"
     )
@@ -1289,7 +1289,7 @@ def try_freeing():
     hidden = u * v
     z = (hidden * hidden).sum()
     square = z.grad_fn.next_functions[0][0]
-    walk(z.grad_fn, MiniTensor(1.0), False, False, [hidden.grad_fn])
+    walk_back(z.grad_fn, MiniTensor(1.0), False, False, [hidden.grad_fn])
     assert freed(square) and not freed(hidden.grad_fn), "only nodes whose rule has run are released"
     product = u * v
     y = (product.exp() + product).sum()
@@ -1311,7 +1311,7 @@ def try_second_derivatives():
     u, v = MiniTensor(there, requires_grad=True), MiniTensor(other, requires_grad=True)
     y = ((u * v).tanh() / (u + 2)).sum()
     ends = [edge_to(u)[0], edge_to(v)[0]]
-    found = walk(y.grad_fn, MiniTensor(1.0), True, True, ends)
+    found = walk_back(y.grad_fn, MiniTensor(1.0), True, True, ends)
     assert u.grad is None and len(found) == 2, "two wanted leaves, and no .grad is changed"
     (found[ends[0]] * MiniTensor([0.3, -0.7])).sum().backward()
     along_u = by_hand(there + step, other) - by_hand(there - step, other)
@@ -1408,10 +1408,10 @@ torch.set_warn_always(False)
 #
 # ### Exercise 3: grad and hvp
 #
-# Complete `grad`: it needs `wanted`, the list of the inputs' nodes, and `found`, what `walk` returns. The error messages are PyTorch's. Then write `hvp`, the Hessian-vector product. It must also handle a function whose gradient does not depend on `x`, such as a sum: its Hessian is zero.
+# Complete `grad`: it needs `wanted`, the list of the inputs' nodes, and `found`, what `walk_back` returns. The error messages are PyTorch's. Then write `hvp`, the Hessian-vector product. It must also handle a function whose gradient does not depend on `x`, such as a sum: its Hessian is zero.
 
 # %% [markdown] tags=["hint"] exercise="grad"
-# If `retain_graph` is None, use `create_graph`. The wanted nodes are `[edge_to(x)[0] for x in inputs]`. `cotangent_of`, `edge_to(outputs)` and `walk` do the rest.
+# If `retain_graph` is None, use `create_graph`. The wanted nodes are `[edge_to(x)[0] for x in inputs]`. `cotangent_of`, `edge_to(outputs)` and `walk_back` do the rest.
 
 # %% [markdown] tags=["hint"] exercise="grad"
 # `hvp`: `(slope,) = grad(function(x), x, create_graph=True)`. If `slope.requires_grad` is False, the result is zeros. Otherwise `grad((slope * v).sum(), x, allow_unused=True)`, and zeros if that is `(None,)`.
@@ -1446,7 +1446,7 @@ def grad(
     ### BEGIN SOLUTION
     retain_graph = create_graph if retain_graph is None else retain_graph
     cotangent, wanted = cotangent_of(outputs, grad_outputs), [edge_to(x)[0] for x in inputs]
-    found = walk(edge_to(outputs)[0], cotangent, retain_graph, create_graph, wanted)
+    found = walk_back(edge_to(outputs)[0], cotangent, retain_graph, create_graph, wanted)
     ### END SOLUTION
     for number, node in enumerate(wanted):
         if node not in found and not allow_unused:
@@ -1491,7 +1491,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     if None in ends:
         raise RuntimeError("One of the differentiated Tensors does not require grad")
     keep = retain_graph or (retain_graph is None and create_graph)
-    found = walk(edge_to(outputs)[0], cotangent_of(outputs, grad_outputs), keep, create_graph, ends)
+    found = walk_back(edge_to(outputs)[0], cotangent_of(outputs, grad_outputs), keep, create_graph, ends)
     answers = (*map(found.get, ends),)
     missing = [] if allow_unused else [number for number, answer in enumerate(answers) if answer is None]
     if missing:
@@ -1520,7 +1520,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
     root, start = edge_to(outputs)[0], cotangent_of(outputs, grad_outputs)
     if retain_graph is None:
         retain_graph = create_graph
-    found = walk(root, start, retain_graph, create_graph, list(dict.fromkeys(places)))
+    found = walk_back(root, start, retain_graph, create_graph, list(dict.fromkeys(places)))
     gradients = []
     for index, place in enumerate(places):
         if place not in found and not allow_unused:
@@ -1550,7 +1550,7 @@ def grad(outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=Fal
         retain_graph = create_graph
     nodes = [edge_to(x)[0] for x in inputs]
     root, start = edge_to(outputs)[0], cotangent_of(outputs, grad_outputs)
-    found = walk(root, start, retain_graph, create_graph, nodes)
+    found = walk_back(root, start, retain_graph, create_graph, nodes)
     for i, node in enumerate(nodes):
         if not allow_unused and node not in found:
             text = f"The differentiated Tensor at index {i} appears to not have been used in the graph. "
@@ -1618,7 +1618,7 @@ assert not isinstance(found, str) or "AttributeError" not in found, (
     f"grad_outputs) returns. Are these two right? Yours raises {found!r}"
 )
 assert not isinstance(found, str) or "not have been used" not in found, (
-    "both inputs were used. Does `found` come from walk? Does `wanted`, its last argument, list the "
+    "both inputs were used. Does `found` come from walk_back? Does `wanted`, its last argument, list the "
     "nodes, edge_to(x)[0]: not whole edges, and not x.grad_fn, which is None for a leaf? Yours raises "
     f"{found!r}"
 )
@@ -1659,7 +1659,7 @@ cube = MiniTensor(3.0, requires_grad=True)
 y = cube**3
 (first,) = grad(y, cube, create_graph=True)
 assert first.requires_grad, (
-    "with create_graph, which grad passes on to walk, the gradient has a history. If the check of "
+    "with create_graph, which grad passes on to walk_back, the gradient has a history. If the check of "
     "exercise 1 or 2 fails, begin there"
 )
 (second,) = grad(first, cube, create_graph=True)

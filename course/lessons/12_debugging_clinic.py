@@ -1306,7 +1306,7 @@ def preflight(model, optimizer, loss_function, x, y):
     loss = loss_function(model(x), y)
     outside = [leaf for leaf in leaves_behind(loss) if leaf not in names]
     ends = [edge_to(parameter)[0] for parameter in names]
-    found = walk(edge_to(loss)[0], MiniTensor(np.ones(loss.shape)), False, False, ends)
+    found = walk_back(edge_to(loss)[0], MiniTensor(np.ones(loss.shape)), False, False, ends)
 
     def finding(name, end):
         if end not in found:

@@ -168,7 +168,7 @@ for name, array in {"whole": whole, "whole.T": whole.T, "whole[0]": whole[0]}.it
 #
 # Write `saved_bytes(output)`: the bytes that the graph behind a tensor keeps for its rules.
 #
-# * Go through all nodes that can be reached from `output.grad_fn`. (Call a helper `visit`, say, but not `walk`: your engine has a function of that name.) `arrays_kept_by(node)`, given above, returns the arrays that a node has saved.
+# * Go through all nodes that can be reached from `output.grad_fn`. `arrays_kept_by(node)`, given above, returns the arrays that a node has saved.
 # * Count **memory**, not arrays: each `owner` once, with all its bytes, even if many nodes and views use it.
 # * **Separate the parameters**: the memory of the `data` of a leaf is alive anyway. Such a leaf is the `variable` of an `AccumulateGrad` node. Count this memory in a second number, and only if some node has saved it.
 

@@ -298,8 +298,8 @@ PLANTED = [
     Planted(
         "the walk of grad begins at grad_fn",
         "",
-        "walk(edge_to(outputs)[0], cotangent,",
-        "walk(outputs.grad_fn, cotangent,",
+        "walk_back(edge_to(outputs)[0], cotangent,",
+        "walk_back(outputs.grad_fn, cotangent,",
         ("test_grad",),
     ),
     Planted(
@@ -644,10 +644,10 @@ PLANTED = [
     Planted(
         "one walk for each input",
         "",
-        "    found = walk(edge_to(outputs)[0], cotangent, retain_graph, create_graph, wanted)\n",
+        "    found = walk_back(edge_to(outputs)[0], cotangent, retain_graph, create_graph, wanted)\n",
         "    found = {}\n"
         "    for node in wanted:\n"
-        "        found |= walk(edge_to(outputs)[0], cotangent, retain_graph, create_graph, [node])\n",
+        "        found |= walk_back(edge_to(outputs)[0], cotangent, retain_graph, create_graph, [node])\n",
         ("test_grad",),
     ),
     Planted(
@@ -779,7 +779,7 @@ def test_what_abs_of_lesson_08_saves_makes_no_difference_to_exercise_1() -> None
     ("skipped", "said"),
     [
         ("class Scatter(Function):", "the cells of lesson 10, section 2, do that"),
-        ("    walk(root, cotangent, create_graph if", "run the cell between your answer and this check"),
+        ("    walk_back(root, cotangent, create_graph if", "run the cell between your answer and this check"),
     ],
 )
 def test_the_check_of_the_walk_names_a_given_cell_that_has_not_run(skipped: str, said: str) -> None:

@@ -524,7 +524,7 @@ PLANTED = [
         "a helper replaces a function of the engine",
         "",
         "def saved_bytes(output):\n",
-        "def walk(node):\n    return topological_order(node)\n\n\ndef saved_bytes(output):\n",
+        "def walk_back(node):\n    return topological_order(node)\n\n\ndef saved_bytes(output):\n",
         ("test_saved_bytes", *CHECKPOINT, SEGMENTS),
     ),
     Planted(

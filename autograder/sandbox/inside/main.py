@@ -10,8 +10,11 @@ from __future__ import annotations
 import gc
 import json
 import os
+import select
+import signal
 import socket
 import sys
+import threading
 
 
 def main() -> None:
@@ -34,7 +37,19 @@ def main() -> None:
 
         serve_forks(connection, bytes.fromhex(settings["filter"]), settings["preload"])
         os._exit(0)  # nothing is left to do, and Python would take everything apart first
+    if settings.get("unsafe"):
+        threading.Thread(target=_end_with_judge, args=(connection,), daemon=True).start()
     confine.limit(settings["rlimits"])
     from .server import Server
 
     Server().serve(connection, settings)
+
+
+def _end_with_judge(connection: socket.socket) -> None:
+    """When the judge has ended, for whatever reason, end this process and what it has started. Where there is no
+    isolation, nobody else would.
+    """
+    judge = select.poll()
+    judge.register(connection, 0)  # a closed connection is always reported
+    judge.poll()
+    os.killpg(os.getpid(), signal.SIGKILL)

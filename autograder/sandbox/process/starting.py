@@ -62,6 +62,7 @@ class FreshProcess:
             self.popen, self.pid = start_in_bubblewrap(theirs, limits, settings)
             return
         del settings["rlimits"]["RLIMIT_NPROC"]  # without a namespace it would count all processes of the user
+        settings["unsafe"] = True
         self.popen = subprocess.Popen(
             program(theirs, settings, str(isolation.INSIDE.parent)),
             pass_fds=[theirs.fileno()],

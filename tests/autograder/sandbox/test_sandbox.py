@@ -3,6 +3,10 @@
 import contextlib
 import gc
 import os
+import signal
+import subprocess
+import sys
+import time
 from pathlib import Path
 
 import numpy as np
@@ -438,6 +442,28 @@ def test_without_isolation_the_same_process_runs_in_a_folder_that_goes_away():
         with pytest.raises(NotAnswered):
             sandbox.lookup("f")()
     assert not os.path.exists(folder)
+
+
+KILLED_JUDGE = r"""
+import os, signal
+from autograder.sandbox.sandbox import Sandbox
+
+sandbox = Sandbox(unsafe=True)
+sandbox.execute("import os, subprocess, sys, threading")
+sandbox.execute("child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\nme = os.getpid()")
+print(sandbox.lookup("me"), sandbox.lookup("child").pid, flush=True)
+sandbox.execute(f"threading.Timer(1, os.kill, ({os.getpid()}, {signal.SIGKILL})).start()\nwhile True: pass")
+"""
+
+
+def test_without_isolation_the_process_and_its_children_end_with_a_judge_that_is_killed():
+    command = [sys.executable, "-c", KILLED_JUDGE]
+    judge = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert judge.returncode == -signal.SIGKILL, judge.stderr
+    left, until = judge.stdout.split(), time.monotonic() + 10
+    while left and time.monotonic() < until:
+        left = [process for process in left if os.path.exists(f"/proc/{process}")]
+    assert left == []
 
 
 def test_python_may_live_below_tmp(monkeypatch):
