@@ -1182,7 +1182,7 @@ def try_wanted():
     hidden = x * w
     z = (hidden * hidden).sum()
     found = walk_back(z.grad_fn, MiniTensor(1.0), True, False, [hidden.grad_fn])
-    assert isinstance(found, dict), f"walk_back returns a dict from wanted nodes to gradients, not {found!r}"
+    assert isinstance(found, dict), f"walk_back returns a dict (wanted node -> gradient), not {found!r}"
     assert hidden.grad_fn in found, (
         "a wanted node is in the result, even if it does not work, and the nodes before it pass on all "
         f"shares. Yours is {found!r}"
@@ -1618,8 +1618,8 @@ assert not isinstance(found, str) or "AttributeError" not in found, (
     f"grad_outputs) returns. Are these two right? Yours raises {found!r}"
 )
 assert not isinstance(found, str) or "not have been used" not in found, (
-    "both inputs were used. Does `found` come from walk_back? Does `wanted`, its last argument, list the "
-    "nodes, edge_to(x)[0]: not whole edges, and not x.grad_fn, which is None for a leaf? Yours raises "
+    "both inputs were used. Does `found` come from walk_back? Does `wanted`, its last argument, list "
+    "the nodes, edge_to(x)[0]: not whole edges, and not x.grad_fn, which is None for a leaf? Yours raises "
     f"{found!r}"
 )
 assert isinstance(found, tuple) and len(found) == 2, (
