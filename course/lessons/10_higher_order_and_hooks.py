@@ -1619,8 +1619,8 @@ assert not isinstance(found, str) or "AttributeError" not in found, (
 )
 assert not isinstance(found, str) or "not have been used" not in found, (
     "both inputs were used. Does `found` come from walk_back? Does `wanted`, its last argument, list "
-    "the nodes, edge_to(x)[0]: not whole edges, and not x.grad_fn, which is None for a leaf? Yours raises "
-    f"{found!r}"
+    "the nodes, edge_to(x)[0]: not whole edges, and not x.grad_fn, which is None for a leaf? Yours "
+    f"raises {found!r}"
 )
 assert isinstance(found, tuple) and len(found) == 2, (
     f"one gradient per input, in a tuple, not {found!r}"
