@@ -7,8 +7,10 @@ little. Code that only commands, reports and widgets use is not reached: changin
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import importlib.metadata
+import os
 import platform
 import re
 from collections.abc import Iterator, Mapping
@@ -45,9 +47,9 @@ def hash_of_code(root: Path) -> str:
 def deciding_modules(root: Path) -> dict[str, str]:
     """The texts of the modules that can decide a mark, by name."""
     modules = {
-        ".".join(path.relative_to(root).with_suffix("").parts).removesuffix(".__init__"): path
+        path.removesuffix(".py").replace(os.sep, ".").removesuffix(".__init__"): root / path
         for package in ("autograder", "mini_autograd")
-        for path in (root / package).rglob("*.py")
+        for path in glob.glob(f"{package}/**/*.py", root_dir=root, recursive=True)
     }
     found: dict[str, str] = {}
     todo = [*ROOTS, *(name for name in modules if f"{name}.".startswith(WHOLE) and not name.startswith(WITHOUT))]
@@ -64,5 +66,7 @@ def _named_in(text: str, modules: Mapping[str, Path]) -> Iterator[str]:
     names = set(NAMED.findall(text))
     names |= {f"{origin}.{name}" for origin, listed in IMPORTED.findall(text) for name in re.findall(r"\w+", listed)}
     for name in names:
-        parts = name.split(".")
-        yield from (prefix for end, _ in enumerate(parts, 1) if (prefix := ".".join(parts[:end])) in modules)
+        while name:
+            if name in modules:
+                yield name
+            name = name.rpartition(".")[0]
