@@ -16,10 +16,12 @@ from typing import Any
 from autograder.grading.course import (
     Course,
     CourseError,
+    generate_assignment,
     hidden_submissions,
+    is_in_gradebook,
     misplaced_notebooks,
     open_course,
-    prepare,
+    require_source,
     submitted_students,
 )
 from autograder.grading.errors import in_words
@@ -91,12 +93,7 @@ def grade_class(
     pages. `on_remark` is told which tests run in the submission's process.
     """
     with opened_class(request) as opened:
-        students = opened.students()
-        if not students:
-            where = opened.course.folder("submitted", request.student, request.assignment)
-            nothing = f"There are no submissions of {request.assignment!r}: nothing matches {where}."
-            raise CourseError("\n".join([nothing, *opened.left_out()]))
-        records = opened.grade(students, on_start, on_record, on_notice, on_remark)
+        records = opened.grade(opened.require_students(), on_start, on_record, on_notice, on_remark)
         if request.feedback:
             for notice in opened.write_feedback([record.student for record in records]):
                 on_notice(notice)
@@ -104,8 +101,10 @@ def grade_class(
 
 
 @contextlib.contextmanager
-def opened_class(request: Request) -> Iterator[OpenClass]:
-    """Open an assignment, and keep other runs from grading it. Raises `CourseError` if it cannot be graded here."""
+def opened_class(request: Request, *, waiting: bool = False) -> Iterator[OpenClass]:
+    """Open an assignment, and keep other runs from grading it. Raises `CourseError` if it cannot be graded here, or,
+    unless the caller is `waiting` for submissions, if there are none.
+    """
     isolation = isolation_available()
     if not request.unsafe and not isolation:
         raise CourseError(
@@ -113,10 +112,14 @@ def opened_class(request: Request) -> Iterator[OpenClass]:
             f"{' '.join(isolation.description.split())} Or pass --unsafe-no-sandbox if you trust every submission."
         )
     with open_course(request.course, unsafe=request.unsafe) as course:
-        prepare(course, request.assignment)
-        spool = Spool.of(course.root, request.assignment)
-        with spool.held():
-            yield OpenClass(request, course, spool)
+        opened = OpenClass(request, course, Spool.of(course.root, request.assignment))
+        if not is_in_gradebook(course, request.assignment):
+            require_source(course, request.assignment)
+            if not waiting:
+                opened.require_students()  # without any, nothing should be released, or a gradebook made
+            generate_assignment(course, request.assignment)
+        with opened.spool.held():
+            yield opened
 
 
 @dataclass(frozen=True)
@@ -130,6 +133,15 @@ class OpenClass:
     def students(self) -> list[str]:
         """The students who have a submission in the course directory and whom the request asks for."""
         return submitted_students(self.course, self.request.assignment, self.request.student)
+
+    def require_students(self) -> list[str]:
+        """These students. Raises `CourseError` if there are none."""
+        students = self.students()
+        if not students:
+            where = self.course.folder("submitted", self.request.student, self.request.assignment)
+            nothing = f"There are no submissions of {self.request.assignment!r}: nothing matches {where}."
+            raise CourseError("\n".join([nothing, *self.left_out()]))
+        return students
 
     def grade(
         self,

@@ -63,7 +63,7 @@ def watched(request: Request, attempts_per_day: int | None, events: Events) -> I
     """
     pools = KeptPools()
     try:
-        with opened_class(dataclasses.replace(request, pools=pools)) as opened:
+        with opened_class(dataclasses.replace(request, pools=pools), waiting=True) as opened:
             try:
                 yield Watch(opened, attempts_per_day, events)
             except KeyboardInterrupt:

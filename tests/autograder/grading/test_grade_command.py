@@ -86,6 +86,15 @@ def test_what_cannot_be_done_is_said_in_one_sentence(
     assert not list(Path("empty").iterdir())
 
 
+def test_without_submissions_nothing_is_released(small_course: Any) -> None:
+    gradebook, release = small_course.root / "gradebook.db", small_course.root / "release"
+    gradebook.unlink()
+    shutil.rmtree(release)
+    assert main(["grade", "words", "--course", str(small_course.root)]) == 2
+    assert not gradebook.exists()
+    assert not release.exists()
+
+
 def test_without_a_sandbox_it_refuses(
     small_course: Any, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture
 ) -> None:
