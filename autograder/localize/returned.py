@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from autograder.localize.subexpressions import Trial
-from autograder.localize.tracing import Step
+from autograder.localize.tracing import BINARY, Step
 from autograder.runs.answers import NO_RETURN
 from autograder.runs.comparison import within
 from autograder.runs.engine_protocol import LONGEST_TEXT, call_backward, leaf_of, plain, replayed, takes
@@ -239,13 +239,21 @@ def _with_tensors(symbol: str, made_of_others: bool) -> Misfit:
 
 
 def _forgotten(step: Step, answer: dict[str, Any]) -> Misfit | None:
-    """What to say if the rule returns a gradient for each operand, but the result remembers fewer of them."""
+    """What to say if the rule returns a gradient for each operand, but the result remembers fewer of them. Where a
+    number is an operand, an engine may remember it or not: then it is not said which of the two is wrong.
+    """
     operands, inputs, count = len(step.operands()), answer["inputs"], answer.get("count")
-    if not (0 < inputs < operands == count and answer.get("more") is True):
+    numbers = sum(type(argument) in (int, float) for argument in step.arguments) if step.name in BINARY else 0
+    if count not in (operands, operands + numbers) or not 0 < inputs < count or answer.get("more") is not True:
         return None
-    remembers = f"remembers {FEW[inputs]} of its {FEW[operands]} inputs"
-    sentence = f"the result of `{step.symbol}` {remembers}, so a gradient that its rule returns has nowhere to go."
-    public = f"The result of `{step.symbol}` does not remember all its inputs."
+    if count == operands:
+        remembers = f"remembers {FEW[inputs]} of its {FEW[operands]} inputs"
+        sentence = f"the result of `{step.symbol}` {remembers}, so a gradient that its rule returns has nowhere to go."
+        public = f"The result of `{step.symbol}` does not remember all its inputs."
+    else:
+        remembers = f"remembers {FEW[inputs]} input{'s' * (inputs != 1)}"
+        sentence = f"the result of `{step.symbol}` {remembers}, but its rule returned {FEW[count]} gradients."
+        public = f"The rule of `{step.symbol}` returned more gradients than the result remembers inputs."
     facts = (
         ("inputs that the result remembers", str(inputs)),
         ("its rule returned", _thing(answer["kind"][:60], count)),

@@ -81,7 +81,6 @@ class MiniTensor:
 
 @pytest.mark.sandbox
 def test_probes_travel_into_the_sandbox():
-    from autograder.judge import judge_notebook  # noqa: F401  (importing it registers the modules that travel)
     from autograder.sandbox.sandbox import Sandbox
 
     with Sandbox() as sandbox:

@@ -8,7 +8,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from autograder.judge import judge_notebook  # noqa: F401  (registers the modules that travel)
 from autograder.localize.localizing import localize
 from autograder.localize.places import FUNCTIONS, function_hints
 from autograder.localize.raised import IN_A_FUNCTION, NOT_RECORDED

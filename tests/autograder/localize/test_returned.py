@@ -6,7 +6,6 @@ from pathlib import Path
 import pytest
 import torch
 
-from autograder.judge import judge_notebook  # noqa: F401  (registers the modules that travel)
 from autograder.lessons.build.lesson_engines import engine_after
 from autograder.runs.context import check_context
 from autograder.sandbox.sandbox import Sandbox
@@ -194,6 +193,19 @@ MiniTensor.__add__ = add
         assert report.place.startswith("the result of `+` remembers one of its two inputs")
         assert "that makes the result" in report.hints[-1]
     assert report.diagnosis == ""
+
+
+def test_with_a_number_neither_the_rule_nor_the_result_is_blamed():
+    change = """
+def from_number(self, number):
+    return MiniTensor(number - self.data, (self,), "-", lambda grad: (grad, -grad))
+MiniTensor.__rsub__ = from_number
+"""
+    report = report_on("02", change, lambda a, b: (1 - a) * b, NUMBERS)
+    assert report.place == "the result of `-` remembers one input, but its rule returned two gradients."
+    assert report.hints[0].startswith("From which tensors was the result made")
+    hidden = report_on("02", change, lambda a, b: (1 - a) * b, NUMBERS, hidden=True)
+    assert hidden.place == "The rule of `-` returned more gradients than the result remembers inputs."
 
 
 OTHERS = {
