@@ -44,7 +44,8 @@ def read_ahead(source: Any) -> None:
     """Take the tests of the instructor's notebook apart, and find the instructor's names, for all judges that are
     forked from this process. Errors are ignored, as in `rehearse`.
     """
-    with contextlib.suppress(Exception):
+    with contextlib.suppress(Exception), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
         trusted_names(source, source)
         for _, cell in code_cells(source):
             if cell.is_test:

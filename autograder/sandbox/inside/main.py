@@ -14,7 +14,6 @@ import select
 import signal
 import socket
 import sys
-import threading
 
 
 def main() -> None:
@@ -38,7 +37,7 @@ def main() -> None:
         serve_forks(connection, bytes.fromhex(settings["filter"]), settings["preload"])
         os._exit(0)  # nothing is left to do, and Python would take everything apart first
     if settings.get("unsafe"):
-        threading.Thread(target=_end_with_judge, args=(connection,), daemon=True).start()
+        _end_with_judge(connection)
     confine.limit(settings["rlimits"])
     from .server import Server
 
@@ -46,10 +45,15 @@ def main() -> None:
 
 
 def _end_with_judge(connection: socket.socket) -> None:
-    """When the judge has ended, for whatever reason, end this process and what it has started. Where there is no
-    isolation, nobody else would.
+    """Start a process that ends this one, with what it will have started, when the judge has ended for whatever reason.
+    Where there is no isolation, nobody else would. It is not a child of this process, which could wait for it.
     """
+    if child := os.fork():
+        os.waitpid(child, 0)
+        return
+    if os.fork():
+        os._exit(0)
     judge = select.poll()
     judge.register(connection, 0)  # a closed connection is always reported
     judge.poll()
-    os.killpg(os.getpid(), signal.SIGKILL)
+    os.killpg(0, signal.SIGKILL)

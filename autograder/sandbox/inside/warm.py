@@ -25,9 +25,10 @@ from .protocol import BRANCH, words
 from .server import Server
 from .shell import warm_up
 
+# The last four are there because in a kernel, too, `import importlib` is enough to use `importlib.metadata`.
 PRELOADED = words("""
     asyncio collections csv dataclasses datetime decimal fractions heapq inspect pathlib statistics string subprocess
-    typing numpy.linalg numpy.random
+    typing numpy.linalg numpy.random email.utils importlib.abc importlib.metadata importlib.resources
 """)
 PLOTS = words("matplotlib.backends.backend_agg matplotlib.pyplot")
 MOST_BYTES = 1 << 16

@@ -4,9 +4,11 @@ done.
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import shutil
+import sqlite3
 import subprocess
 import sys
 from pathlib import Path
@@ -225,6 +227,14 @@ def test_a_gradebook_without_content_is_no_new_one(small_course: Any, capfd: pyt
     assert main(["grade", "words", "--course", str(small_course.root)]) == 2
     assert "gradebook.db is empty. Restore it from a copy" in capfd.readouterr().err
     assert gradebook.stat().st_size == 0
+
+
+@pytest.mark.parametrize("table", ["task_cells", "grade", "course"])
+def test_a_table_that_is_missing_is_made_again(small_course: Any, table: str) -> None:
+    small_course.submit("ann", small_course.answered())
+    with contextlib.closing(sqlite3.connect(small_course.root / "gradebook.db")) as gradebook:
+        gradebook.execute(f"DROP TABLE {table}")
+    assert main(["grade", "words", "--course", str(small_course.root)]) == 0
 
 
 def test_pages_that_cannot_be_made_are_named(small_course: Any, capfd: pytest.CaptureFixture) -> None:

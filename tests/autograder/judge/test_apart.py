@@ -6,6 +6,7 @@ import os
 import random
 import sys
 import time
+import warnings
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -112,4 +113,8 @@ assert g(1) == 2"""
     rehearse(notebook(solution, forgets))
     assert (np.geterr(), random.getstate(), os.getcwd(), list(sys.path), dict(os.environ)) == before
     rehearse(notebook("def g(x: return", "# test\nassert ("))
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        rehearse(notebook("x = 2", "# test\nassert x is 2 or x == 2"))  # Python warns of `is` when it compiles this
+    assert said == []
     rehearse({"cells": 3})

@@ -439,6 +439,8 @@ def test_without_isolation_the_same_process_runs_in_a_folder_that_goes_away():
         sandbox.execute("import os\nx = os.getcwd()\ndef f():\n    while True: pass")
         folder = sandbox.lookup("x")
         assert os.path.isdir(folder)
+        sandbox.execute("import threading\nthreads = threading.active_count()")
+        assert sandbox.lookup("threads") == 1
         with pytest.raises(NotAnswered):
             sandbox.lookup("f")()
     assert not os.path.exists(folder)

@@ -12,6 +12,7 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -398,6 +399,23 @@ def test_a_submission_ends_with_its_judge_and_no_other_does():
         assert not Path(f"/proc/{number}").exists()
         assert other.lookup("x") == 1
         assert (other.starts, warm.popen.poll()) == (1, None)
+
+
+IN_A_KERNEL = """
+import json, sys
+from autograder.sandbox.process.forkserver import preload
+from autograder.sandbox.sandbox import Sandbox
+preload([])
+with Sandbox() as sandbox:
+    sandbox.execute("import importlib, email")
+    sandbox.execute("found = importlib.metadata.version('numpy'), email.utils.__name__, importlib.resources.__name__")
+    print(*sandbox.lookup("found"))
+"""
+
+
+def test_modules_that_a_kernel_has_loaded_are_there_without_an_import_of_their_own():
+    done = subprocess.run([sys.executable, "-c", IN_A_KERNEL], capture_output=True, text=True, check=True)
+    assert done.stdout.split() == [version("numpy"), "email.utils", "importlib.resources"]
 
 
 def test_a_process_shares_the_warm_one_only_if_that_has_loaded_its_libraries():
