@@ -43,7 +43,12 @@ def try_solution(source: Any, tests: Mapping[str, str], **options: Any) -> Solut
         return SolutionTrial()
     failed = lost(outside)
     inside = {name: said for name, said in outside.items() if name not in failed}
-    return SolutionTrial(inside, {name: outside.get(name, said) for name, said in failed.items()})
+    return SolutionTrial(inside, {name: _both(outside.get(name, said), said) for name, said in failed.items()})
+
+
+def _both(outside: str, inside: str) -> str:
+    """Why the solution fails a test outside, and why it fails it inside, too."""
+    return outside if outside == inside else f"{outside} In the process of the solution it fails, too: {inside}"
 
 
 def _is_full(cell: CellVerdict) -> bool:

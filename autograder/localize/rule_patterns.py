@@ -162,7 +162,8 @@ def _cut_off(wrong: Wrong) -> str:
     got, right = wrong.flat(wrong.got), wrong.flat(wrong.right)
     limit = float(np.max(np.abs(got), initial=0.0))
     beyond = np.abs(right) > limit
-    if limit == 0 or np.sum(beyond) < 2 or not np.all(same(got, np.clip(right, -limit, limit))):
+    rounding = PRECISE * np.max(np.abs(right), initial=0.0)  # what should be 0 may be a little more
+    if limit <= rounding or np.sum(beyond) < 2 or not np.all(same(got, np.clip(right, -limit, limit))):
         return ""
     return f"is right up to {limit:.4g} and cut off there: a larger one comes back as {limit:.4g}"
 

@@ -102,6 +102,13 @@ def test_the_solution_says_what_is_judged_inside() -> None:
     assert trial.failed["cell4"] == "This is not true: `assert twice(2) == 5`"
 
 
+def test_a_test_that_the_solution_fails_for_two_reasons_gives_both() -> None:
+    trial = try_solution(notebook(ANSWER, f"{LOOKS_AT_CODE}\nassert twice(2) == 5"), {})
+    said = trial.failed["cell1"]
+    assert "In the process of the solution it fails, too: This is not true: `assert twice(2) == 5`" in said
+    assert not said.startswith("In the process")
+
+
 def test_a_test_that_rests_on_one_inside_goes_inside_with_it() -> None:
     """The first test is not run outside, so the names that it binds are missing there."""
     tests = "# test\nimport inspect\nsource = inspect.getsource(twice)", "# test\nassert 'return' in source", CALLS

@@ -112,3 +112,10 @@ def test_no_minus_is_shown_before_a_zero():
     points = [[between(0.5, 2.0)], [NEGATIVE]]
     credit = check_handwritten_gradient(lambda x: -1.0, lambda x: -x.relu(), points, points=1)
     assert "expected 0, got -1" in credit.reports[0].text()
+
+
+@pytest.mark.parametrize(("scale", "named"), [(1.0, True), (1e-16, False)])
+def test_only_numbers_that_are_not_rounding_errors_are_called_a_limit(scale, named):
+    right = np.array([3.0, -2.0, 0.5])
+    wrong = rule_patterns.Wrong("a", [scale * np.clip(right, -1, 1)], [right], [np.ones(3)], {})
+    assert ("cut off there" in rule_patterns._cut_off(wrong)) is named
