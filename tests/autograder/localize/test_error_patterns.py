@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from autograder.localize import rule_patterns
 from autograder.runs.context import check_context
 from autograder.student import between, check_function, check_handwritten_gradient
 
@@ -115,7 +116,7 @@ def test_no_minus_is_shown_before_a_zero():
 
 
 @pytest.mark.parametrize(("scale", "named"), [(1.0, True), (1e-16, False)])
-def test_only_numbers_that_are_not_rounding_errors_are_called_a_limit(scale, named):
+def test_only_numbers_that_are_not_rounding_errors_are_called_a_limit(scale: float, named: bool) -> None:
     right = np.array([3.0, -2.0, 0.5])
     wrong = rule_patterns.Wrong("a", [scale * np.clip(right, -1, 1)], [right], [np.ones(3)], {})
     assert ("cut off there" in rule_patterns._cut_off(wrong)) is named
