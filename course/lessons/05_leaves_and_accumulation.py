@@ -221,7 +221,7 @@ class Tanh(Function):
 
 # %% nbgrader={"grade": true, "grade_id": "test_rules_as_classes", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 def one_array(shares):
-    return shares[0] if isinstance(shares, (tuple, list)) else shares
+    return shares[0] if isinstance(shares, tuple) else shares
 
 
 a, b, grad = (
@@ -233,8 +233,11 @@ upstream = grad.copy()
 
 
 def returned(value, name):
-    """The value, if there is one."""
+    """The value, if it is an array or a tuple."""
     assert value is not None, f"{name} returned None: is a return missing?"
+    assert not isinstance(value, (list, MiniTensor)), (
+        f"{name} returned a {type(value).__name__}, not an array or a tuple of arrays"
+    )
     return value
 
 
@@ -261,7 +264,7 @@ assert shapes == [(2, 2)], (
     "Tanh.forward must save the one array that its rule needs with ctx.save_for_backward, of shape "
     f"(2, 2) here. The shapes of what ctx.saved_tensors holds are {shapes}"
 )
-slope, saved = 1 - np.tanh(a) ** 2, np.copy(ctx.saved_tensors[0])
+right_slope, saved = 1 - np.tanh(a) ** 2, np.copy(ctx.saved_tensors[0])
 found = one_array(returned(Tanh.backward(ctx, grad), "Tanh.backward"))
 assert np.array_equal(grad, upstream), (
     "Tanh.backward has changed the array of the incoming gradient; a rule makes new arrays"
@@ -269,10 +272,10 @@ assert np.array_equal(grad, upstream), (
 assert np.array_equal(ctx.saved_tensors[0], saved), (
     "Tanh.backward has changed the array that forward saved; a rule makes new arrays"
 )
-assert not np.allclose(found, slope), (
+assert not np.allclose(found, right_slope), (
     "Tanh.backward returns the slope alone: it must be multiplied by the incoming gradient"
 )
-assert np.allclose(found, grad * slope), (
+assert np.allclose(found, grad * right_slope), (
     "Tanh.backward must return the incoming gradient times the slope, which is 1 - tanh(a)**2. "
     "It must take what forward saved for what it is: a, or the output"
 )
@@ -689,7 +692,7 @@ def keep_if_asked(node, grad):
 # | the result of an operation | `(tensor.grad_fn, 0)` |
 # | a leaf that requires a gradient | `(its AccumulateGrad, 0)` |
 #
-# The code for the first two rows is given. The last row has a catch. If a leaf is used twice, both edges must lead to **one** AccumulateGrad. So the leaf has to know its node. But the node already holds the leaf, and two objects that hold each other stay alive until Python's garbage collector finds them. The solution is a *weak* reference: `reference = weakref.ref(node)` does not keep the node alive; `reference()` gives the node, or None once it is gone. Keep it in `tensor._accumulate`.
+# The code for the first two rows is given. The last row has a catch. If a leaf is used twice, both edges must lead to **one** AccumulateGrad. So the leaf has to know its node. But the node already holds the leaf, and two objects that hold each other stay alive until Python's garbage collector finds them. The solution is a *weak* reference: `reference = weakref.ref(node)` does not keep the node alive; `reference()` gives the node, or None once it is gone. Keep the reference in `tensor._accumulate`.
 #
 # Finish `edge_to`. Then write what is missing in `apply`: where an input requires a gradient, fill in `ctx.next_functions` and `ctx.input_shapes` (both are tuples with one entry per input), and give the output `requires_grad` and `grad_fn`.
 
@@ -842,8 +845,11 @@ ready = hasattr(MiniTensor, "is_leaf") and hasattr(MiniTensor, "shape") and hasa
 assert ready, "run every cell from `class Function` down to this one again, in order"
 w = MiniTensor([[1.0, 2.0, 3.0]], requires_grad=True)
 data = MiniTensor([[4.0], [5.0]])
-first_edge = edge_to(w)  # keeps the node while the next line looks
-assert w._accumulate is not first_edge[0], (
+first_edge = edge_to(w)  # keeps the node while the next lines look
+assert isinstance(first_edge, (tuple, list)) and len(first_edge) == 2, (
+    f"edge_to(w) should return a pair (node, 0), not {first_edge}"
+)
+assert type(w._accumulate) is not AccumulateGrad, (
     "_accumulate holds a weak reference to the node, not the node itself"
 )
 plain = Mul.apply(data, 2.0)
@@ -864,7 +870,8 @@ assert isinstance(edges, tuple) and isinstance(shapes, tuple), (
     f"{type(edges).__name__}, {type(shapes).__name__}"
 )
 assert len(edges) == 2 and all(isinstance(edge, (tuple, list)) for edge in edges), (
-    "next_functions has one pair (node, 0) per input"
+    "next_functions has one pair (node, 0) per input, here two. The types of yours: "
+    f"{[type(edge).__name__ for edge in edges]}. Is each what edge_to returns, and a pair?"
 )
 
 
@@ -889,13 +896,16 @@ assert end is not None, (
     "in a variable until it is returned"
 )
 assert hasattr(end, "name"), (
-    f"the edge of w holds a {type(end).__name__}, where the node itself belongs: call a weak reference "
-    "to get its node"
+    "the edge of w should be (its AccumulateGrad, 0), but it begins with a value of type "
+    f"{type(end).__name__}. Calling a weak reference gives the object behind it"
 )
-assert (end.name(), number) == ("AccumulateGrad", 0) and end.variable is w, (
-    "the first edge must lead to the AccumulateGrad of w"
+assert (end.name(), number) == ("AccumulateGrad", 0) and getattr(end, "variable", 0) is w, (
+    f"the edge of w should be (its AccumulateGrad, 0). Yours: {end.name()}, {number}; its variable "
+    f"is w: {getattr(end, 'variable', 0) is w}"
 )
-assert nothing[0] is None and nothing[1] == 0, "an input that needs no gradient has the edge (None, 0)"
+assert nothing[0] is None and nothing[1] == 0, (
+    f"an input that needs no gradient has the edge (None, 0), not {nothing}"
+)
 assert [np.ravel(shape).tolist() for shape in shapes] == [[1, 3], [2, 1]], (
     f"input_shapes should be the shapes of the inputs, ((1, 3), (2, 1)), not {shapes}"
 )
@@ -1033,8 +1043,10 @@ node, _ = edge_to(w)
 arriving = np.array([3.0, 4.0])
 node.accumulate(arriving)
 assert w.grad is not None, "accumulate must set .grad of the leaf, which is self.variable"
-assert isinstance(w.grad, MiniTensor), ".grad is a MiniTensor, not an array"
-assert np.allclose(w.grad.data, [3.0, 4.0]), "the first gradient that arrives becomes .grad"
+assert isinstance(w.grad, MiniTensor), f".grad must be a MiniTensor. Its type: {type(w.grad).__name__}"
+assert np.allclose(w.grad.data, [3.0, 4.0]), (
+    f"the first gradient that arrives becomes .grad: [3, 4], not {w.grad.data}"
+)
 assert not w.grad.requires_grad, ".grad requires no gradient"
 arriving[0] = 100.0
 assert w.grad.data[0] == 3.0, ".grad shares its memory with the array that arrived; keep a copy"
@@ -1043,7 +1055,9 @@ node.accumulate(arriving)
 assert isinstance(w.grad, MiniTensor) and not w.grad.requires_grad, (
     "after the second gradient, too, .grad must be a MiniTensor that requires no gradient"
 )
-assert np.allclose(w.grad.data, [13.0, 24.0]), "the second gradient is added to the first"
+assert np.allclose(w.grad.data, [13.0, 24.0]), (
+    f"the second gradient is added to the first: [13, 24], not {w.grad.data}"
+)
 assert np.array_equal(arriving, [10.0, 20.0]), (
     "accumulate has changed the array that arrived, which others may still use: make a new one"
 )
@@ -1644,7 +1658,8 @@ assert np.allclose(w.data, [0.8, -1.6]), (
 )
 assert np.allclose(frozen.data, [5.0]), "a parameter whose .grad is None does not move"
 assert np.allclose(last.data, 2.9), (
-    "the last parameter must move too: skip the one whose .grad is None, not those that come after it"
+    "the last parameter must move too. Does the loop go on after the first parameter, and after one "
+    "whose .grad is None?"
 )
 assert w.is_leaf and w.requires_grad, (
     "after a step the parameter is still a leaf that requires a gradient"

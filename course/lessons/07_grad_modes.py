@@ -246,7 +246,9 @@ assert again.tanh().grad_fn is not None, (
     "x.tanh() is recorded, so x.tanh().tanh() must be too: an input need not be a leaf"
 )
 assert (MiniTensor([4.0]) * 2).grad_fn is None, "no input requires grad: nothing to record"
-assert (MiniTensor([4.0]) * x).requires_grad, "one input that requires grad is enough"
+z = MiniTensor([4.0]) * x
+assert z.requires_grad and (x * 2).requires_grad, "one input that requires grad is enough"
+assert len(z.grad_fn.next_functions) == 2, "`record` gets all inputs of an operation, here two"
 credit = check_gradients(
     {"a * b + a": lambda a, b: a * b + a, "(a @ b).tanh()": lambda a, b: (a @ b).tanh()},
     [(3, 3), (3, 3)],
@@ -705,7 +707,8 @@ except TypeError as error:
 assert not said, f"named arguments must reach the function; here scaled(x, factor=5) raises: {said}"
 assert np.allclose(scaled(x, factor=5).data, [5.0, 10.0]), "named arguments must reach the function"
 assert not recording_inside(), (
-    "recording is on while the function runs: the mode must hold then, not while you decorate it"
+    "recording is on while the function runs: the call function(...) must stand inside `with`, in the "
+    "mode of self"
 )
 assert not scaled(x).requires_grad, (
     "inside the function nothing is recorded (after the cell 'Run this cell: it loads the engine', "
@@ -853,10 +856,11 @@ assert not d.is_the_same_as(d.detach()), (
     "detach returns a new tensor, even if the original does not require grad"
 )
 switches.recording = False
-shared = x.detach().shares_memory_with(x)
+d = x.detach()
 still_off, switches.recording = not is_grad_enabled(), True
 assert still_off, "detach must leave the switch as it finds it: off"
-assert shared, "detach must not copy, even with recording off"
+assert d.shares_memory_with(x), "detach must not copy, even with recording off"
+assert not d.requires_grad, "with recording off too, a detached tensor does not require grad"
 ### BEGIN HIDDEN TESTS
 x = MiniTensor([2.0, 3.0], requires_grad=True)
 y = x * 2
@@ -1266,7 +1270,7 @@ def evaluate(x, factor, again=None):
 
 result = evaluate(w, factor=2)
 assert result is not None, "as a decorator: the new function must return what the function returns"
-assert result.is_inference(), "inference_mode is a decorator too"
+assert result.is_inference(), "as a decorator too, inference_mode marks what the function makes"
 assert is_grad_enabled() and not is_inference_mode_enabled(), "after the call both are put back"
 evaluate(w, 2, again=evaluate)
 found = is_grad_enabled(), is_inference_mode_enabled()
@@ -1687,7 +1691,7 @@ def try_gan(seed, rows, features):
     assert g.grad is None, "the turn of the discriminator must not reach the generator"
     of_real, of_made = 2 * real.T @ (real @ D - 1) / rows, 2 * made.T @ (made @ D) / (rows + 2)
     assert d.grad is None or not np.allclose(d.grad.data, of_real), (
-        "the discriminator learns from the generated samples too: detach the sample, not its score"
+        "the discriminator learns from the generated samples too: cut off the sample, nothing after it"
     )
     assert d.grad is None or not np.allclose(d.grad.data, of_made), (
         "the discriminator learns from the real samples too: cut off nothing from `real` to the loss"

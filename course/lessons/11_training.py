@@ -363,8 +363,8 @@ assert set(state) == both, (
 outer = Module()
 outer.inner = model
 assert set(outer.state_dict()) == {f"inner.{name}" for name in both}, (
-    "a name is the whole path, such as inner.first.weight, and each call makes a new dict. Yours holds "
-    f"{sorted(outer.state_dict())}"
+    "here each name begins with inner., such as inner.first.weight, and each call makes a new dict. "
+    f"Yours holds {sorted(outer.state_dict())}"
 )
 for module in (tied, Twice(2, shared=True)):
     found = set(module.state_dict())
@@ -696,7 +696,7 @@ def try_dropout(layer, array):
     x = MiniTensor(array.copy(), requires_grad=True)
     y = layer(x)
     assert isinstance(y, MiniTensor), f"forward returns a MiniTensor, not {y!r}"
-    assert y.requires_grad, "the result has no history: compute with x, not with x.data"
+    assert y.requires_grad, "the result has no history: compute with x, not x.data or x.detach()"
     assert y.shape == array.shape, f"the shape should stay {array.shape}, not become {y.shape}"
     assert np.array_equal(x.data, array), "the input must not be changed"
     cotangent = np.random.default_rng(8).uniform(1, 2, size=array.shape)
@@ -716,7 +716,9 @@ assert 0 < kept.mean() < 1, (
 for axis in (0, 1):  # the shares that are kept of each column, then of each row
     assert kept.mean(axis=axis).std() < 0.2, "entries are dropped one by one, not by rows or columns"
 assert abs(kept.mean() - 0.25) < 0.06, f"a quarter should be kept, not {kept.mean():.2f}"
-assert np.allclose(factors[kept], 4.0), "with p = 0.75, what is kept is multiplied by 4"
+assert np.allclose(factors[kept], 4.0), (
+    f"with p = 0.75, what is kept should be multiplied by 4, not by {factors[kept].max():.3g}"
+)
 assert np.allclose(slopes, factors), "the gradient is dropped and scaled like the entries themselves"
 again, _ = try_dropout(layer, array)
 assert not np.allclose(again, factors), "each call draws new random numbers"
@@ -935,7 +937,7 @@ def reason_for_result(found, rows, weight, bias, eps, running):
     for reason, deviation in (
         ("the variance is divided by rows - 1", np.sqrt(rows.var(axis=0, ddof=1) + eps)),
         ("the variance is a sum, not a mean", np.sqrt(variance * len(rows) + eps)),
-        ("eps is missing", np.sqrt(variance)),
+        ("self.eps is missing", np.sqrt(variance)),
         ("eps is added after the root", np.sqrt(variance) + eps),
         ("the root is missing", variance + eps),
         ("the squares are taken of x, not of x - mean", np.sqrt((rows**2).mean(axis=0) + eps)),
@@ -1720,6 +1722,7 @@ class Counted(SGD):
 
 
 SWAPPED = "the loss function should get the output of the model first, then y"
+NOT_CALLED = "the argument loss_function is never called"
 
 
 def reason_for_step(found, x, error, size):
@@ -1727,6 +1730,7 @@ def reason_for_step(found, x, error, size):
     pieces = [slice(begin, begin + size) for begin in range(0, len(x), size)]
     gradients = [2 * x[piece].T @ error[piece] / len(x[piece]) for piece in pieces]
     factors = {"1": 1, "1 / parts": 1 / len(pieces), "size / rows": size / len(x)}
+    factors["1 / rows"] = 1 / len(x)
     factors["rows of the batch / rows of the part"] = [len(x) / len(x[piece]) for piece in pieces]
     factors["rows of the part / micro_batch"] = [len(x[piece]) / size for piece in pieces]
     factors["1 / rows of the part"] = [1 / len(x[piece]) for piece in pieces]
@@ -1763,22 +1767,25 @@ def step_of(rows, micro_batch, start, lr=0.1):
     error = x @ np.array(start) - y
     right = 2 * x.T @ error / rows
     assert len(optimizer.seen) == 1, f"the optimizer should make one step, not {len(optimizer.seen)}"
-    assert optimizer.seen[0] is not None, "no gradient: the loss of each part needs a backward pass"
+    assert optimizer.seen[0] is not None, (
+        "no gradient at the step: is there no backward pass, or is .grad cleared after it?"
+    )
     assert all(modes == {True} for _, modes, _ in model.calls), "train_step leaves the mode as it is"
     through = sum(count for count, _, _ in model.calls)
     assert through == rows, (
         f"each of the {rows} rows goes through the model once, but {through} rows went through it"
     )
     assert len(set(model.gradients)) == len(model.calls), (
-        "when a part begins, the gradients of earlier parts must be in .grad: their backward passes "
-        "have run, and .grad has not been cleared since"
+        "each part should add to .grad before the next begins: has it run backward, is .grad cleared, "
+        "or is the loss multiplied by 0?"
     )
     assert all(output.grad_fn.saved is None for output in model.outputs), (
         "the backward pass of a part must free what its graph has saved: no retain_graph=True"
     )
     assert not model.swapped, SWAPPED
+    assert model.targets, NOT_CALLED
     assert np.array_equal(np.concatenate([[], *model.targets.values()]), y.ravel()), (
-        "the loss function of the call should get the rows of y that belong to the rows of x"
+        "the loss function should get the rows of y that belong to the rows of x"
     )
     reason = reason_for_step(optimizer.seen[0], x, error, micro_batch or rows)
     assert np.allclose(optimizer.seen[0], right), (
@@ -1810,6 +1817,7 @@ model = Observed(np.array([[1.0], [2.0]]))
 model.weight.grad = MiniTensor([[5.0], [6.0]])
 found = evaluate(model, twos, model.loss)
 assert not model.swapped, SWAPPED
+assert model.targets, NOT_CALLED
 for _, modes, recording in model.calls:
     assert modes == {False}, "the model, and all modules in it, should be in evaluation mode"
     assert not recording, "nothing should be recorded"
@@ -1997,7 +2005,7 @@ question(
     right("So that the model and the optimizer keep holding the same object.", "They would not know of a new tensor."),
     wrong("So that the graph of the parameter is kept.", "A parameter has no history that could be kept.", misconception="in_place_keeps_the_graph"),
     wrong("So that the step is recorded.", "It is not recorded, on purpose.", misconception="steps_are_recorded"),
-    wrong("Because a new array would have wrong numbers.", "The numbers would be the same. You have seen a new Parameter: right numbers, wrong object.", misconception="in_place_keeps_the_graph"),
+    wrong("Because a new array would have wrong numbers.", "The numbers would be the same. *Further* shows a new Parameter: right numbers, wrong object.", misconception="in_place_keeps_the_graph"),
 )
 
 # %% [markdown] items="142"

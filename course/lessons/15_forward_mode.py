@@ -187,7 +187,7 @@ def push_forward(value, *pairs):
 # %% nbgrader={"grade": true, "grade_id": "test_push_forward", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
 def moves(dual, value, tangent, what=""):
     """Compare a Dual with what it should be."""
-    assert dual is not None, f"{what}nothing was returned"
+    assert hasattr(dual, "tangent"), f"{what}a Dual should be returned, not {type(dual).__name__}"
     assert np.shape(dual.value) == np.shape(value) and np.allclose(dual.value, value), (
         f"{what}the value should be {value}, not {dual.value}"
     )
@@ -485,7 +485,7 @@ def try_rule(name, function, duals, value, tangent, other=None):
     """Compare a rule with the result on paper; its inputs must stay as they are."""
     before = [(np.array(x.value), np.array(x.tangent)) for x in duals]
     found = function(*duals)
-    assert found is not None, f"{name}: nothing was returned"
+    assert hasattr(found, "tangent"), f"{name}: a Dual should be returned, not {type(found).__name__}"
     assert np.shape(found.value) == np.shape(value) and np.allclose(found.value, value), (
         f"{name}: the value should be {value}, not {found.value}"
     )
@@ -529,17 +529,17 @@ for name, function, numbers, value, slopes in (  # one input moves, at rate 1: t
     ("relu", lambda a: a.relu(), (-2.0,), 0.0, (0.0,)),
     ("relu", lambda a: a.relu(), (2.0,), 2.0, (1.0,)),
 ):
-    for i, slope in enumerate(slopes):
+    for i, right_slope in enumerate(slopes):
         duals = [Dual(x, 1.0 if i == k else 0.0) for k, x in enumerate(numbers)]
         other = slopes[1 - i] if len(slopes) == 2 else None
-        try_rule(f"{name}, the slope for {'ab'[i]}", function, duals, value, slope, other)
+        try_rule(f"{name}, the slope for {'ab'[i]}", function, duals, value, right_slope, other)
 draw = np.random.default_rng(0)
 try_rules(*(f(draw) for f in [lambda d: d.uniform(0.3, 2.0, 4), lambda d: d.normal(size=4)] * 2))
 kink = Dual([-1.0, 0.0, 2.0], [5.0, 5.0, 5.0]).relu()
 assert np.array_equal(kink.tangent, [0.0, 0.0, 5.0]), "relu: the slope at 0 is 0"
-square = Dual([0.0, -3.0], [1.0, 0.5]) ** 2
-assert np.allclose(square.tangent, [0.0, -3.0]), (
-    f"a ** 2 at 0 and -3: the tangent should be [0, -3], not {square.tangent}"
+squared = Dual([0.0, -3.0], [1.0, 0.5]) ** 2
+assert np.allclose(squared.tangent, [0.0, -3.0]), (
+    f"a ** 2 at 0 and -3: the tangent should be [0, -3], not {squared.tangent}"
 )
 zero, negative = Dual([0.0], [1.0]), Dual([-2.0], [3.0])
 try_rule("a * b at 0 and -2", lambda x, y: x * y, [zero, negative], [0.0], [-2.0])
@@ -788,7 +788,8 @@ assert isinstance(found, (tuple, list)) and len(found) == 2, (
 assert found[0] != 6.0 or found[1] != 9.0, "jvp returns the value first, then the tangent"
 check_tangents(jvp, {"a * b": lambda a, b: a * b}, [(3,), (3,)])
 S, dS, T, dT = np.random.default_rng(0).integers(1, 9, size=(4, 2, 2)).astype(float)
-found = getattr(Dual(S, dS) @ Dual(T, dT), "tangent", None)
+found = Dual(S, dS) @ Dual(T, dT)
+assert hasattr(found, "tangent"), f"a @ b: a Dual should be returned, not {type(found).__name__}"
 for what, left_term, right_term in (
     ("entry by entry", T * dS, S * dT),
     ("with each other", dS @ dT, 0.0),
@@ -796,7 +797,7 @@ for what, left_term, right_term in (
     ("in another order", T @ dS, S @ dT),
     ("in another order", T @ dS, dT @ S),
 ):
-    assert not np.array_equal(found, left_term + right_term), (
+    assert not np.array_equal(found.tangent, left_term + right_term), (
         f"a @ b, 2 by 2 matrices: the tangents are multiplied {what}; on paper it is da @ b + a @ db"
     )
 check_tangents(
@@ -871,13 +872,13 @@ assert refused((np.ones((3, 1)),), (np.ones(3),)).startswith(DIFFERENT_SIZE)
 try_rule(
     "vector", lambda a, b: a @ b, [Dual(A[0], dA[0]), Dual(B, dB)], A[0] @ B, dA[0] @ B + A[0] @ dB
 )
-square = draw.normal(size=(2, 3, 3))
+both = draw.normal(size=(2, 3, 3))
 try_rule(
     "a @ a",
     lambda a: a @ a,
-    [Dual(*square)],
-    square[0] @ square[0],
-    square[1] @ square[0] + square[0] @ square[1],
+    [Dual(*both)],
+    both[0] @ both[0],
+    both[1] @ both[0] + both[0] @ both[1],
 )
 check_tangents(
     jvp,
@@ -1202,6 +1203,7 @@ def try_jacobians(function, x, right, *names):
                 raise
             sizes = f"x has {x.size} entries, so the Jacobian has {np.size(right)}"
             raise AssertionError(f"{name}, x of shape {x.shape}: {error}. {sizes}") from None
+        assert found is not None, f"{name} returned None: is a return missing?"
         assert np.shape(found) == np.shape(right), (
             f"{name}: the shape should be {np.shape(right)}, not {np.shape(found)}"
         )
@@ -1231,7 +1233,8 @@ try_jacobians(lambda x: x.sum(dim=0), np.ones((2, 3)), np.stack([np.eye(3)] * 2,
 try_jacobians(lambda x: np.array([1.0, 2.0]), X, np.zeros((2, 3)))
 pair = np.array([1.0, -2.0])
 wide, twice = lambda x: x * np.ones((2, 1)), np.stack([np.eye(2)] * 2)
-try_jacobians(wide, pair, twice)  # an output with two axes
+table = np.array([[1.0, 2.0], [3.0, 5.0]])  # an output with two axes
+try_jacobians(lambda x: x.sum() * table, pair, np.stack([table, table], axis=-1))
 for name, way, used in (("forward", jacobian_forward, 3.0), ("reverse", jacobian_reverse, 5.0)):
     assert np.max(way(told_apart, pair)) != 8.0 - used, f"jacobian_{name} runs the other mode"
     try_jacobians(told_apart, pair, used * np.eye(2), f"jacobian_{name}")
@@ -1307,10 +1310,10 @@ forward_or_reverse(inputs=64, outputs=1)
 # %% tags=["demo"] items="5"
 predict("How many times as long as `J v` does the whole Jacobian take?")
 function, point = small_network(256, 256)
-direction, leaf = np.ones(256), MiniTensor(point, requires_grad=True)
+v, leaf = np.ones(256), MiniTensor(point, requires_grad=True)
 for name, action in (
     ("the Jacobian, 256 passes forward", lambda: jacobian_forward(function, point)),
-    ("J v, one pass forward", lambda: jvp(function, (point,), (direction,))),
+    ("J v, one pass forward", lambda: jvp(function, (point,), (v,))),
     ("w J, one pass backward", lambda: function(leaf).backward(np.ones(256))),
 ):
     print(f"{name:33s} {1000 * seconds(action, rounds=3):8.3f} ms")
@@ -1451,16 +1454,16 @@ def network64(x):
     return (x @ first).tanh() @ second
 
 
-def column(tangent):
+def column64(tangent):
     return torch.func.jvp(network64, (x64,), (tangent,))[1]
 
 
 def looped():
-    return torch.stack([column(e) for e in basis], dim=-1)
+    return torch.stack([column64(e) for e in basis], dim=-1)
 
 
 def batched():
-    return torch.func.vmap(column, in_dims=-1, out_dims=-1)(basis)
+    return torch.func.vmap(column64, in_dims=-1, out_dims=-1)(basis)
 
 
 def counted(action):
@@ -1729,7 +1732,7 @@ def try_stack(name, function, arrays, count, seed=4):
     stacks = [draw.normal(size=(*np.shape(array), count)) for array in arrays]
     cause = "Does each rule of exercise 2 hand its slopes to push_forward?"
     cause = "Does push_forward stretch the whole stack?" if "rows" in name else cause
-    cause = "Does dual_sum add over the axes of the value only?" if "sum" in name else cause
+    cause = "Does dual_sum add over axes of the value only, with keepdim?" if "sum" in name else cause
     cause = "Is the stack where dual_matmul needs it?" if "@" in name else cause
     try:
         together = function(*[Dual(array, stack) for array, stack in zip(arrays, stacks)])
@@ -1756,17 +1759,17 @@ draw = np.random.default_rng(6)
 P, Q, R = (draw.uniform(0.5, 2.0, size=shape) for shape in ((3, 3), (3, 1), (3,)))
 try_rule("a single tangent", lambda a: a * R, [Dual(P, Q + R)], P * R, (Q + R) * R)
 stack = Dual([1.0, 2.0], [[1.0, 0.0, 2.0], [0.0, 1.0, 3.0]])
-for slope in (np.array([2.0, 3.0]), np.array([[2.0, 3.0], [4.0, 5.0]])):
-    what = f"push_forward, slopes {slope.tolist()}, an input of shape (2,) with three tangents"
+for slopes in (np.array([2.0, 3.0]), np.array([[2.0, 3.0], [4.0, 5.0]])):
+    what = f"push_forward, slopes {slopes.tolist()}, an input of shape (2,) with three tangents"
+    right = np.stack([slopes * tangent for tangent in stack.tangent.T], axis=-1)
     try:
-        found = getattr(push_forward(slope * stack.value, (slope, stack)), "tangent", None)
+        found = getattr(push_forward(slopes * stack.value, (slopes, stack)), "tangent", None)
     except ValueError as error:
         raise AssertionError(
-            f"{what}: {str(error).strip()}. The slope needs a 1 at the end if the tangent has an axis "
-            "more than the value of that input. Or did you run exercise 1 again, which has its own "
-            "push_forward?"
+            f"{what}: {str(error).strip()}. Where a tangent has an axis more than its value, does the "
+            f"slope get a 1 at the end, and the result the shape {right.shape}? Or did you run "
+            "exercise 1 again, which has its own push_forward?"
         ) from None
-    right = np.stack([slope * tangent for tangent in stack.tangent.T], axis=-1)
     assert np.shape(found) == right.shape and np.allclose(found, right), (
         f"{what}: they should become\n{right}\nnot\n{found}"
     )
@@ -1783,6 +1786,7 @@ try_stack("a.sum(0, True)", lambda a: a.sum(0, True), [P], 4)
 rows, moving_rows = P.sum(1, keepdims=True), (Q + R).sum(1, keepdims=True)
 try_rule("a.sum(1, True)", lambda a: a.sum(1, True), [Dual(P, Q + R)], rows, moving_rows)
 try_stack("a @ b", lambda a, b: a @ b, [P, P[:, :2]], 3)
+try_rule("a @ b", lambda a, b: a @ b, [Dual(P, Q + R), Dual(P, P)], P @ P, (Q + R) @ P + P @ P)
 try_stack("vector @ b", lambda a, b: a @ b, [R, P], 3)
 for what, found in (("a * array", Dual(P) * R), ("a @ array", Dual(P) @ P), ("a.sum()", Dual(P).sum())):
     assert found.tangent is None, (
@@ -1792,6 +1796,7 @@ for what, found in (("a * array", Dual(P) * R), ("a @ array", Dual(P) @ P), ("a.
 
 def try_whole(function, x, right):
     found = jacobian_stacked(function, x)
+    assert found is not None, "jacobian_stacked returned None: is a return missing?"
     assert np.shape(found) == np.shape(right), (
         f"jacobian_stacked: the shape should be {np.shape(right)}, not {np.shape(found)}"
     )
@@ -2084,11 +2089,14 @@ for tag in (5, 9):
     whole, none = parts_of(Tagged(3.0, 4.0, 7), tag)
     assert tag_of(whole) == 7 and none == 0.0, f"seen from tag {tag}, a Tagged with tag 7 is a constant"
 try:
-    tagged_mul(Tagged(3.0, 5.0, 7), 2.0)
+    found = tagged_mul(Tagged(3.0, 5.0, 7), 2.0)
 except RecursionError:
     raise AssertionError(
         "tagged_mul calls itself without end: does it multiply the parts, seen from the larger tag?"
     ) from None
+assert tag_of(found) == 7, (
+    f"tagged_mul(Tagged(3.0, 5.0, 7), 2.0) should give a Tagged with tag 7, not {found}"
+)
 for tag, other in ((7, 9), (9, 7)):
     found = tag_of(tagged_mul(Tagged(3.0, 5.0, tag), Tagged(2.0, 1.0, other)))
     assert found == 9, f"tagged_mul, tags {tag} and {other}: the result should have tag 9, not {found}"

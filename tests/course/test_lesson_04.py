@@ -69,6 +69,19 @@ PLANTED = [
         "cotangent",
     ),
     planted(
+        "a gradient is summed only where it is kept",
+        """        node.grad = grad if node.grad is None else node.grad + grad
+        if node.rule is not None:
+            for source, share in zip(node.inputs, node.rule(grad)):
+                share = sum_to(share, source.shape)
+""",
+        """        node.grad = sum_to(grad, node.shape) + (0 if node.grad is None else node.grad)
+        if node.rule is not None:
+            for source, share in zip(node.inputs, node.rule(grad)):
+""",
+        *("cotangent", "reductions", "softmax"),
+    ),
+    planted(
         "a rule is called for each input",
         "            for source, share in zip(node.inputs, node.rule(grad)):\n",
         "            for number, source in enumerate(node.inputs):\n                share = node.rule(grad)[number]\n",
@@ -121,28 +134,28 @@ PLANTED = [
         "stretch not summed",
         SUM_TO,
         "    return grad",
-        *("sum_to", "backward", "elementwise", "matmul", "reductions", "softmax"),
+        *("sum_to", "backward", "cotangent", "elementwise", "matmul", "reductions", "softmax"),
         bug="broadcast_not_summed",
     ),
     planted(
         "mean for sum",
         SUM_TO,
         SUM_TO.replace(".sum(", ".mean("),
-        *("sum_to", "backward", "elementwise", "matmul", "reductions", "softmax"),
+        *("sum_to", "backward", "cotangent", "elementwise", "matmul", "reductions", "softmax"),
         bug="broadcast_averaged",
     ),
     planted(
         "axes in front only",
         "return grad.sum(axis=stretched, keepdims=True)",
         "return grad",
-        *("sum_to", "backward", "elementwise", "matmul", "reductions"),
+        *("sum_to", "backward", "cotangent", "elementwise", "matmul", "reductions"),
         bug="broadcast_stretched_axes_forgotten",
     ),
     planted(
         "summed axis does not stay",
         "return grad.sum(axis=stretched, keepdims=True)",
         "return grad.sum(axis=stretched)",
-        *("sum_to", "backward", "elementwise", "matmul", "reductions"),
+        *("sum_to", "backward", "cotangent", "elementwise", "matmul", "reductions"),
         bug="broadcast_axis_dropped",
     ),
     planted(

@@ -38,6 +38,20 @@ PLANTED = [
         ("test_apply", "test_no_grad", "test_decorated", "test_detach", "test_inference_mode", "test_gan_losses"),
     ),
     Planted(
+        "the last input decides",
+        "",
+        "any(x.requires_grad for x in inputs)",
+        "inputs[-1].requires_grad",
+        ("test_apply", "test_no_grad", "test_decorated", "test_detach", "test_inference_mode", "test_gan_losses"),
+    ),
+    Planted(
+        "only the inputs that require grad get an edge",
+        "",
+        "        record(ctx, inputs, output)\n    return output",
+        "        record(ctx, [x for x in inputs if x.requires_grad], output)\n    return output",
+        ("test_apply", "test_detach", "test_inference_mode", "test_gan_losses"),
+    ),
+    Planted(
         "the inputs stop requiring grad",
         "",
         "    if is_grad_enabled() and any(x.requires_grad for x in inputs):\n        record(ctx, inputs, output)",
@@ -284,6 +298,20 @@ PLANTED = [
         "    return MiniTensor(self.data)\n",
         "    return MiniTensor(self.data) if self.requires_grad else self\n",
         ("test_detach",),
+    ),
+    Planted(
+        "detach returns the original where nothing is recorded",
+        "",
+        "    return MiniTensor(self.data)\n",
+        "    return MiniTensor(self.data) if is_grad_enabled() else self\n",
+        ("test_detach",),
+    ),
+    Planted(
+        "every decorator is the class of both",
+        "",
+        "        with type(self)():\n            return function(*arguments, **named)",
+        "        with GradMode():\n            return function(*arguments, **named)",
+        ("test_decorated",),
     ),
     Planted(
         "detach returns a leaf that requires grad",

@@ -189,6 +189,13 @@ PLANTED = [
         ("test_logsumexp", "test_gradcheck"),
     ),
     Planted(
+        "the rule writes into the softmax that is saved",
+        "",
+        "        return np.expand_dims(grad, ctx.dim) * softmax",
+        "        softmax *= np.expand_dims(grad, ctx.dim)\n        return softmax",
+        ("test_logsumexp", "test_gradcheck"),
+    ),
+    Planted(
         "every dimension of size 1 disappears",
         "",
         "        return output.squeeze(axis=dim)",

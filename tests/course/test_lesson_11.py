@@ -338,6 +338,20 @@ PLANTED = [
         ("test_loop",),
     ),
     Planted(
+        "a step always takes the squared error",
+        "",
+        "loss_function(model(part_x), part_y)",
+        "mse_loss(model(part_x), part_y)",
+        ("test_loop",),
+    ),
+    Planted(
+        "an evaluation always takes the squared error",
+        "",
+        "total += loss_function(model(x), y)",
+        "total += mse_loss(model(x), y)",
+        ("test_loop",),
+    ),
+    Planted(
         "the rows of the data set are counted",
         "",
         "                rows += x.shape[0]\n",
@@ -449,6 +463,24 @@ def test_the_reason_is_the_mistake_that_fits_all_steps(reason: str) -> None:
 
 
 MESSAGES = {
+    "here each name begins with inner.": (
+        "module",
+        "in self.named_modules(remove_duplicate=False):",
+        "in [(path, part) for path, part in self.named_modules('', False) if path.count('.') < 1]:",
+    ),
+    "self.eps is missing": ("batchnorm", "centered / (variance + self.eps)", "centered / (variance + 1e-5)"),
+    "is .grad cleared after it?": (
+        "loop",
+        "        loss.backward()\n        total",
+        "        loss.backward()\n        optimizer.zero_grad()\n        total",
+    ),
+    "is the loss multiplied by 0?": ("loop", "(part_x.shape[0] / rows)", "(part_x.shape[0] // rows)"),
+    "each loss seems to be multiplied by 1 / rows": ("loop", "(part_x.shape[0] / rows)", "(1 / rows)"),
+    "the argument loss_function is never called": (
+        "loop",
+        "total += loss_function(model(x), y)",
+        "total += mse_loss(model(x), y)",
+    ),
     "no gradient arrives at x": (
         "batchnorm",
         "mean = x.mean(dim=0)\n",

@@ -628,6 +628,54 @@ PLANTED = [
         "    norms = {}\n    model.eval()\n",
         ("test_norms",),
     ),
+    Planted(
+        "every share with a NaN is named",
+        "",
+        '            raise RuntimeError("\\n".join([first, *(node.calls or [NO_CALLS])]))\n',
+        "            bad = [*locals().get('bad', []), first]\n"
+        "    if 'bad' in locals():\n"
+        "        raise RuntimeError('\\n'.join([*bad, *(node.calls or [NO_CALLS])]))\n",
+        ("test_anomaly",),
+    ),
+    Planted(
+        "the target itself gets another shape",
+        "",
+        "    return mse_loss(prediction, target.reshape(rows, 1))\n",
+        "    target.data = target.data.reshape(rows, 1)\n    return mse_loss(prediction, target)\n",
+        ("test_repair_one",),
+    ),
+    Planted(
+        "the harmless number is 0",
+        "",
+        "    harmless = where(some, squares, 1.0)\n    return where(some, harmless.sqrt(), 0.0)\n",
+        "    return where(some, squares, 0.0).sqrt()\n",
+        ("test_repair_one",),
+    ),
+    Planted(
+        "leaves are compared by their numbers",
+        "",
+        "for leaf in leaves if leaf not in own]",
+        "for leaf in leaves if not any(np.array_equal(leaf.data, p.data) for p in own)]",
+        ("test_preflight",),
+    ),
+    Planted(
+        "the gradients of an epoch are cleared after each step only",
+        "",
+        "            losses.append(train_step(model, optimizer, loss_function, x, y))\n",
+        "            loss = loss_function(model(x), y)\n"
+        "            loss.backward()\n"
+        "            optimizer.step()\n"
+        "            optimizer.zero_grad()\n"
+        "            losses.append(loss.item())\n",
+        ("test_repair_two",),
+    ),
+    Planted(
+        "the share of the wrong rows",
+        "",
+        "(scores.data.argmax(axis=1) == labels)",
+        "(scores.data.argmax(axis=1) != labels)",
+        ("test_repair_two",),
+    ),
 ]
 
 

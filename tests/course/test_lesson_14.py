@@ -579,6 +579,41 @@ PLANTED = [
         "    return sorted(tensors, key=lambda t: t.ndim)\n    ### END",
         ("test_to",),
     ),
+    Planted(
+        "only an output with a node requires grad",
+        "",
+        "    if output.requires_grad:\n",
+        "    if output.grad_fn is not None:\n",
+        ("test_record_chain",),
+    ),
+    Planted(
+        "a factor is moved itself, not a copy",
+        "",
+        "            x = To.apply(x, module=module)\n        tensors.append(x)\n",
+        "            x.data = moved(x.data, module)\n        tensors.append(x)\n",
+        ("test_to",),
+    ),
+    Planted(
+        "what is moved goes to the name of the place",
+        "",
+        "            x = To.apply(x, module=module)\n        tensors.append(x)\n",
+        "            x = x.to(module.name)\n        tensors.append(x)\n",
+        ("test_to",),
+    ),
+    Planted(
+        "numbers come back last",
+        "",
+        "    tensors = []\n    for x in inputs:\n",
+        "    tensors = []\n    for x in sorted(inputs, key=lambda x: not isinstance(x, MiniTensor)):\n",
+        ("test_to",),
+    ),
+    Planted(
+        "fused, read and written stand the wrong way round",
+        "",
+        "return 8 * size * len(inputs), 8 * size * len(set(results))",
+        "return 8 * size * len(set(results)), 8 * size * len(inputs)",
+        ("test_traffic",),
+    ),
 ]
 
 

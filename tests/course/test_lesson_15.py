@@ -271,6 +271,13 @@ PLANTED = [
         ("test_jacobians",),
     ),
     Planted(
+        "columns of an output with two axes are put in a row",
+        "",
+        "np.stack(columns, axis=-1).reshape(",
+        "np.column_stack(columns).reshape(",
+        ("test_jacobians",),
+    ),
+    Planted(
         "gradients add up from row to row",
         "",
         "        leaf.grad = None\n        if output.requires_grad:",
@@ -376,6 +383,13 @@ PLANTED = [
         "",
         "on_stack(lambda tangent: tangent @ b.value, a.tangent, a.ndim)",
         "a.tangent @ b.value",
+        ("test_stack",),
+    ),
+    Planted(
+        "only the left matrix moves with a stack",
+        "",
+        "        terms.append(on_stack(lambda tangent: a.value @ tangent, b.tangent, b.ndim))\n",
+        "        pass\n",
         ("test_stack",),
     ),
     Planted(
