@@ -27,6 +27,7 @@ from sqlalchemy import Connection, create_engine, inspect, select
 
 from autograder.grading.errors import CourseError as CourseError
 from autograder.nbgrader_plugins import configure
+from autograder.nbgrader_plugins.course_secret import gradebook_file
 
 TABLES = Base.metadata.tables
 WAIT_FOR_LOCK = 60  # seconds that a worker waits while another one writes to an SQLite gradebook
@@ -96,15 +97,9 @@ def _refuse_pattern(root: str) -> None:
 
 def _refuse_empty(coursedir: CourseDirectory) -> None:
     """Refuse an empty gradebook: SQLite takes it for a new one, so it would go unnoticed that the old one is lost."""
-    path = _gradebook_file(coursedir)
+    path = gradebook_file(coursedir)
     if path is not None and path.is_file() and path.stat().st_size == 0:
         raise CourseError(f"The gradebook {path.name} is empty. Restore it from a copy, or delete it to start over.")
-
-
-def _gradebook_file(coursedir: CourseDirectory) -> Path | None:
-    """The path of the gradebook file, which need not exist; None if the gradebook is on a database server."""
-    name = coursedir.db_url.partition("?")[0].removeprefix("sqlite:///")
-    return None if name == coursedir.db_url.partition("?")[0] else Path(coursedir.root, name)
 
 
 def _initialize(app: NbGrader, root: Path) -> None:
@@ -155,7 +150,7 @@ def require_source(course: Course, assignment: str) -> None:
 
 def has_gradebook(course: Course) -> bool:
     """Whether the course has a gradebook yet: opening one that is not there would make it."""
-    file = _gradebook_file(course.coursedir)
+    file = gradebook_file(course.coursedir)
     return file is None or file.exists()
 
 
@@ -181,7 +176,7 @@ def released_for_now(course: Course, assignment: str) -> Iterator[None]:
         return
     require_source(course, assignment)
     coursedir = course.coursedir
-    release, gradebook = Path(coursedir.root, coursedir.release_directory), _gradebook_file(coursedir)
+    release, gradebook = Path(coursedir.root, coursedir.release_directory), gradebook_file(coursedir)
     with tempfile.TemporaryDirectory(prefix="autograder-") as folder:
         for path in Path(coursedir.root).iterdir():
             if path not in (release, gradebook):

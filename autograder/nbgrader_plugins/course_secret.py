@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import secrets
 from pathlib import Path
+from urllib.parse import unquote
 
 from nbgrader.coursedir import CourseDirectory
 
@@ -35,10 +36,19 @@ def course_secret(coursedir: CourseDirectory) -> bytes:
 
 def secret_path(coursedir: CourseDirectory) -> Path:
     """The file beside the gradebook, or in the course's root if the gradebook is on a database server."""
+    gradebook = gradebook_file(coursedir)
+    return (Path(coursedir.root) if gradebook is None else gradebook.parent) / FILE_NAME
+
+
+def gradebook_file(coursedir: CourseDirectory) -> Path | None:
+    """The path of the gradebook file, which need not exist; None if the gradebook is on a database server."""
     database = coursedir.db_url.partition("?")[0]
-    if database.startswith(SQLITE) and len(database) > len(SQLITE):
-        return Path(coursedir.root, database.removeprefix(SQLITE)).parent / FILE_NAME
-    return Path(coursedir.root) / FILE_NAME
+    name = database.removeprefix(SQLITE)
+    if name in (database, ""):
+        return None
+    if name.startswith("file:"):  # SQLite's own kind of URL
+        name = unquote(name.removeprefix("file:").removeprefix("//"))
+    return Path(coursedir.root, name)
 
 
 def _make(path: Path) -> None:

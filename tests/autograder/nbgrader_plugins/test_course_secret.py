@@ -38,6 +38,9 @@ def test_it_lies_beside_the_gradebook(tmp_path: Path) -> None:
         (f"sqlite:///{tmp_path}/data/gradebook.db", tmp_path / "data"),
         (f"sqlite:///{tmp_path}/gradebook.db?timeout=60", tmp_path),
         ("sqlite:///gradebook.db", tmp_path),
+        (f"sqlite:///file:{tmp_path}/my%20data/gradebook.db?mode=rw&uri=true", tmp_path / "my data"),
+        (f"sqlite:///file://{tmp_path}/gradebook.db?uri=true", tmp_path),
+        ("sqlite:///file:data/gradebook.db?uri=true", tmp_path / "data"),
         ("postgresql+psycopg://user@host/grades", tmp_path),
     ):
         assert secret_path(CourseDirectory(root=str(tmp_path), db_url=url)).parent == folder
