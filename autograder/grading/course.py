@@ -134,14 +134,6 @@ def put_environment_on_path() -> None:
         os.environ["PATH"] = os.pathsep.join([programs, *paths])
 
 
-def prepare(course: Course, assignment: str) -> None:
-    """Make sure that the assignment is in the gradebook; release it if that has not been done."""
-    if is_in_gradebook(course, assignment):
-        return
-    require_source(course, assignment)
-    generate_assignment(course, assignment)
-
-
 def require_source(course: Course, assignment: str) -> None:
     """Raise `CourseError` if the course has no such assignment."""
     if not course.folder("source", ".", assignment).is_dir():
@@ -183,7 +175,7 @@ def released_for_now(course: Course, assignment: str) -> Iterator[None]:
                 Path(folder, path.name).symlink_to(path)
         copy = {"root": folder, "release_directory": "release", "db_url": f"sqlite:///{folder}/gradebook.db"}
         with temp_attrs(coursedir, **copy):
-            prepare(course, assignment)
+            generate_assignment(course, assignment)
             yield
 
 
