@@ -13,6 +13,7 @@ import sys
 from typing import Any, NoReturn
 
 from autograder.judge.judge import Verdict, judge_notebook
+from autograder.notebooks.libraries import withheld_from
 from autograder.sandbox.process.forkserver import end_warm_process, prepare_to_share, share_warm_process
 from autograder.sandbox.process.isolation import require_isolation
 from autograder.sandbox.process.parent import end_with
@@ -28,7 +29,7 @@ def judge_apart(notebook: Any, **options: Any) -> Verdict:
     """Call `judge_notebook` with these options in a process of its own. Raises what it raises, and JudgeDied."""
     if not options.get("unsafe"):
         require_isolation()
-        prepare_to_share()
+        prepare_to_share(withheld_from(options.get("source")))
     sys.stdout.flush()
     sys.stderr.flush()
     reading, writing = os.pipe()

@@ -10,7 +10,7 @@ import hashlib
 import hmac
 import time
 from collections.abc import Callable, Collection
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -24,6 +24,7 @@ from autograder.judge.writing.messages import cut, error_name, explain, said_by
 from autograder.judge.writing.outputs import clean_student_outputs, printable, verdict_outputs
 from autograder.judge.writing.points import points_for_value
 from autograder.notebooks.cells import CodeCell, code_cells
+from autograder.notebooks.libraries import withheld_from
 from autograder.notebooks.regions import hidden_lines
 from autograder.notebooks.statements import parse
 from autograder.notebooks.trusted import TrustedNames, trusted_names
@@ -91,6 +92,7 @@ def judge_notebook(
     name of the student who handed the notebook in.
     """
     isolation = "none, because the instructor turned it off" if unsafe else isolation_in_force()
+    limits = replace(limits or Limits(), withheld=withheld_from(source))
     began = time.monotonic()
     sandboxes: list[Sandbox] = []
 

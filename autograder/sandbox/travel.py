@@ -147,7 +147,8 @@ def update_in_place(old: Any, new: Any) -> None:
         old.clear()
         old.update(new)
     elif getattr(old, "shape", None) == getattr(new, "shape", ()):
-        old[...] = new
+        values = old.detach() if hasattr(old, "detach") else old  # PyTorch changes no leaf that it has to differentiate
+        values[...] = new
 
 
 def stale() -> StaleHandle:

@@ -30,7 +30,7 @@ from autograder.grading.submission.ungraded import ungraded
 from autograder.grading.submission.work_folders import WorkFolders
 from autograder.judge import REHEARSED_BEFORE, JudgeDied, read_ahead
 from autograder.nbgrader_plugins.direct import known_notebooks, submitted_at
-from autograder.notebooks.libraries import libraries_in
+from autograder.notebooks.libraries import libraries_in, withheld_from
 from autograder.notebooks.trusted import STATEFUL
 from autograder.sandbox.process.forkserver import preload
 from autograder.sandbox.process.limits import SandboxLost, SandboxUnavailable
@@ -158,7 +158,7 @@ def prepare(assignment: Assignment) -> None:
     sources = [known.source for known in notebooks if known.source is not None]
     libraries = libraries_in(sources)
     if not assignment.settings.unsafe:
-        preload(libraries)
+        preload(libraries, withheld_from(*sources))
     load(libraries)
     for source in sources:
         read_ahead(source)

@@ -12,10 +12,10 @@ from pathlib import Path
 
 from autograder.grading.workers.pool import start_server
 from autograder.imports import quick_imports
-from autograder.notebooks.libraries import libraries_in
+from autograder.notebooks.libraries import libraries_in, withheld_from
 from autograder.sandbox.process.isolation import isolation_available
 
-LIBRARIES = "AUTOGRADER_LIBRARIES"  # the environment variable that tells the fork server of them
+LIBRARIES, WITHHELD = "AUTOGRADER_LIBRARIES", "AUTOGRADER_WITHHELD"  # environment variables that tell the fork server
 BEFORE_FORKING = "autograder.grading.workers.preloaded_everywhere"
 PRELOAD = ("autograder.grading.workers.preloaded_sandbox", "autograder.grading.workers.preloaded")
 FOR_CHECKS = ("autograder.grading.workers.preloaded_checks",)
@@ -27,11 +27,13 @@ APART = ("autograder.grading.workers.preloaded_apart",)
 class Needs:
     """What workers will need for an assignment, as far as its source notebooks show. A wrong guess only costs time.
 
-    `checks`: our checks, and PyTorch. `libraries`: what the notebooks import; None if that is not known.
+    `checks`: our checks, and PyTorch. `libraries`: what the notebooks import; None if that is not known. `withheld`:
+    what submissions may not use.
     """
 
     checks: bool = True
     libraries: tuple[str, ...] | None = None
+    withheld: tuple[str, ...] = withheld_from()
 
 
 def needs_of(course: Path, assignment: str) -> Needs:
@@ -42,7 +44,8 @@ def needs_of(course: Path, assignment: str) -> Needs:
         return Needs()
     checks = any(name in text for text in texts for name in (b"autograder", b"mini_autograd", b"torch"))
     try:
-        return Needs(checks, tuple(libraries_in(map(json.loads, texts))))
+        sources = [json.loads(text) for text in texts]
+        return Needs(checks, tuple(libraries_in(sources)), withheld_from(*sources))
     except ValueError:
         return Needs(checks)  # the next reader will say what is wrong
 
@@ -54,10 +57,10 @@ def warm_up(needs: Needs, feedback: bool = False, unsafe: bool = False, apart: b
     first, last = PRELOAD
     needed = (*(FOR_CHECKS if needs.checks else ()), *(FOR_FEEDBACK if feedback else ()))
     modules = (*(APART if apart else ()), first, *needed, last)
-    libraries = None if unsafe else needs.libraries
     with quick_imports():
         trial = threading.Thread(target=isolation_available)  # which waits for another process
         trial.start()
         importlib.import_module(BEFORE_FORKING)
         trial.join()
-    start_server(modules, {} if libraries is None else {LIBRARIES: " ".join(libraries)})
+    told = {} if unsafe or needs.libraries is None else {LIBRARIES: needs.libraries, WITHHELD: needs.withheld}
+    start_server(modules, {name: " ".join(names) for name, names in told.items()})

@@ -9,14 +9,14 @@ from __future__ import annotations
 import gc
 import os
 
-from autograder.grading.workers.early_forkserver import LIBRARIES
+from autograder.grading.workers.early_forkserver import LIBRARIES, WITHHELD
 from autograder.sandbox.process.forkserver import preload
 
-named = os.environ.pop(LIBRARIES, None)
+named, withheld = os.environ.pop(LIBRARIES, None), os.environ.pop(WITHHELD, "")
 libraries = None if named is None else named.split()
 # NumPy would start a thread for each processor when it is imported. There is a worker for each, and no thread may run
 # when workers are forked.
 os.environ.update({"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"})
 if libraries is not None:
-    preload(libraries)
+    preload(libraries, tuple(withheld.split()))
 gc.disable()  # what is imported from here on stays; scanning it again and again takes a sixth of the time

@@ -252,10 +252,20 @@ def _compiled(source: Any, filename: Any) -> None:
             or (module == "ast" and function == "parse")  # makes a tree and no code
             or (module in WRITE_METHODS and _has_good_fields(caller))
             or (module in PUT_TOGETHER and _is_of_allowed_texts(caller, PUT_TOGETHER[module]))
-            or (isinstance(source, (str, bytes)) and (_guard.texts.allow(source) or _is_written_in(caller, source)))
+            or (
+                isinstance(source, (str, bytes))
+                and (_guard.texts.allow(source) or _is_written_in(_user(caller), source))
+            )
         )
     if not allowed and not _is_importing(caller):
         raise Forbidden(NOT_TEXT)
+
+
+def _user(caller: types.FrameType | None) -> types.FrameType | None:
+    """The function that executes a text or, if `typing` compiles an annotation, the one that annotates."""
+    while caller is not None and _module(caller) == "typing":
+        caller = caller.f_back
+    return caller
 
 
 def _is_written_in(frame: types.FrameType | None, source: str | bytes) -> bool:

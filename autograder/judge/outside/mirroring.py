@@ -6,11 +6,12 @@ import ast
 import contextlib
 import functools
 import os
-import random
 import re
 import shutil
+import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -23,7 +24,6 @@ from autograder.sandbox.files import ChangedFiles, KnownFiles
 from autograder.sandbox.process.limits import SandboxError
 from autograder.sandbox.sandbox import Sandbox
 
-SIMPLE = (int, float, str, bytes, type(None))
 # Names of functions and modules for files, except PyTorch's that mean something else.
 FILE_NAMES = re.compile(
     r"open|Path|os|pathlib|exists|isfile|csv|glob|shutil|genfromtxt|fromfile|\w+_file|read_\w+|write\w*"
@@ -33,46 +33,69 @@ NAME_OF_A_FILE = re.compile(r"\S*\w\.[A-Za-z]\w*|\S*/\S*")
 MOST_BYTES, MOST_FILES = 32 << 20, 2_000
 
 
+@dataclass(frozen=True)
+class Generator:
+    """A library's own random generator: what seeds it, its state as a plain value, and one that restores it."""
+
+    module: str
+    seed: str
+    state: Callable[[Any], Any]
+    restore: str
+
+
+GENERATORS = (
+    Generator("random", "seed", lambda random: random.getstate(), "setstate({!r})"),
+    Generator("numpy.random", "seed", lambda random: _numpy_state(random), "set_state({!r})"),
+    Generator(
+        "torch",
+        "manual_seed",
+        lambda torch: torch.get_rng_state().numpy().tobytes(),
+        "set_rng_state(_g.frombuffer(bytearray({!r}), dtype=_g.uint8))",
+    ),
+)
+
+
 @contextlib.contextmanager
 def seeds(sandbox: Sandbox) -> Iterator[None]:
-    """While inside, `random.seed` and `numpy.random.seed` on this side also seed the generators in the sandbox. Before
-    each question, these catch up with what a test has drawn since: a notebook has one generator.
+    """While inside, seeding a generator on this side also seeds the one in the sandbox. Before each question, that one
+    catches up with what a test has drawn since: a notebook has one generator.
     """
-    before = random.seed, np.random.seed
-    known: dict[str, Any] = {}
+    loaded = {generator: sys.modules[generator.module] for generator in GENERATORS if generator.module in sys.modules}
+    known: dict[Generator, Any] = {}
 
-    def seed_python(a: Any = None, version: int = 2) -> None:
-        before[0](a, version)
-        if isinstance(a, SIMPLE):
-            sandbox.execute(f"import random as _r; _r.seed({a!r}); del _r")
-            known["random"] = random.getstate()
-
-    def seed_numpy(seed: Any = None) -> None:
-        before[1](seed)
-        if isinstance(seed, (int, np.integer)):
-            sandbox.execute(f"import numpy as _n; _n.random.seed({int(seed)}); del _n")
-            known["numpy"] = _numpy_state()
+    def tell(generator: Generator) -> None:
+        state = known[generator] = generator.state(loaded[generator])
+        sandbox.execute(f"import {generator.module} as _g; _g.{generator.restore.format(state)}; del _g")
 
     def catch_up() -> None:
-        if "random" in known and known["random"] != (now := random.getstate()):
-            known["random"] = now
-            sandbox.execute(f"import random as _r; _r.setstate({now!r}); del _r")
-        if "numpy" in known and known["numpy"] != (there := _numpy_state()):
-            known["numpy"] = there
-            sandbox.execute(f"import numpy as _n; _n.random.set_state({there!r}); del _n")
+        for generator, told in known.items():
+            if told != generator.state(loaded[generator]):
+                tell(generator)
 
-    random.seed, np.random.seed = seed_python, seed_numpy  # type: ignore[assignment]
+    def seeding(generator: Generator, seed: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(seed)
+        def seeded(*args: Any, **options: Any) -> Any:
+            found = seed(*args, **options)
+            tell(generator)
+            return found
+
+        return seeded
+
+    before = {generator: getattr(module, generator.seed) for generator, module in loaded.items()}
+    for generator, seed in before.items():
+        setattr(loaded[generator], generator.seed, seeding(generator, seed))
     sandbox.before_question = catch_up
     try:
         yield
     finally:
-        random.seed, np.random.seed = before
+        for generator, seed in before.items():
+            setattr(loaded[generator], generator.seed, seed)
         sandbox.before_question = None
 
 
-def _numpy_state() -> tuple[Any, ...]:
+def _numpy_state(random: Any) -> tuple[Any, ...]:
     """The state of NumPy's global generator, in plain values."""
-    name, keys, *rest = np.random.get_state()
+    name, keys, *rest = random.get_state()
     return name, np.asarray(keys).tolist(), *rest
 
 

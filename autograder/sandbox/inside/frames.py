@@ -1,8 +1,8 @@
-"""Frames, series, indexes, times and missing values of pandas, and exact numbers of SymPy, as plain data, and back: a
-test that compares them gets real ones, rebuilt on its side.
+"""Frames, series, indexes, times and missing values of pandas, tensors of PyTorch, and exact numbers of SymPy, as plain
+data, and back: a test that compares them gets real ones, rebuilt on its side.
 
 Only values that come back exactly as they were are plain. Anything else (categories, time zones, subclasses) stays a
-handle.
+handle. Of a tensor, its history stays behind: what it was calculated from lives in one process.
 """
 
 from __future__ import annotations
@@ -14,31 +14,77 @@ from typing import Any
 
 import numpy as np
 
+from .protocol import words
+
 NUMBERS = frozenset("biufcmM")  # kinds of NumPy's types
+# PyTorch's types, each with the one of NumPy that has the same bits.
+TENSORS = {
+    name: name for name in words("bool uint8 int8 int16 int32 int64 float16 float32 float64 complex64 complex128")
+}
+TENSORS["bfloat16"] = "int16"
 
 
-def frame_as_plain(value: Any) -> tuple[Any, ...] | None:
-    """A value of pandas as a tuple of lists, arrays and texts, or None if it has no such form."""
-    pandas = sys.modules.get("pandas")
-    if pandas is None:
+def library_as_plain(value: Any) -> tuple[Any, ...] | None:
+    """A value of pandas or PyTorch as a tuple of lists, arrays and texts, or None if it has no such form."""
+    name = type(value).__module__.partition(".")[0]
+    library = sys.modules.get(name)
+    try:
+        return None if library is None else TAKERS[name](value, library)
+    except Exception:  # a library has many kinds of values; a handle will do
         return None
+
+
+def library_from_plain(parts: tuple[Any, ...]) -> Any:
+    """Rebuild what `library_as_plain` took apart. Raises whatever the library raises for parts that make no value."""
+    kind, *rest = parts
+    library, make = MAKERS[kind]
+    return make(importlib.import_module(library), *rest)
+
+
+def _from_pandas(value: Any, pandas: Any) -> tuple[Any, ...] | None:
     if value is pandas.NaT or value is pandas.NA:
         return ("missing", "NaT" if value is pandas.NaT else "NA")
     if type(value) in (pandas.Timestamp, pandas.Timedelta):
         return _time(value, pandas)
     if type(value) not in (pandas.DataFrame, pandas.Series, *_indexes(pandas)):
         return None
-    try:
-        parts = _taken_apart(value, pandas)
-        return parts if parts is not None and _is_same(frame_from_plain(parts), value, pandas) else None
-    except Exception:  # pandas has many kinds of values; a handle will do
+    parts = _taken_apart(value, pandas)
+    return parts if parts is not None and _is_same(library_from_plain(parts), value, pandas) else None
+
+
+def _from_torch(value: Any, torch: Any) -> tuple[Any, ...] | None:
+    if type(value) is torch.Size:
+        return "size", list(value)
+    if type(value) in (torch.dtype, torch.device):
+        name = str(value).removeprefix("torch.")
+        return (type(value).__name__, name) if name in TENSORS or name == "cpu" else None
+    dtype = str(getattr(value, "dtype", "")).removeprefix("torch.")
+    if type(value) not in (torch.Tensor, torch.nn.Parameter) or dtype not in TENSORS:
         return None
+    if value.layout is not torch.strided or value.device.type != "cpu":
+        return None
+    data = value.detach().resolve_conj().resolve_neg()
+    array = (data.view(torch.int16) if dtype == "bfloat16" else data).numpy()
+    return type(value).__name__, dtype, array, value.requires_grad
 
 
-def frame_from_plain(parts: tuple[Any, ...]) -> Any:
-    """Rebuild what `frame_as_plain` took apart. Raises whatever pandas raises for parts that make no frame."""
-    kind, *rest = parts
-    return MAKERS[kind](importlib.import_module("pandas"), *rest)
+def _tensor(torch: Any, dtype: str, array: Any, requires_grad: Any) -> Any:
+    if type(array) is not np.ndarray or array.dtype != TENSORS[dtype]:
+        raise ValueError("a tensor's type does not fit its data")
+    made = torch.from_numpy(array)
+    made = made.view(torch.bfloat16) if dtype == "bfloat16" else made
+    if requires_grad is True and not (made.is_floating_point() or made.is_complex()):
+        raise ValueError("a tensor of integers has no gradient")
+    return made.requires_grad_(requires_grad is True)
+
+
+def _parameter(torch: Any, dtype: str, array: Any, requires_grad: Any) -> Any:
+    made = _tensor(torch, dtype, array, requires_grad)
+    return torch.nn.Parameter(made.detach(), made.requires_grad)
+
+
+def _name_of_torch(torch: Any, name: str) -> Any:
+    return torch.device(name) if name == "cpu" else getattr(torch, {known: known for known in TENSORS}[name])
 
 
 def exact_as_plain(value: Any) -> tuple[int, int] | None:
@@ -66,7 +112,7 @@ def _time(value: Any, pandas: Any) -> tuple[Any, ...] | None:
         return None
     kind = "timestamp" if isinstance(value, pandas.Timestamp) else "timedelta"
     parts = kind, value.asm8
-    made = frame_from_plain(parts)
+    made = library_from_plain(parts)
     return parts if made == value and made.unit == value.unit else None
 
 
@@ -112,16 +158,16 @@ def _index(pandas: Any, values: tuple[str, Any], name: Any, freq: str | None) ->
 
 
 def _frame(pandas: Any, names: Any, index: Any, columns: list[tuple[str, Any]]) -> Any:
-    rows = frame_from_plain(index)
+    rows = library_from_plain(index)
     made = pandas.DataFrame(
         {number: pandas.Series(_column(pandas, *c), rows) for number, c in enumerate(columns)}, rows
     )
-    made.columns = frame_from_plain(names)
+    made.columns = library_from_plain(names)
     return made
 
 
 def _series(pandas: Any, index: Any, values: tuple[str, Any], name: Any) -> Any:
-    return pandas.Series(_column(pandas, *values), frame_from_plain(index), name=name)
+    return pandas.Series(_column(pandas, *values), library_from_plain(index), name=name)
 
 
 def _is_same(made: Any, value: Any, pandas: Any) -> bool:
@@ -132,7 +178,8 @@ def _is_same(made: Any, value: Any, pandas: Any) -> bool:
     return type(made) is type(value)
 
 
-MAKERS: dict[str, Callable[..., Any]] = {
+TAKERS: dict[str, Callable[..., tuple[Any, ...] | None]] = {"pandas": _from_pandas, "torch": _from_torch}
+OF_PANDAS: dict[str, Callable[..., Any]] = {
     "frame": _frame,
     "series": _series,
     "index": _index,
@@ -142,3 +189,12 @@ MAKERS: dict[str, Callable[..., Any]] = {
     "missing": lambda pandas, name: {"NaT": pandas.NaT, "NA": pandas.NA}[name],
     "multi": lambda pandas, rows, names: pandas.MultiIndex.from_tuples(rows, names=names),
 }
+OF_TORCH: dict[str, Callable[..., Any]] = {
+    "Tensor": _tensor,
+    "Parameter": _parameter,
+    "size": lambda torch, sizes: torch.Size(sizes),
+    "dtype": _name_of_torch,
+    "device": _name_of_torch,
+}
+MAKERS = {kind: ("pandas", make) for kind, make in OF_PANDAS.items()}
+MAKERS |= {kind: ("torch", make) for kind, make in OF_TORCH.items()}

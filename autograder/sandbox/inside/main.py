@@ -29,7 +29,7 @@ def main() -> None:
     os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
     connection = socket.socket(fileno=descriptor)
     connection.set_inheritable(False)
-    absent.withhold()
+    absent.withhold(settings["withheld"])
     if settings.get("warm"):
         gc.disable()  # imports stay in memory, and looking through them again and again takes a tenth of the time
         from .warm import serve_forks

@@ -22,6 +22,7 @@ from .values import Encoder
 from .wire import Wire, WireError
 
 MUTABLE = (list, dict, set, bytearray)
+ARRAYS = ("ndarray", "Tensor", "Parameter")
 Reply = tuple[dict[str, Any], list[Any]]
 
 
@@ -220,12 +221,12 @@ class Server:
 
 
 def is_mutable(value: Any) -> bool:
-    return type(value) in MUTABLE or type(value).__name__ == "ndarray"
+    return type(value) in MUTABLE or type(value).__name__ in ARRAYS
 
 
 def fingerprint(value: Any) -> Any:
     """Something that is equal before and after a call exactly when the argument was not changed."""
-    if not isinstance(value, MUTABLE):
+    if type(value).__name__ == "ndarray":
         return value.shape, value.dtype, value.tobytes()
     encoder = Encoder(lambda other: ["h", id(other)])
     try:

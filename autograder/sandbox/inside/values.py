@@ -1,5 +1,5 @@
 """Plain values to JSON and back: numbers, text, bytes, arrays, and lists, tuples, dicts and sets of them, and what
-pandas makes of these. Both sides use this file.
+pandas and PyTorch make of these. Both sides use this file.
 
 A JSON list is always a tagged value, `[tag, ...]`; None, booleans, floats, small integers and strings stand for
 themselves. Only exact builtin types count as plain; what is not plain is handed to `other`, which turns it into a
@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from .frames import exact_as_plain, exact_from_plain, frame_as_plain, frame_from_plain
+from .frames import exact_as_plain, exact_from_plain, library_as_plain, library_from_plain
 
 MAX_DEPTH = 100
 MAX_NODES = 1_000_000
@@ -87,8 +87,8 @@ class Encoder:
             return self.other(value)
         return ["i", hex(value)]
 
-    def frame(self, value: Any) -> Any:
-        plain = frame_as_plain(value)
+    def of_library(self, value: Any) -> Any:
+        plain = library_as_plain(value)
         try:
             return self.other(value) if plain is None else ["P", self._key(plain, 0)]
         except NotPlain:  # raised for something in it
@@ -144,7 +144,11 @@ OTHER_PLAIN: dict[type, Callable[[Encoder, Any], Any]] = {
 }
 
 
-OF_LIBRARIES: dict[str, Callable[[Encoder, Any], Any]] = {"pandas": Encoder.frame, "sympy": Encoder.exact}
+OF_LIBRARIES: dict[str, Callable[[Encoder, Any], Any]] = {
+    "pandas": Encoder.of_library,
+    "torch": Encoder.of_library,
+    "sympy": Encoder.exact,
+}
 
 
 class Decoder:
@@ -271,7 +275,7 @@ SIMPLE: dict[str, Callable[..., Any]] = {
     "N": lambda d: NotImplemented,
     "S": Decoder.bounds,
     "o": Decoder.objects,
-    "P": lambda d, code: frame_from_plain(d.decode(code)),
+    "P": lambda d, code: library_from_plain(d.decode(code)),
     "E": lambda d, parts: exact_from_plain(*d.pair(parts)),
     "F": lambda d, parts: fractions.Fraction(*d.pair(parts)),
     "D": lambda d, text: decimal.Decimal(_text(text, 10_000)),

@@ -25,6 +25,7 @@ from multiprocessing.util import Finalize
 from typing import TypeVar
 
 from autograder.sandbox.inside import fonts
+from autograder.sandbox.inside.absent import WITHHELD
 from autograder.sandbox.inside.protocol import BRANCH
 from autograder.sandbox.inside.wire import WireClosed, WireTimeout
 from autograder.sandbox.process import isolation
@@ -98,13 +99,15 @@ def _receive_with_process(connection: socket.socket) -> tuple[bytes, int]:
 class WarmProcess:
     """A process that forks others. It ends with the process that started it, or with `close`. `user` is the process
     that may ask it: its owner, or a fork of the owner that shares it. `libraries`: what it was told to load.
+    `withheld`: the packages that neither it nor its forks can see.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, withheld: tuple[str, ...]) -> None:
         self.owner = self.user = os.getpid()
         self.libraries = frozenset(_preload or ())
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        limits = Limits()
+        self.withheld = withheld
+        limits = Limits(withheld=withheld)
         settings = {**settings_of(limits), "warm": True, "preload": _preload}
         settings["filter"] = isolation.seccomp_filter().hex()
         self.popen: subprocess.Popen[bytes] | None = None
@@ -243,25 +246,28 @@ class ForkedProcess:
 
 
 _preload: list[str] | None = None
+_withheld: tuple[str, ...] = WITHHELD  # by the current warm process, or the next one
 _lock = threading.Lock()
 _current: WarmProcess | None = None
 
 
 def fork_from_warm(theirs: socket.socket, limits: Limits) -> tuple[int, MemoryGroup, WarmProcess]:
     """Have this process's warm process fork (see `WarmProcess.fork`). Also returns the warm process."""
-    return _with_warm_process(lambda warm: (*warm.fork(theirs, limits), warm))
+    return _with_warm_process(lambda warm: (*warm.fork(theirs, limits), warm), limits.withheld)
 
 
-def prepare_to_share() -> None:
-    """Before this process is forked: have a warm process that is ready, so that forks can use it as it is."""
+def prepare_to_share(withheld: tuple[str, ...] | None = None) -> None:
+    """Before this process is forked: have a warm process that is ready, so that forks can use it as it is. `withheld`:
+    as in `warm_process`.
+    """
     if not why_not_warm():
-        _with_warm_process(lambda warm: warm.branch(Limits().start_seconds))
+        _with_warm_process(lambda warm: warm.branch(Limits().start_seconds), withheld)
 
 
-def _with_warm_process(do: Callable[[WarmProcess], Done]) -> Done:
+def _with_warm_process(do: Callable[[WarmProcess], Done], withheld: tuple[str, ...] | None) -> Done:
     """Do something with this process's warm process. It is started first if there is none or if it was killed."""
     for _ in range(2):
-        warm = warm_process()
+        warm = warm_process(withheld)
         try:
             return do(warm)
         except OSError:
@@ -269,13 +275,15 @@ def _with_warm_process(do: Callable[[WarmProcess], Done]) -> Done:
     raise SandboxDied("the warm process ended twice")
 
 
-def preload(libraries: list[str]) -> None:
-    """Start the warm process now, and have it load these modules before it forks. One that already runs stays as it is.
-    If this process is a fork, it shares its parent's warm process, if that has loaded them.
+def preload(libraries: list[str], withheld: tuple[str, ...] = WITHHELD) -> None:
+    """Start the warm process now, and have it load these modules before it forks, but not what it withholds. One that
+    already runs and withholds the same stays as it is. If this process is a fork, it shares its parent's warm process,
+    if that has loaded them.
     """
-    global _preload
-    _preload = libraries
-    if _current is not None and _current.user != os.getpid() and _current.libraries.issuperset(libraries):
+    global _preload, _withheld
+    _preload, _withheld = libraries, withheld
+    is_shared = _current is not None and _current.user != os.getpid() and _current.withheld == withheld
+    if _current is not None and is_shared and _current.libraries.issuperset(libraries):
         share_warm_process()
         _current.share()
         Finalize(None, _forget, (_current,), exitpriority=0)
@@ -283,12 +291,18 @@ def preload(libraries: list[str]) -> None:
         warm_process()
 
 
-def warm_process() -> WarmProcess:
-    """This process's warm process, started if there is none."""
-    global _current
+def warm_process(withheld: tuple[str, ...] | None = None) -> WarmProcess:
+    """This process's warm process, started if there is none. `withheld`: the packages that it has to withhold; one that
+    withholds others is ended. None if that does not matter.
+    """
+    global _current, _withheld
     with _lock:
+        _withheld = _withheld if withheld is None else withheld
+        if _current is not None and _current.user == os.getpid() and _current.withheld != _withheld:
+            _current.close()
+            _current = None
         if _current is None or _current.user != os.getpid():
-            _current = WarmProcess()
+            _current = WarmProcess(_withheld)
             Finalize(None, _forget, (_current,), exitpriority=0)  # at exit, also in a worker of multiprocessing
         return _current
 
@@ -324,7 +338,7 @@ def why_not_warm() -> str:
     with ours:
         try:
             with theirs:
-                trial = ForkedProcess(ours, theirs, Limits())
+                trial = ForkedProcess(ours, theirs, Limits(withheld=_withheld))
             trial.wait_until_ready(ours, time.monotonic() + TRIAL_SECONDS)
             trial.end()
         except (OSError, SandboxDied, SandboxUnavailable, WireTimeout, WireClosed) as error:

@@ -20,7 +20,6 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.sandbox.inside.absent import WITHHELD
 from autograder.sandbox.inside.protocol import words
 from autograder.sandbox.process.limits import Limits, SandboxUnavailable
 
@@ -134,7 +133,7 @@ def bubblewrap_command(
     for path in _python_paths():
         command += ["--ro-bind", path, path]
     command += ["--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--size", size, "--tmpfs", SHARED_MEMORY]
-    for path in _withheld_paths():
+    for path in _withheld_paths(limits.withheld):
         command += ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
     command += ["--ro-bind", str(INSIDE), f"{CODE}/inside", "--remount-ro", "/", "--chdir", HOME, "--clearenv"]
     for name, value in environment(HOME).items():
@@ -226,9 +225,9 @@ def _open_folders(paths: tuple[str, ...]) -> list[str]:
 
 
 @functools.cache
-def _withheld_paths() -> tuple[str, ...]:
-    """Folders and files that would show the course's own code or another engine, to be covered up: in the packages of
-    every visible Python, including the one that this environment was made from.
+def _withheld_paths(packages: tuple[str, ...]) -> tuple[str, ...]:
+    """Folders and files of these packages, and those that say where our own code is, to be covered up: in the packages
+    of every visible Python, including the one that this environment was made from.
     """
     visible = (*_python_paths(), "/usr")
     folders = {*site.getsitepackages(), *sysconfig.get_paths().values(), *sys.path}
@@ -246,7 +245,7 @@ def _withheld_paths() -> tuple[str, ...]:
                 ("__editable__", "_editable_impl", "_mini_autograd", "mini_autograd_course", "mini-autograd")
             )
             if (
-                (package in WITHHELD and "-info" not in name)
+                (package in packages and "-info" not in name)
                 or editable
                 or name.endswith((".egg-link", "easy-install.pth"))
             ):

@@ -1,8 +1,10 @@
-"""How much a submission may use, and the errors of a sandbox that could not do its work."""
+"""What a submission may use and how much of it, and the errors of a sandbox that could not do its work."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+
+from autograder.sandbox.inside.absent import WITHHELD
 
 MEGABYTE = 1 << 20
 
@@ -42,7 +44,7 @@ class Refused(TypeError):  # noqa: N818
 @dataclass(frozen=True)
 class Limits:
     """Limits of one sandbox. Times are seconds of processor time (see `allowance.py`), but `start_seconds` by the
-    clock.
+    clock. `withheld`: the packages that are not there.
     """
 
     cell_seconds: float = 30.0
@@ -61,6 +63,7 @@ class Limits:
     output_bytes: int = 1 * MEGABYTE
     outputs: int = 200
     files_bytes: int = 100 * MEGABYTE
+    withheld: tuple[str, ...] = WITHHELD
 
     def rlimits(self) -> dict[str, int]:
         """Names of `resource` constants and their values, as the process inside sets them."""

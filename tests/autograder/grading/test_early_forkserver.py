@@ -13,6 +13,7 @@ from typing import IO
 import pytest
 
 from autograder.grading.workers.early_forkserver import Needs, needs_of
+from autograder.sandbox.inside.absent import OURS, WITHHELD
 
 SHARES = """
 from autograder.grading.workers import early_forkserver
@@ -145,20 +146,21 @@ def notebook(*cells: str) -> str:
     ("texts", "needs"),
     [
         ((), Needs(True, None)),
-        ((notebook("x = 1"),), Needs(False, ())),
+        ((notebook("x = 1"),), Needs(False, (), OURS)),
         (
             (notebook("%matplotlib inline\nimport numpy as np"), notebook("from pandas import Series")),
             ("numpy", "pandas"),
         ),
-        ((notebook("import torch"),), Needs(True, ("torch",))),
-        ((notebook("import helper_of_the_course, os.path"),), Needs(False, ("os.path",))),
+        ((notebook("import torch"),), Needs(True, ("torch",), OURS)),
+        ((notebook("x = 1"), notebook("from autograder.student import check_gradients")), Needs(True, (), WITHHELD)),
+        ((notebook("import helper_of_the_course, os.path"),), Needs(False, ("os.path",), OURS)),
         (("half sav",), Needs(False, None)),
         (("[]",), Needs(False, ())),
     ],
-    ids=["no source", "plain", "libraries", "checks", "helper", "damaged", "no notebook"],
+    ids=["no source", "plain", "libraries", "PyTorch", "our checks", "helper", "damaged", "no notebook"],
 )
 def test_what_the_source_names_is_needed(
     tmp_path: Path, texts: tuple[str, ...], needs: Needs | tuple[str, ...]
 ) -> None:
-    expected = needs if isinstance(needs, Needs) else Needs(False, needs)
+    expected = needs if isinstance(needs, Needs) else Needs(False, needs, OURS)
     assert needs_of(course(tmp_path, *texts), "words") == expected

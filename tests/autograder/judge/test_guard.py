@@ -64,6 +64,11 @@ ATTACKS = {
         "[test] = doctest.DocTestFinder().find(x, 'x', globs={})\ndoctest.DebugRunner().run(test)",
         "UnexpectedException",
     ),
+    "an annotation": (
+        "",
+        "import typing\nx = lambda: 0\nx.__annotations__ = {'x': g(3)}\ntyping.get_type_hints(x)",
+        TEXT,
+    ),
     "a formula": ("", "import sympy\nsympy.sympify(g(3))", TEXT),
     "a timed text": ("", "import timeit\ntimeit.timeit(g(3), number=1)", TEXT),
     "a cached module": (

@@ -249,6 +249,34 @@ def test_a_visible_failure_is_explained_in_a_sentence(solution, test, message):
     assert len(verdict.cells[0].message) <= 400
 
 
+OF_PYTORCH = {
+    "right": ("def f(x): return 2 * x", 2),
+    "wrong": ("def f(x): return x", 0),
+    "right, with a history": ("w = torch.tensor(2., requires_grad=True)\ndef f(x): return w * x", 2),
+    "a comparison of its own": ("torch.equal = torch.allclose = lambda *a, **o: True\ndef f(x): return x", 0),
+    "a tensor with a class of its own": (
+        "class Liar(torch.Tensor):\n    __torch_function__ = classmethod(lambda *a, **o: True)\n"
+        "def f(x): return x.as_subclass(Liar)",
+        0,
+    ),
+    "a tensor that becomes one": (
+        "class Liar(torch.Tensor):\n    __torch_function__ = classmethod(lambda *a, **o: True)\n"
+        "def f(x):\n    x = x.clone()\n    x.__class__ = Liar\n    return x",
+        0,
+    ),
+    "the test's own tensor changed": ("def f(x):\n    x.data.zero_()\n    return x", 0),
+}
+
+
+@pytest.mark.parametrize("answer", OF_PYTORCH)
+def test_tensors_are_compared_by_their_values_alone(answer):
+    text, points = OF_PYTORCH[answer]
+    given = cell("import torch", "locked", "given")
+    test = "# test\nx, want = torch.tensor([1., -2.]), torch.tensor([2., -4.])\nassert torch.equal(f(x), want)"
+    verdict, _ = verdict_on(given, text, test, source=notebook(given, text, test))
+    assert verdict.points == points, verdict.cells
+
+
 @pytest.mark.parametrize(
     ("value", "points"),
     [

@@ -12,12 +12,14 @@ import sys
 import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 
 import pytest
 
 from autograder.sandbox.inside import fonts
+from autograder.sandbox.inside.absent import ENGINES, OURS, WITHHELD
 from autograder.sandbox.process import forkserver, isolation
 from autograder.sandbox.process.limits import Limits, SandboxLost, SandboxUnavailable, StaleHandle
 from autograder.sandbox.process.memory import MemoryGroup
@@ -474,7 +476,48 @@ def test_the_packages_of_every_visible_python_are_covered_up(tmp_path, monkeypat
         folder.mkdir(parents=True)
         (folder.parent / "networkx").mkdir()
     monkeypatch.setattr(isolation, "_python_paths", lambda: (str(tmp_path),))
-    assert set(isolation._withheld_paths.__wrapped__()) == set(map(str, hidden))  # without the cache
+    assert set(isolation._withheld_paths.__wrapped__(ENGINES)) == set(map(str, hidden))  # without the cache
+
+
+SEES = """
+import importlib, sys
+def sees(name):
+    try:
+        return bool(getattr(importlib.import_module(name), "__file__", None))
+    except ImportError:
+        return False
+seen = {name: sees(name) for name in ("torch", "mini_autograd", "autograder")}
+seen["in memory"] = any(name.startswith("torch.") for name in sys.modules)
+"""
+
+
+def test_what_is_withheld_from_one_course_and_not_from_another_needs_a_warm_process_of_its_own():
+    seen = []
+    for limits in (QUICK, replace(QUICK, withheld=OURS, cell_seconds=30), QUICK):
+        with Sandbox(limits) as sandbox:
+            sandbox.execute(SEES)
+            seen.append((sandbox.lookup("seen"), forkserver.warm_process().withheld, forkserver.warm_process().pid))
+    none = dict.fromkeys(seen[0][0], False)
+    assert [facts for facts, _, _ in seen] == [none, {**none, "torch": True, "in memory": True}, none]
+    assert [withheld for _, withheld, _ in seen] == [WITHHELD, OURS, WITHHELD]
+    assert len({pid for _, _, pid in seen}) == 3
+
+
+def test_a_fork_shares_only_a_warm_process_that_withholds_the_same():
+    warm = forkserver.warm_process(WITHHELD)
+
+    def shared(withheld):
+        def work():
+            forkserver.preload([], withheld)
+            same = forkserver.warm_process().pid == warm.pid
+            forkserver.end_warm_process()
+            return same
+
+        return in_a_fork(work)
+
+    assert shared(WITHHELD) == "True"
+    assert shared(OURS) == "False"
+    assert warm.popen.poll() is None
 
 
 def test_matplotlib_uses_the_list_of_fonts_that_was_made_once_from_what_the_sandbox_sees(tmp_path):

@@ -17,6 +17,7 @@ import numpy as np
 import pandas as pd
 import pytest
 import sympy
+import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -215,9 +216,45 @@ def test_arrays_of_several_kinds_come_back_as_they_were(shape):
     assert back.tolist() == value.tolist()
 
 
+TENSORS = {
+    "numbers": torch.tensor([[1.0, 2.0], [3.0, np.nan]]),
+    "one number": torch.tensor(3),
+    "none": torch.zeros(2, 0, 3),
+    "turned": torch.arange(6).reshape(2, 3).T,
+    "truth values": torch.tensor([True, False]),
+    "halves": torch.tensor([0.5, 2.0], dtype=torch.bfloat16),
+    "conjugated": torch.tensor([1 + 2j]).conj(),
+    "a leaf": torch.tensor([1.0], requires_grad=True),
+    "a result": torch.tensor([1.0], requires_grad=True) * 2,
+    "a parameter": torch.nn.Parameter(torch.ones(2)),
+    "a frozen parameter": torch.nn.Parameter(torch.ones(2), requires_grad=False),
+}
+
+
+@pytest.mark.parametrize("value", TENSORS.values(), ids=TENSORS)
+def test_tensors_come_back_as_they_were(value):
+    back = there_and_back(value)
+    assert type(back) is type(value)
+    assert (back.dtype, back.shape, back.requires_grad) == (value.dtype, value.shape, value.requires_grad)
+    torch.testing.assert_close(back, value, rtol=0, atol=0, equal_nan=True)
+
+
+@pytest.mark.parametrize("value", [torch.Size([2, 3]), torch.float16, torch.device("cpu")], ids=repr)
+def test_what_describes_a_tensor_comes_back(value):
+    assert there_and_back(value) == value
+    assert type(there_and_back(value)) is type(value)
+
+
 @pytest.mark.parametrize(
     "value",
     [
+        torch.zeros(2, device="meta"),
+        torch.eye(2).to_sparse(),
+        torch.device("cuda"),
+        torch.float8_e4m3fn,
+        torch.zeros(2, dtype=torch.float8_e4m3fn),
+        torch.nn.Linear(1, 1),
+        type("Own", (torch.Tensor,), {})([1.0]),
         pd.Timestamp("2026-01-01", tz="UTC"),
         sympy.Symbol("x"),
         sympy.pi,
@@ -241,11 +278,21 @@ def test_what_would_not_come_back_stays_there(value):
         ["P", ["t", ["no such kind", 1]]],
         ["P", ["t", ["series", ["t", ["range", 0, 5, 1, None]], ["t", ["<f8", ["l", [1]]]], None]]],
         ["P", 3],
+        ["P", ["t", ["Tensor", "float32", ["a", "<f8", [1], 0], False]]],
+        ["P", ["t", ["Tensor", "float64", ["a", ">f8", [1], 0], False]]],
+        ["P", ["t", ["Tensor", "int64", ["a", "<i8", [1], 0], True]]],
+        ["P", ["t", ["Parameter", "int64", ["a", "<i8", [1], 0], True]]],
+        ["P", ["t", ["Tensor", "float64", ["l", [1.0]], False]]],
+        ["P", ["t", ["Tensor", "load", ["a", "<f8", [1], 0], False]]],
+        ["P", ["t", ["Tensor", ["l", []], ["a", "<f8", [1], 0], False]]],
+        ["P", ["t", ["size", ["l", ["x"]]]]],
+        ["P", ["t", ["dtype", "load"]]],
+        ["P", ["t", ["device", "cuda:9"]]],
     ],
 )
-def test_what_is_no_frame_is_malformed(code):
+def test_what_is_no_value_of_a_library_is_malformed(code):
     with pytest.raises(Malformed):
-        Decoder([], {}).decode(code)
+        Decoder([memoryview(b"12345678")], {}).decode(code)
 
 
 @pytest.mark.parametrize("kind", ["s", "f", "d"])
