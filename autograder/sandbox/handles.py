@@ -32,7 +32,7 @@ from typing import Any
 
 import numpy as np
 
-from autograder.sandbox.inside.protocol import BINARY, COMPARISONS, SPECIAL_METHODS, UNARY, words
+from autograder.sandbox.inside.protocol import BINARY, COMPARISONS, CONTAINERS, SPECIAL_METHODS, UNARY, words
 from autograder.sandbox.port import Port
 from autograder.sandbox.process.limits import Refused
 
@@ -57,9 +57,14 @@ FORWARDED_DUNDERS = SPECIAL_METHODS | words("""
     __code__ __closure__ __contains__
 """)
 COMPARING = words("sub truediv floordiv mod divmod xor isub itruediv ifloordiv imod ixor")
-BUILTIN_BASES = {kind.__name__: kind for kind in (int, float, complex, str, bytes, tuple, list, dict, set, frozenset)}
+BUILTINS = (int, float, complex, str, bytes, tuple, list, dict, set, frozenset)
+BUILTIN_BASES: dict[str, type] = {**{kind.__name__: kind for kind in BUILTINS}, **CONTAINERS}
+# Nothing derives from these.
+FINAL: dict[str, type] = {"range": range, "function": types.FunctionType, "generator": types.GeneratorType}
 ORDERED: dict[str, Callable[[Any], Any]] = {
     "deque": collections.deque,
+    "OrderedDict": collections.OrderedDict,
+    "Counter": collections.Counter,
     "dict_values": list,
     "range": lambda parts: range(*parts),
     "dict_keys": set,
@@ -230,14 +235,14 @@ def make_handle_class(name: str, special: list[str], base: str | None) -> type[H
     """The handle class for one class of the submission, with the special methods that it has.
 
     If the class derives from a builtin one, `__class__` makes `isinstance(handle, tuple)` true. The same holds for
-    functions, so `inspect.signature` finds their parameters.
+    functions, so `inspect.signature` finds their parameters, for generators and ranges.
     """
     methods = _forwarded(special)
     if base in BUILTIN_BASES:
         apparent = type(name, (BUILTIN_BASES[base],), {"__module__": "submission"})
         methods["__class__"] = property(lambda self: apparent)
-    elif name == "function":
-        methods["__class__"] = property(lambda self: types.FunctionType)
+    elif final := FINAL.get(base or name):
+        methods["__class__"] = property(lambda self: final)
     return type(name, (Handle,), {"__slots__": (), "__module__": "submission", **methods})
 
 

@@ -6,6 +6,7 @@ import builtins
 import sys
 from typing import Any
 
+from autograder.sandbox.inside.protocol import CONTAINERS
 from autograder.sandbox.inside.values import Malformed
 
 
@@ -40,8 +41,8 @@ def places_in(code: Any) -> tuple[tuple[int, str, str], ...]:
 
 
 def builtin_class(name: Any) -> Any:
-    """The builtin class of this name. Raises Malformed."""
-    found = getattr(builtins, name, None) if type(name) is str else None
+    """The builtin class of this name, or one of `collections`. Raises Malformed."""
+    found = CONTAINERS.get(name, getattr(builtins, name, None)) if type(name) is str else None
     if not isinstance(found, type):
         raise Malformed("no such builtin class")
     return found

@@ -16,6 +16,7 @@ from cloudpickle import cloudpickle as cloudpickle_module
 
 from .absent import Absent
 from .operations import base_name, may_change, special_methods
+from .protocol import CONTAINERS
 from .values import Decoder, Encoder, NotPlain
 
 MAX_MESSAGE = 2_000
@@ -74,7 +75,7 @@ class Objects:
         """The code of something that is not plain."""
         if isinstance(value, type):
             name = str(value.__name__)
-            if getattr(builtins, name, None) is value:
+            if value is getattr(builtins, name, None) or value is CONTAINERS.get(name):
                 return ["x", name]
             if issubclass(value, BaseException):
                 return ["X", self.number(value), self._exception_class(value)]

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from .protocol import BASES, BINARY, COMPARISONS, SPECIAL_METHODS, UNARY
+from .protocol import BASES, BINARY, COMPARISONS, CONTAINERS, SPECIAL_METHODS, UNARY
 
 
 def _call(function: Any, *args: Any, **kwargs: Any) -> Any:
@@ -89,12 +89,17 @@ _MEMBERS_OF: Callable[[type], dict[str, Any]] = type.__dict__["__dict__"].__get_
 _FLAGS_OF: Callable[[type], int] = type.__dict__["__flags__"].__get__
 IMMUTABLE_TYPE = 1 << 8
 
+
+def _items(target: dict[Any, Any]) -> dict[Any, Any]:
+    return {key: dict.__getitem__(target, key) for key in dict.__iter__(target)}
+
+
 _EMPTY: dict[str, int] = {}
 _VIEWS: dict[str, type] = {type(v).__name__: type(v) for v in (_EMPTY.keys(), _EMPTY.values(), _EMPTY.items())}
 BASE_TYPES: dict[str, type] = {
+    **CONTAINERS,  # before `dict`, from which most of them derive
     **{name: getattr(builtins, name) for name in sorted(BASES) if hasattr(builtins, name)},
     "ndarray": np.ndarray,
-    "deque": collections.deque,
     **_VIEWS,
     "mappingproxy": types.MappingProxyType,
 }
@@ -106,12 +111,13 @@ BASE_VALUES: dict[str, Callable[[Any], Any]] = {
     "bytes": lambda v: bytes(bytes.__iter__(v)),
     "tuple": lambda v: tuple(tuple.__iter__(v)),
     "list": lambda v: list(list.__iter__(v)),
-    "dict": lambda v: {k: dict.__getitem__(v, k) for k in dict.__iter__(v)},
+    "dict": _items,
     "set": lambda v: set(set.__iter__(v)),
     "frozenset": lambda v: frozenset(frozenset.__iter__(v)),
     "range": lambda v: (v.start, v.stop, v.step),
     "ndarray": lambda v: np.ndarray.view(v, np.ndarray),
     "deque": lambda v: list(collections.deque.__iter__(v)),
+    **dict.fromkeys(("OrderedDict", "Counter", "defaultdict"), _items),
     "dict_keys": set,
     "dict_values": list,
     "dict_items": set,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import collections
+
 BRANCH = b"branch"  # asks the warm process for a fork that takes requests in its place
 
 
@@ -24,6 +26,9 @@ SPECIAL_METHODS = frozenset(
 # A subclass of one of these (or one of these that is not plain by itself) has a plain value beneath whatever its class
 # redefines.
 BASES = words("""
-    bool int float complex str bytes tuple list dict set frozenset range ndarray deque dict_keys dict_values dict_items
-    mappingproxy
+    bool int float complex str bytes tuple list dict set frozenset range ndarray deque OrderedDict Counter defaultdict
+    dict_keys dict_values dict_items mappingproxy
 """)
+CONTAINERS: dict[str, type] = {
+    name: getattr(collections, name) for name in ("OrderedDict", "Counter", "defaultdict", "deque")
+}
