@@ -57,6 +57,10 @@ NOT_GRADED = (
     "So nothing was graded. Correct the test or the solution in the source, run `nbgrader generate_assignment "
     "{assignment} --force`, and grade again; or grade as it is with --ignore-failing-solution."
 )
+UNDECIDED = (
+    "So nobody knows where these tests have to run. Where an answer earns less outside of its process than inside, or "
+    "nothing, the result inside counts, and is marked: a submission can forge it."
+)
 DIED = "The process that graded this submission was killed, twice. Other students' marks are not affected."
 
 
@@ -273,7 +277,12 @@ class _Run:
     def _say_trials(self) -> None:
         """Report what the trials of the solutions have found."""
         trials = kept_trials(self.spool.root, self.assignment) or {}
-        for said in [*(trial.fault for trial in trials.values() if trial.fault), *failures(trials)]:
+        failed = failures(trials)
+        for said in [
+            *(trial.fault for trial in trials.values() if trial.fault),
+            *failed,
+            *([UNDECIDED] if failed else []),
+        ]:
             self.on_notice(said)
         for said in inside(trials):
             self.on_remark(said)

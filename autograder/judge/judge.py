@@ -9,7 +9,7 @@ import functools
 import hashlib
 import hmac
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -77,6 +77,7 @@ def judge_notebook(
     unsafe: bool = False,
     points_only: bool = False,
     inside: Collection[str] = (),
+    undecided: Collection[str] = (),
     helpers: Path | None = None,
     student: str | None = None,
 ) -> Verdict:
@@ -88,8 +89,9 @@ def judge_notebook(
     SandboxUnavailable if student code cannot be isolated, unless `unsafe`, or if a sandbox does not start; otherwise
     every test cell gets a verdict, whatever the notebook contains. With `points_only` the outputs will not be read, so
     one run is enough, and the search for causes of wrong answers is skipped. `inside` names test cells that run in the
-    submission's process. `helpers` is a folder of the instructor's with modules that tests import. `student` is the
-    name of the student who handed the notebook in.
+    submission's process; `undecided` those of which nobody knows whether they have to: they run there too, and what
+    they earn there counts if they do not earn more outside. `helpers` is a folder of the instructor's with modules that
+    tests import. `student` is the name of the student who handed the notebook in.
     """
     isolation = "none, because the instructor turned it off" if unsafe else isolation_in_force()
     limits = replace(limits or Limits(), withheld=withheld_from(source))
@@ -105,14 +107,16 @@ def judge_notebook(
     with contextlib.ExitStack() as stack:
         stack.enter_context(TrustedPath(helpers))
         stack.enter_context(check_context(student=student, explained=not points_only))
-        within = run_inside(notebook, started(), inside) if inside else []
-        if within and _is_all_there(notebook, within):
+        there = {*inside, *undecided}
+        within = run_inside(notebook, started(), there) if there else []
+        if within and not undecided and _is_all_there(notebook, within):
             scored = shown = within
         else:
             names = trusted_names(notebook, source)
             outside = functools.partial(_Pass, names=names, secret=secret, skipped=inside, helpers=helpers)
             scored, shown = _run_outside(notebook, started, outside, points_only)
-            scored, shown = _with_those(within, scored), _with_those(within, shown)
+            inside = {*inside, *_better_inside(notebook, within, scored, undecided)}
+            scored, shown = (_with_those(notebook, within, ran, inside) for ran in (scored, shown))
     verdict = Verdict(isolation=isolation, restarts=sum(sandbox.starts - 1 for sandbox in sandboxes))
     verdict.cells = _write_outputs(notebook, source, shown, scored, inside)
     verdict.seconds = time.monotonic() - began
@@ -135,10 +139,21 @@ def _is_all_there(notebook: Any, within: list[Ran]) -> bool:
     return all(ran.outcome is not None and not hidden_lines(cell.source) for cell, ran in tests)
 
 
-def _with_those(within: list[Ran], outside: list[Ran]) -> list[Ran]:
+def _better_inside(notebook: Any, within: list[Ran], outside: list[Ran], undecided: Collection[str]) -> Iterator[str]:
+    """The undecided tests whose result inside counts: those that earn more there. Of two failures, too, the one inside
+    counts, because being outside may have caused the other.
+    """
+    for (_, cell), there, here in zip(code_cells(notebook), within, outside, strict=False):
+        if cell.is_test and cell.grade_id in undecided and there.outcome and here.outcome:
+            more, points = (_decide(cell, outcome, outcome)[0] for outcome in (there.outcome, here.outcome))
+            if more > points or not points:
+                yield cell.grade_id
+
+
+def _with_those(notebook: Any, within: list[Ran], outside: list[Ran], inside: Collection[str]) -> list[Ran]:
     """The results from outside, with those of the tests that were decided inside put in place."""
-    decided = [ran if ran.outcome is not None else None for ran in within] or [None] * len(outside)
-    return [there or here for there, here in zip(decided, outside, strict=True)]
+    results = zip(code_cells(notebook), within or outside, outside, strict=True)
+    return [there if cell.is_test and cell.grade_id in inside else here for (_, cell), there, here in results]
 
 
 def _write_outputs(

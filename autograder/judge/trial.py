@@ -13,6 +13,7 @@ from typing import Any
 
 from autograder.judge.apart import judge_apart
 from autograder.judge.judge import CellVerdict
+from autograder.judge.writing.messages import about_solution, sentences
 from autograder.notebooks.cells import code_cells
 from autograder.notebooks.regions import without_marks
 from autograder.notebooks.verdicts import SolutionTrial
@@ -31,7 +32,7 @@ def try_solution(source: Any, tests: Mapping[str, str], **options: Any) -> Solut
 
     def lost(inside: Mapping[str, str]) -> dict[str, str]:
         verdict = judge_apart(copy.deepcopy(solution), source=source, points_only=True, inside=tuple(inside), **options)
-        return {cell.grade_id: cell.message for cell in verdict.cells if not _is_full(cell)}
+        return {cell.grade_id: about_solution(cell.message) for cell in verdict.cells if not _is_full(cell)}
 
     outside: dict[str, str] = {}
     for _ in range(ROUNDS):
@@ -48,7 +49,8 @@ def try_solution(source: Any, tests: Mapping[str, str], **options: Any) -> Solut
 
 def _both(outside: str, inside: str) -> str:
     """Why the solution fails a test outside, and why it fails it inside, too."""
-    return outside if outside == inside else f"{outside} In the process of the solution it fails, too: {inside}"
+    too = f"In the process of the solution it fails, too: {inside}"
+    return outside if outside == inside else sentences(outside, too)
 
 
 def _is_full(cell: CellVerdict) -> bool:

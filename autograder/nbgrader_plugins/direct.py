@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 from functools import cached_property
@@ -35,10 +35,11 @@ from autograder.notebooks.known_cells import (
     restore_sources,
 )
 from autograder.notebooks.reading import NO_FILE, read_submission, stand_in
-from autograder.notebooks.verdicts import earned_points, messages_by_answer
+from autograder.notebooks.verdicts import SolutionTrial, earned_points, messages_by_answer
 from autograder.sandbox.process.limits import Limits
 
 NO_RESPONSE = "No response."
+NO_TRIAL = SolutionTrial()
 MOST_LINES, MOST_TRACEBACK = 1000, 100  # nbgrader's LimitOutput
 LONGEST_TIME = 100
 WITH_ZONE = re.compile(r"(\S+ \S+) (\S+)")
@@ -87,11 +88,11 @@ def graded_notebook(
     settings: Settings,
     files: Path | None,
     helpers: Path,
-    inside: Collection[str] = (),
+    trial: SolutionTrial = NO_TRIAL,
     student: str | None = None,
 ) -> NotebookNode:
     """Grade a submitted file, whose content is `raw`, or None if it is not a file. `files`: what it may read.
-    `helpers`: what its tests may import. `inside`: the tests that run in its process. `student`: who has handed it in.
+    `helpers`: what its tests may import. `trial`: which tests run in its process. `student`: who has handed it in.
     """
     notebook = stand_in(NO_FILE) if raw is None else read_submission(raw)
     restore(notebook, known)
@@ -102,7 +103,8 @@ def graded_notebook(
         limits=limits_of(settings),
         files=files,
         unsafe=settings.unsafe,
-        inside=inside,
+        inside=tuple(trial.inside),
+        undecided=tuple(trial.failed),
         helpers=helpers,
         student=student,
     )

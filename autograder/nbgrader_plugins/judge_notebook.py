@@ -59,6 +59,11 @@ class JudgeNotebook(NbGraderPreprocessor):
         "the source notebook is judged first, and decides.",
     ).tag(config=True)
 
+    undecided = Dict(
+        help="The test cells that also run in the submission's process, where they may earn more, by notebook. This "
+        "counts only if `inside` is set; if it is not, these are the ones that the solution fails."
+    ).tag(config=True)
+
     @default("cell_seconds")
     def _cell_seconds(self) -> float:
         return cell_seconds(self.config)
@@ -72,31 +77,34 @@ class JudgeNotebook(NbGraderPreprocessor):
         secret = course_secret(coursedir)
         helpers = Path(coursedir.format_path(coursedir.source_directory, ".", place["assignment"]))
         options: dict[str, Any] = {"secret": secret, "limits": limits, "unsafe": self.unsafe, "helpers": helpers}
-        inside = self._inside(nb, source, place, options)
+        inside = self._tests_inside(nb, source, place, options)
         self._rehearse(source, place, options)
         with submitted_files(coursedir, place["assignment"], place["student"]) as files:
             try:
                 student = place["student"]
-                verdict = judge_apart(nb, source=source, files=files, inside=inside, student=student, **options)
+                verdict = judge_apart(nb, source=source, files=files, student=student, **inside, **options)
             except (SandboxUnavailable, JudgeDied) as error:
                 JudgeNotebook.failure = error
                 raise
         nb.metadata["autograder"] = {**nb.metadata.get("autograder", {}), "isolation": verdict.isolation}
         return nb, resources
 
-    def _inside(self, nb: NotebookNode, source: NotebookNode | None, place: Any, options: dict[str, Any]) -> list[str]:
-        """The tests of this notebook that run in the submission's process, as set by the instructor or else found by
-        the trial of the solution.
+    def _tests_inside(
+        self, nb: NotebookNode, source: NotebookNode | None, place: Any, options: dict[str, Any]
+    ) -> dict[str, list[str]]:
+        """The tests of this notebook that run in the submission's process, and those that may have to, as set by the
+        instructor or else found by the trial of the solution.
         """
+        name = place["notebook"]
         if self.inside is not None or source is None:
-            return list((self.inside or {}).get(place["notebook"], ()))
+            return {"inside": (self.inside or {}).get(name, []), "undecided": self.undecided.get(name, [])}
         tests = {cell.grade_id: cell.source for _, cell in code_cells(nb) if cell.is_test and cell.locked}
         key = json.dumps([source, tests, str(options)], sort_keys=True)
         if key not in TRIALS:
             trial = TRIALS[key] = try_solution(source, tests, files=options["helpers"], **options)
             for cell, said in trial.failed.items():
-                self.log.warning(SOLUTION_FAILS, place["notebook"], cell, said)
-        return list(TRIALS[key].inside)
+                self.log.warning(SOLUTION_FAILS, name, cell, said)
+        return {"inside": list(TRIALS[key].inside), "undecided": list(TRIALS[key].failed)}
 
     def _rehearse(self, source: NotebookNode | None, place: Any, options: dict[str, Any]) -> None:
         """Prepare this process for the rest of a class, once there are enough submissions to expect one."""

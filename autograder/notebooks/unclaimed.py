@@ -46,6 +46,20 @@ def unclaimed_points(source: str) -> tuple[int, str] | None:
     return _no_last_line(source, statements, given[0])
 
 
+def asserts_nothing(source: str) -> bool:
+    """Whether a test cell can cost an answer points only by an error on the way: it asserts and raises nothing, calls
+    nothing that might, and its last line is no number. Cells that are not plain Python may do anything.
+    """
+    try:
+        statements = tree_of(source).body
+    except (SyntaxError, ValueError):
+        return False
+    nodes = [node for statement in statements for node in ast.walk(statement)]
+    asks = any(isinstance(node, ast.Assert | ast.Raise) for node in nodes)
+    calls = any(isinstance(node, ast.Call) and called(node) not in SHOWING for node in nodes)
+    return not asks and not calls and not (statements and _is_value(statements[-1]))
+
+
 def gives_points(node: ast.AST) -> TypeGuard[ast.Call]:
     """Whether a node is a call of a check with `points`."""
     if not isinstance(node, ast.Call) or called(node) not in POINTS_GIVING:

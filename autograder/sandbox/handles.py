@@ -101,7 +101,7 @@ class Reference:
         """The plain value beneath, for a class with a plain base."""
         value = self.sandbox.base_value(self)
         if is_handle(value):
-            raise Refused(f"{_describe(value)} is too large or nested too deeply for a test, or holds other objects")
+            raise Refused(f"{describe(value)} is too large or nested too deeply for a test, or holds other objects")
         convert = ORDERED.get(self.base or "")
         return convert(value) if convert else value
 
@@ -179,7 +179,7 @@ class Handle:
         values = [input_ for input_ in inputs if not is_handle(input_)]
         if values and not all(reference(h).declared for h in inputs if is_handle(h)):
             raise Refused(
-                f"numpy.{name} was given {_describe(next(h for h in inputs if is_handle(h)))} instead of numbers"
+                f"numpy.{name} was given {describe(next(h for h in inputs if is_handle(h)))} instead of numbers"
             )
         for handle in filter(is_handle, inputs):
             _untainted(handle, f"numpy.{name}")
@@ -267,13 +267,14 @@ def _forwarded(special: list[str]) -> dict[str, Any]:
 # Rules for operations with values of the test's own
 
 
-def _describe(handle: Handle) -> str:
+def describe(handle: Any) -> str:
+    """How to call the object of a handle in a message."""
     return f"an object of the submission's class {type(handle).__name__}"
 
 
 def _untainted(handle: Handle, what: str) -> Handle:
     if reference(handle).tainted and not reference(handle).declared:
-        raise Refused(f"{what} of {_describe(handle)} was asked for where a plain number was expected")
+        raise Refused(f"{what} of {describe(handle)} was asked for where a plain number was expected")
     return handle
 
 
@@ -292,9 +293,9 @@ def _compare(name: str, handle: Handle, other: object) -> Any:
         return getattr(operator, name)(ref.plain(), other)
     if name in ("eq", "ne") and (other is None or not ref.declared):
         if other is not None:
-            ref.sandbox.note(f"{_describe(handle)} was compared with a plain value and counts as different from it")
+            ref.sandbox.note(f"{describe(handle)} was compared with a plain value and counts as different from it")
         return name == "ne"
-    raise Refused(f"{_describe(handle)} was compared with a plain value; a plain number was expected")
+    raise Refused(f"{describe(handle)} was compared with a plain value; a plain number was expected")
 
 
 def _calculate(name: str, left: Any, right: Any) -> Any:
@@ -314,7 +315,7 @@ def _calculate(name: str, left: Any, right: Any) -> Any:
         compares = len(handles) == 1 and name in COMPARING and not type(left if is_handle(left) else right)._called
         made.compared = made.compared or compares or any(ref.compared for ref in handles)
     elif result is not NotImplemented and (len(handles) == 1 or (not declared and any(r.tainted for r in handles))):
-        raise Refused(f"{_describe(left if is_handle(left) else right)} was used in arithmetic as if it were a number")
+        raise Refused(f"{describe(left if is_handle(left) else right)} was used in arithmetic as if it were a number")
     return result
 
 
@@ -408,7 +409,7 @@ def _contains(self: Handle, item: Any) -> bool:
     if ref.base is not None and ref.base != "ndarray":
         return item in ref.plain()
     if type(self).__dict__.get("__iter__") is None:
-        raise Refused(f"{_describe(self)} was asked whether it contains a plain value, but it cannot be iterated")
+        raise Refused(f"{describe(self)} was asked whether it contains a plain value, but it cannot be iterated")
     return any(found is item or found == item for found in iter(self))
 
 
@@ -428,7 +429,7 @@ def _as_many_as_said(handle: Handle, found: Iterator[Any]) -> Iterator[Any]:
         number += 1
     said = len(handle)  # type: ignore[arg-type]
     if said != number:
-        raise Refused(f"{_describe(handle)} says that it has {said} items, but gives {number}")
+        raise Refused(f"{describe(handle)} says that it has {said} items, but gives {number}")
 
 
 def _exit(self: Handle, kind: Any, error: Any, traceback: Any) -> Any:

@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from autograder.grading.submission.assignments import Assignment
     from autograder.notebooks.verdicts import SolutionTrial
 
-OUTSIDE, INSIDE, FAILS = "outside", "inside", "fails"
+OUTSIDE, INSIDE, FAILS, ASKS_NOTHING = "outside", "inside", "fails", "asks nothing"
+NOTHING_ASKED = "It asserts nothing, so every answer gets its points unless a line of it stops with an error."
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -95,20 +96,24 @@ def _untried(assignment: Assignment, trials: dict[str, SolutionTrial]) -> list[s
 
 def _rows(assignment: Assignment, trials: dict[str, SolutionTrial]) -> Iterator[tuple[str, float, str, str]]:
     """For each test cell, in the order of the notebook: name, points, where it is judged, and why not outside."""
+    from autograder.grading.submission.trials import by_kind
     from autograder.nbgrader_plugins.direct import known_notebooks
     from autograder.notebooks.cells import code_cells
+    from autograder.notebooks.unclaimed import asserts_nothing
+    from autograder.notebooks.verdicts import SolutionTrial
 
     for name, known in known_notebooks(assignment.rows, assignment.files).items():
-        trial = trials.get(name)
-        for _, cell in code_cells(known.source) if known.source is not None else ():
-            if trial is None or not cell.is_test:
-                continue
-            if cell.grade_id in trial.failed:
-                yield cell.grade_id, cell.points, FAILS, trial.failed[cell.grade_id]
-            elif cell.grade_id in trial.inside:
-                yield cell.grade_id, cell.points, INSIDE, trial.inside[cell.grade_id]
-            else:
-                yield cell.grade_id, cell.points, OUTSIDE, ""
+        trial = trials.get(name, SolutionTrial())
+        why = {**trial.failed, **trial.inside}
+        for first, *others in (cells for said in (trial.failed, trial.inside) for cells, _ in by_kind(said)):
+            why |= dict.fromkeys(others, f"As in {first!r}.")
+        tests = [] if known.source is None or name not in trials else code_cells(known.source)
+        for cell in (cell for _, cell in tests if cell.is_test):
+            judged = FAILS if cell.grade_id in trial.failed else INSIDE if cell.grade_id in trial.inside else OUTSIDE
+            released = known.cells.get(cell.grade_id)
+            if judged == OUTSIDE and released is not None and asserts_nothing(released.source):
+                judged, why[cell.grade_id] = ASKS_NOTHING, NOTHING_ASKED
+            yield cell.grade_id, cell.points, judged, why.get(cell.grade_id, "")
 
 
 def _print(name: str, rows: list[tuple[str, float, str, str]]) -> None:

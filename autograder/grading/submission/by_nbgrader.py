@@ -50,7 +50,9 @@ class NbgraderWay:
         quieted(self.app)
         self.app.update_config(cloudpickle.loads(assignment.config))
         self.app.config.JudgeNotebook.unsafe = assignment.settings.unsafe
-        self.app.config.JudgeNotebook.inside = {name: list(trial.inside) for name, trial in assignment.trials.items()}
+        trials = assignment.trials.items()
+        self.app.config.JudgeNotebook.inside = {name: list(trial.inside) for name, trial in trials}
+        self.app.config.JudgeNotebook.undecided = {name: list(trial.failed) for name, trial in trials}
         self.coursedir = self.app.coursedir = CourseDirectory(parent=self.app)
         self._arrange()
         (folders.root / EMPTY).touch()

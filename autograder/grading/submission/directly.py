@@ -32,7 +32,7 @@ from autograder.nbgrader_plugins.direct import (
     submitted_at,
 )
 from autograder.notebooks.cells import grade_id
-from autograder.notebooks.verdicts import verdict
+from autograder.notebooks.verdicts import SolutionTrial, verdict
 
 TIMESTAMP = "timestamp.txt"
 READ_ONLY = 0o444
@@ -66,7 +66,7 @@ class DirectWay:
                 self.assignment.settings,
                 folder if extra else None,
                 self.helpers,
-                self.inside(name),
+                self.trial(name),
                 student,
             )
             for name, known in self.notebooks.items()
@@ -97,9 +97,9 @@ class DirectWay:
                     unsafe=settings.unsafe,
                 )
 
-    def inside(self, notebook: str) -> tuple[str, ...]:
-        """The tests of a notebook that run in the submission's process."""
-        return tuple(self.assignment.trials[notebook].inside) if notebook in self.assignment.trials else ()
+    def trial(self, notebook: str) -> SolutionTrial:
+        """What the trial of a notebook's solution has found; nothing if there was none."""
+        return self.assignment.trials.get(notebook, SolutionTrial())
 
     def _handed_in(self, submission: Submission, name: str) -> Iterator[bytes | None]:
         """Yield the file of a notebook, None for a link, or nothing if it was not handed in."""

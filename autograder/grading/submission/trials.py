@@ -6,6 +6,7 @@ Its outcome depends only on the assignment and the grader, so it is kept in a fi
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
@@ -15,24 +16,44 @@ from autograder.grading.submission.assignments import Assignment
 from autograder.notebooks.verdicts import SolutionTrial
 
 FILE = "trials.json"
+STOPPED = re.compile(r"The cell `[^`]*` .*?\.(?= )", re.DOTALL)  # an answer, and how it ended
+DETAILS = re.compile(r" It failed at `[^`]*`\.|'[^']*'")
 
 
 def failures(trials: Mapping[str, SolutionTrial]) -> list[str]:
-    """The tests that the solution fails, a sentence each."""
+    """The tests that the solution fails, with the reason: a sentence for each kind of reason."""
     return [
-        f"The solution in {notebook}.ipynb fails the test cell {cell!r}. {said}"
+        f"The solution in {notebook}.ipynb fails the {_named(cells)}. {said}"
         for notebook, trial in trials.items()
-        for cell, said in trial.failed.items()
+        for cells, said in by_kind(trial.failed)
     ]
 
 
 def inside(trials: Mapping[str, SolutionTrial]) -> list[str]:
-    """The tests that run in the submission's process, a sentence each, with the reason."""
+    """The tests that run in the submission's process, with the reason: a sentence for each kind of reason."""
     return [
-        f"The test cell {cell!r} of {notebook}.ipynb is judged inside, because the solution fails it outside. {said}"
+        f"The {_named(cells)} of {notebook}.ipynb {'is' if len(cells) == 1 else 'are'} judged inside, because "
+        f"the solution fails {'it' if len(cells) == 1 else 'them'} outside. {said}"
         for notebook, trial in trials.items()
-        for cell, said in trial.inside.items()
+        for cells, said in by_kind(trial.inside)
     ]
+
+
+def by_kind(said: Mapping[str, str]) -> list[tuple[list[str], str]]:
+    """Test cells by what is said about them, and that. Cells whose reasons are of one kind stand together: one answer
+    stopped before all of them, or the same error names other things.
+    """
+    kinds: dict[str, tuple[list[str], str]] = {}
+    for cell, text in said.items():
+        stopped = STOPPED.match(text)
+        kind = stopped[0] if stopped else DETAILS.sub("", text)
+        kinds.setdefault(kind, ([], text))[0].append(cell)
+    return [(cells, text if len(cells) == 1 else f"In {cells[0]!r}: {text}") for cells, text in kinds.values()]
+
+
+def _named(cells: list[str]) -> str:
+    *most, last = map(repr, cells)
+    return f"test cells {', '.join(most)} and {last}" if most else f"test cell {last}"
 
 
 def kept_trials(folder: Path, assignment: Assignment) -> dict[str, SolutionTrial] | None:

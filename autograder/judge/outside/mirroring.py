@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.random  # NumPy itself loads it only when it is used
 
 from autograder.judge.outside.guard import within_reach
 from autograder.judge.outside.namespace import modules_in
@@ -35,7 +36,7 @@ MOST_BYTES, MOST_FILES = 32 << 20, 2_000
 
 @dataclass(frozen=True)
 class Generator:
-    """A library's own random generator: what seeds it, its state as a plain value, and one that restores it."""
+    """A library's own random generator: what seeds it, its state as a plain value, and what restores that."""
 
     module: str
     seed: str

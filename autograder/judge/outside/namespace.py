@@ -13,6 +13,7 @@ import contextlib
 import importlib
 import os
 import sys
+import typing
 from collections.abc import Iterator
 from pathlib import Path
 from types import ModuleType
@@ -21,7 +22,8 @@ from typing import Any
 from autograder.judge.outside.texts import Texts
 from autograder.notebooks.statements import bound_names
 from autograder.notebooks.trusted import TrustedNames
-from autograder.sandbox.handles import is_handle, mark_constructor, reference
+from autograder.sandbox.handles import describe, is_handle, mark_constructor, reference
+from autograder.sandbox.process.limits import Refused
 from autograder.sandbox.sandbox import Sandbox
 
 CACHED_CLASSES = frozenset({"function", "type", "module", "builtin_function_or_method"})
@@ -39,6 +41,29 @@ class TypeOf:
 
     def __reduce__(self) -> tuple[Any, ...]:
         return getattr, (builtins, "type")
+
+
+class SeenAs:
+    """Put around an object whose class a test asks for. One that is an instance only by its own account is refused,
+    because both "yes" and "no" could be wrong. In a function that travels into the sandbox, it is `typing.cast`, which
+    gives its second argument back.
+    """
+
+    def __call__(self, kinds: Any, value: Any) -> Any:
+        if not is_handle(value) or isinstance(value, kinds):
+            return value
+        try:
+            says_so = reference(value).ask("isinstance", value, kinds)
+        except Exception:  # a class that does not exist there
+            return value
+        if says_so is True:
+            parts = kinds if isinstance(kinds, tuple) else (kinds,)
+            names = " or ".join(getattr(kind, "__name__", str(kind)) for kind in parts)
+            raise Refused(f"only its own process can tell whether {describe(value)} is an instance of {names}")
+        return value
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return getattr, (typing, "cast")
 
 
 class NamesHere(dict[str, Any]):
@@ -84,8 +109,8 @@ class TestNamespace(dict[str, Any]):
     __test__ = False  # not a class for pytest to collect
 
     def __init__(self, sandbox: Sandbox, trusted: TrustedNames, helpers: Path | None = None):
-        super().__init__({"__name__": "__main__", "__builtins__": builtins, "__type_of__": TypeOf()})
-        super().__setitem__("__names_here__", NamesHere(self))
+        super().__init__({"__name__": "__main__", "__builtins__": builtins})
+        self.update(__type_of__=TypeOf(), __seen_as__=SeenAs(), __names_here__=NamesHere(self))
         self.sandbox = sandbox
         self.trusted = trusted
         self.beside = (

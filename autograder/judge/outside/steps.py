@@ -5,6 +5,7 @@ tests, so this work is done once and kept.
 from __future__ import annotations
 
 import ast
+import copy
 import dis
 import functools
 import types
@@ -16,6 +17,7 @@ from autograder.notebooks.regions import hidden_lines
 from autograder.notebooks.statements import bound_names
 
 CELLS_KEPT = 512
+ASK_FOR_A_CLASS = ("isinstance", "assertIsInstance", "assertNotIsInstance")
 
 
 class TestStatement:
@@ -107,8 +109,9 @@ test_code.__test__ = False  # type: ignore[attr-defined]  # nothing for pytest t
 
 
 class _Classes(ast.NodeTransformer):
-    """Make `type(x)` and `x.__class__` of a handle the submission's class. Make `globals()` and, outside of functions
-    and classes, `dir()`, `locals()` and `vars()` show the submission's names too.
+    """Make `type(x)` and `x.__class__` of a handle the submission's class, and put `SeenAs` around what `isinstance` is
+    asked about. Make `globals()` and, outside of functions and classes, `dir()`, `locals()` and `vars()` show the
+    submission's names too.
     """
 
     def __init__(self) -> None:
@@ -131,6 +134,11 @@ class _Classes(ast.NodeTransformer):
                 node.func.id = "list"
             else:
                 node.func = names
+        asks_for_class = getattr(node.func, "id", getattr(node.func, "attr", "")) in ASK_FOR_A_CLASS
+        if asks_for_class and len(node.args) > 1 and not any(isinstance(part, ast.Starred) for part in node.args):
+            value, kinds = node.args[0], copy.deepcopy(node.args[1])
+            seen = ast.Call(ast.Name("__seen_as__", ast.Load()), [kinds, value], [])
+            node.args[0] = ast.copy_location(seen, value)
         if isinstance(node.func, ast.Name) and node.func.id == "type" and len(node.args) == 1 and not node.keywords:
             node.func = ast.copy_location(ast.Name("__type_of__", ast.Load()), node.func)
         return node

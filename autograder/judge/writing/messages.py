@@ -15,6 +15,10 @@ ANSI = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
 CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
 
 
+# What a message to a student calls the student's work, and what the instructor, who reads the trial, calls it.
+OF_SOLUTION = {"Your code": "The solution", "your code": "the solution", "your notebook": "the notebook"}
+
+
 def explain(outcome: CellOutcome) -> str:
     """Why a test cell earned nothing, as one short text."""
     text = _hidden(outcome) if outcome.failed_hidden else _visible(outcome)
@@ -53,16 +57,16 @@ def _visible(outcome: CellOutcome) -> str:
     if isinstance(error, RemoteError):
         return _student_error(error, text)
     source = f"`{outcome.failed_source}`" if outcome.failed_source else "a test"
-    hint = f" Note: {outcome.notes[-1]}." if outcome.notes else ""
+    hint = f"Note: {outcome.notes[-1]}." if outcome.notes else ""
     if isinstance(error, AssertionError):
-        return f"{text or f'This is not true: {source}'}{hint}"
+        return sentences(text or f"This is not true: {source}", hint)
     if isinstance(error, NameError):
         return f"{text}: is it defined in your notebook, and did its cell run without an error?"
     if isinstance(error, FailedInside):
         return text
     if isinstance(error, Refused):
-        return f"{text}."
-    return f"{source} failed with {type(error).__name__}{': ' if text else ''}{text}{hint}"
+        return f"{text[:1].upper()}{text[1:]}."
+    return sentences(f"{source} failed with {type(error).__name__}{': ' if text else ''}{text}", hint)
 
 
 def _student_error(error: BaseException, text: str) -> str:
@@ -72,6 +76,19 @@ def _student_error(error: BaseException, text: str) -> str:
     where = getattr(error, "student_where", ())
     place = f", in `{where[-1][1].strip()}`" if where and where[-1][1].strip() else ""
     return f"Your code raised {name}{f': {text}' if text else ''}{place}"
+
+
+def about_solution(message: str) -> str:
+    """A message about a student's code, for the instructor whose solution was judged."""
+    for student, solution in OF_SOLUTION.items():
+        message = message.replace(student, solution)
+    return message
+
+
+def sentences(*parts: str) -> str:
+    """The parts that say something, one after another, each but the last with a full stop."""
+    said = [part.rstrip() for part in parts if part.strip()]
+    return " ".join([*(part if part[-1] in ".!?" else f"{part}." for part in said[:-1]), *said[-1:]])
 
 
 def said_by(reports: list[Any]) -> str:

@@ -144,7 +144,10 @@ def make_shell(collector: Collector) -> CollectingShell:
 
 
 def _no_input(prompt: object = "") -> str:
-    raise RuntimeError("input() cannot be answered here: nobody is at the keyboard when a notebook is graded")
+    raise RuntimeError(
+        "input() cannot be answered here: nobody is at the keyboard when a notebook is graded, "
+        "and an input() that a test puts in its place stays in the process of the test"
+    )
 
 
 @contextlib.contextmanager

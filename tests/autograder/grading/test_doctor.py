@@ -48,6 +48,26 @@ def test_a_solution_that_fails_is_named(small_course: Any, capsys: Any) -> None:
     assert "This is not true" in line
 
 
+def test_a_test_that_asserts_nothing_is_not_called_sound(small_course: Any, capsys: Any) -> None:
+    change_source(small_course, "test_shout", "if '%(' not in _i:\n    print('fine')")
+    release(small_course)
+    assert main(["doctor", ASSIGNMENT, "--course", str(small_course.root)]) == 0
+    said = capsys.readouterr().out
+    (line,) = [line for line in said.splitlines() if line.startswith("│ test_shout")]
+    assert "asks nothing" in line
+    assert "It asserts nothing" in line
+
+
+def test_the_same_reason_is_given_once(small_course: Any, capsys: Any) -> None:
+    for name in ("test_length", "test_shout"):
+        change_source(small_course, name, f"assert lost_{name}() == 4")
+    release(small_course)
+    assert main(["doctor", ASSIGNMENT, "--course", str(small_course.root)]) == 1
+    said = capsys.readouterr().out
+    assert said.count("is not defined") == 2, "outside and inside"
+    assert "As in 'test_length'." in said
+
+
 def test_it_compares_with_stock_nbgrader_cell_by_cell(small_course: Any, capsys: Any) -> None:
     """nbgrader takes all points from a test that writes a warning to stderr. The solution's other cell, and both of the
     release, earn the same."""

@@ -18,6 +18,7 @@ from autograder.grading.course import open_course
 from autograder.grading.submission import trials, trying_solutions
 from autograder.grading.submission.directly import DirectWay
 from autograder.nbgrader_plugins.direct import Unusual
+from autograder.notebooks.verdicts import SolutionTrial
 from tests.autograder.grading.here import ASSIGNMENT, grade_all, in_this_process
 from tests.autograder.grading.test_notices import change_source, release
 
@@ -86,7 +87,9 @@ def test_an_assignment_that_fails_its_own_solution_is_not_graded(small_course: A
     assert "--ignore-failing-solution" in said
     assert not (small_course.root / "autograded").exists()
     assert run(small_course, "--ignore-failing-solution") == 1
-    assert "fails the test cell 'test_length'" in capsys.readouterr().out
+    said = " ".join(capsys.readouterr().out.split())
+    assert "fails the test cell 'test_length'" in said
+    assert "the result inside counts, and is marked" in said
     assert grade_all(small_course, ignore_failing_solution=True)["ann"].points == 3
 
 
@@ -111,3 +114,29 @@ def test_a_trial_that_dies_is_said_and_nobody_suffers(course: Any, capsys: Any) 
     assert run(course) == 1
     assert "The trial of the solution in strings.ipynb did not finish" in " ".join(capsys.readouterr().out.split())
     assert grade_all(course)["bob"].points == 5
+
+
+FILE_GONE = "The cell `read` stopped with FileNotFoundError: No such file: 'a.csv'."
+KINDS: list[tuple[dict[str, str], list[tuple[list[str], str]]]] = [
+    ({"a": "This is not true: `x`"}, [(["a"], "This is not true: `x`")]),
+    (
+        {"a": "This is not true: `x`", "b": "This is not true: `y`"},
+        [(["a"], "This is not true: `x`"), (["b"], "This is not true: `y`")],
+    ),
+    (
+        {"a": "name 'x' is not defined. It failed at `x`.", "b": "name 'y' is not defined. It failed at `y > 2`."},
+        [(["a", "b"], "In 'a': name 'x' is not defined. It failed at `x`.")],
+    ),
+    (
+        {"a": f"{FILE_GONE} name 'x' is not defined", "b": "Not equal.", "c": f"{FILE_GONE} This is not true: `y`"},
+        [(["a", "c"], f"In 'a': {FILE_GONE} name 'x' is not defined"), (["b"], "Not equal.")],
+    ),
+]
+
+
+@pytest.mark.parametrize(("said", "kinds"), KINDS)
+def test_reasons_of_one_kind_are_given_once(said: dict[str, str], kinds: list[tuple[list[str], str]]) -> None:
+    assert trials.by_kind(said) == kinds
+    for sentences in (trials.failures({"n": SolutionTrial(failed=said)}), trials.inside({"n": SolutionTrial(said)})):
+        assert len(sentences) == len(kinds)
+        assert all(repr(cell) in " ".join(sentences) for cell in said)

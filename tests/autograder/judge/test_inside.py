@@ -8,9 +8,10 @@ from typing import Any
 import pytest
 
 from autograder.judge import CellVerdict, judge_notebook, try_solution
+from autograder.judge.inside import NO_DETAILS
 from autograder.notebooks.verdicts import verdict
 from autograder.sandbox.process.limits import Limits
-from tests.autograder.judge.notebooks import notebook, stock_points
+from tests.autograder.judge.notebooks import notebook, plain_points, stock_points
 
 pytestmark = pytest.mark.sandbox
 
@@ -107,6 +108,7 @@ def test_a_test_that_the_solution_fails_for_two_reasons_gives_both() -> None:
     said = trial.failed["cell1"]
     assert "In the process of the solution it fails, too: This is not true: `assert twice(2) == 5`" in said
     assert not said.startswith("In the process")
+    assert "was expected, got code. In the process" in said
 
 
 def test_a_test_that_rests_on_one_inside_goes_inside_with_it() -> None:
@@ -156,3 +158,74 @@ def test_a_module_beside_the_notebook_is_the_instructor_s(helpers: Path, answer:
 def test_the_instructor_is_told_what_went_wrong_in_a_hidden_test() -> None:
     trial = try_solution(notebook(ANSWER, HIDDEN.replace("3834", "0")), {})
     assert trial.failed == {"cell1": "twice(1917)"}
+
+
+# A source without a solution says nothing about where its tests have to run: answer, test, and whether it needs the
+# process of the submission.
+UNDECIDED = {
+    "a plain value": ("def f(): return 4", "assert f() == 4", False),
+    "what is typed in": (
+        "def f(): return int(input()) + int(input())",
+        "from unittest.mock import patch\nwith patch('builtins.input', side_effect=['1', '2']):\n    assert f() == 3",
+        True,
+    ),
+    "an input of its own": (
+        "def f(): return 'Hi ' + input('name?')",
+        "import builtins\nbuiltins.input = lambda prompt: 'Ann'\nassert f() == 'Hi Ann'",
+        True,
+    ),
+    "a graph": (
+        "import networkx\ndef f(): return networkx.DiGraph([(1, 2)])",
+        "import unittest, networkx as nx\nunittest.TestCase().assertIsInstance(f(), nx.DiGraph)\n"
+        "assert list(f().edges) == [(1, 2)]",
+        True,
+    ),
+    "a path": (
+        "from pathlib import Path\ndef f(): return Path('a') / 'b'",
+        "from pathlib import Path\nassert isinstance(f(), Path) and f() == Path('a/b')",
+        True,
+    ),
+    "a pattern": (
+        "import re\ndef f(): return re.compile('a+')",
+        "import re\nassert isinstance(f(), re.Pattern) and f().pattern == 'a+'",
+        True,
+    ),
+    "an error": ("def f(): return KeyError('x')", "assert isinstance(f(), KeyError)", True),
+    "a class": (
+        "class A:\n    def __eq__(self, other): return other == 4\ndef f(): return A()",
+        "assert f() == 4",
+        True,
+    ),
+    "text of a function": ("def f(): return 4", "import inspect\nassert 'return' in inspect.getsource(f)", True),
+    "points in part": ("def f(): return [4]", "points = (f() == [4]) * 1.0\npoints", False),
+}
+
+
+@pytest.mark.parametrize("name", UNDECIDED)
+def test_what_the_solution_cannot_decide_runs_in_both_places(name: str) -> None:
+    answer, test, inside = UNDECIDED[name]
+    empty = notebook("# your code here\nraise NotImplementedError()", f"# test\n{test}")
+    trial = try_solution(empty, {})
+    assert list(trial.failed) == ["cell1"]
+    for text in (answer, "def f(): return None"):
+        stock = plain_points(notebook(text, f"# test\n{test}"))
+        node = notebook(text, f"# test\n{test}")
+        (cell,) = judge_notebook(node, source=empty, inside=tuple(trial.inside), undecided=tuple(trial.failed)).cells
+        assert [cell.points] == stock_points(node) == stock
+        assert cell.inside is (inside or not stock[0]), "whoever reads the mark can see that it may be forged"
+        assert verdict(node.cells[1]).get("inside", False) is cell.inside
+
+
+def test_a_forged_result_of_an_undecided_test_is_marked() -> None:
+    forged = "def f(): return 4\nisinstance = lambda *_: True"
+    tests = "# test\nassert f() == 5", "# test\nassert isinstance(f(), list)"
+    node = notebook(forged, *tests)
+    cells = judge_notebook(node, source=notebook("pass", *tests), undecided=("cell1", "cell2")).cells
+    assert [(cell.points, cell.inside) for cell in cells] == [(0, True), (2, True)]
+
+
+@pytest.mark.parametrize("points_only", [False, True])
+def test_hidden_tests_stay_hidden_where_nothing_is_decided(points_only: bool) -> None:
+    node, cells = judged(TELLS, HIDDEN, "twice(5)", inside=(), undecided=("cell1",), points_only=points_only)
+    assert [(cell.points, cell.message) for cell in cells] == [(0, NO_DETAILS)]
+    assert "1917" not in str([cell.outputs for cell in node.cells]) + cells[0].message

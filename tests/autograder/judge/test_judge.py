@@ -236,6 +236,18 @@ def test_what_hidden_tests_print_is_dropped_and_what_visible_ones_print_is_kept(
             "as if it were a number",
         ),
         ("def f(): return float('nan')", "# test\nf()", "NaN or infinity"),
+        *(
+            (
+                "import networkx\ndef f(): return networkx.DiGraph()",
+                f"# test\nimport unittest, networkx as nx\n{test}",
+                "Only its own process can tell whether an object of the submission's class DiGraph is an instance of",
+            )
+            for test in (
+                "assert isinstance(f(), nx.DiGraph)",
+                "assert not isinstance(f(), (list, nx.Graph))",
+                "unittest.TestCase().assertIsInstance(f(), nx.DiGraph)",
+            )
+        ),
         (
             "def f(kind): return kind()",
             "# test\nimport torch\nclass Net(torch.nn.Module): pass\nf(Net)",

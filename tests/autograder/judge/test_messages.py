@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from autograder.cards.check_report import Line, Report
-from autograder.judge.writing.messages import cut, said_by
+from autograder.judge.writing.messages import about_solution, cut, said_by, sentences
 from autograder.notebooks.verdicts import without_repeats
 
 SWAPPED = "the two operands are swapped."
@@ -77,3 +77,24 @@ def test_a_cut_leaves_whole_words_and_cuts_only_a_long_one() -> None:
     assert cut("one two three four", 16) == "one two ..."
     assert cut("ValueError: " + "x" * 500, 100) == "ValueError: " + "x" * 84 + " ..."
     assert cut("x" * 500, 100) == "x" * 96 + " ..."
+
+
+@pytest.mark.parametrize(
+    ("parts", "text"),
+    [
+        (("This is not true: `x`", "Note: y."), "This is not true: `x`. Note: y."),
+        (("Really?", "", "No"), "Really? No"),
+        (("  ", "One.\n", "two"), "One. two"),
+        ((), ""),
+    ],
+)
+def test_sentences_are_told_apart(parts: tuple[str, ...], text: str) -> None:
+    assert sentences(*parts) == text
+
+
+def test_the_instructor_reads_of_the_solution() -> None:
+    said = "Your code raised KeyError: 1. name 'x' is not defined: is it defined in your notebook?"
+    assert (
+        about_solution(said)
+        == "The solution raised KeyError: 1. name 'x' is not defined: is it defined in the notebook?"
+    )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autograder.notebooks.unclaimed import unclaimed_points
+from autograder.notebooks.unclaimed import asserts_nothing, unclaimed_points
 
 CHECK = "check_gradients(f, [()], points=2)"
 KEPT = f"credit = {CHECK}"
@@ -51,3 +51,24 @@ KEEPING = {
 @pytest.mark.parametrize("name", KEEPING)
 def test_other_cells_are_left_alone(name: str) -> None:
     assert unclaimed_points(KEEPING[name]) is None
+
+
+ASSERTS_NOTHING = {
+    "if '%(' not in _i:\n    print('No magic was used.')": True,
+    "": True,
+    "# by hand": True,
+    "answer = 42": True,
+    "print(answer)": True,
+    "'done'": True,
+    "assert answer == 42": False,
+    "if answer != 42:\n    raise ValueError": False,
+    "check(answer)": False,
+    "answer.check()": False,
+    "points = 0\nif answer == 42:\n    points += 2\npoints": False,
+    "%%bash\ntest -f answer.txt": False,
+}
+
+
+@pytest.mark.parametrize("source", ASSERTS_NOTHING)
+def test_a_cell_that_asserts_nothing_is_known(source: str) -> None:
+    assert asserts_nothing(source) == ASSERTS_NOTHING[source]
