@@ -97,21 +97,21 @@ def judge_notebook(
     began = time.monotonic()
     sandboxes: list[Sandbox] = []
 
-    def started() -> Sandbox:
+    def started(draws: bool = False) -> Sandbox:
         for sandbox in sandboxes:
             sandbox.close()
-        sandboxes.append(Sandbox(limits, files=files, unsafe=unsafe))
+        sandboxes.append(Sandbox(limits, files=files, unsafe=unsafe, draws=draws))
         return stack.enter_context(sandboxes[-1])
 
     with contextlib.ExitStack() as stack:
         stack.enter_context(TrustedPath(helpers))
         stack.enter_context(check_context(student=student, explained=not points_only))
         if inside and _shows_all(notebook, inside):
-            scored = shown = run_inside(notebook, started(), inside)
+            scored = shown = run_inside(notebook, started(draws=not points_only), inside)
         else:
             names = trusted_names(notebook, source)
             outside = functools.partial(_Pass, names=names, secret=secret, skipped=inside, helpers=helpers)
-            shown = [] if points_only else outside(started(), visible_only=True).run(notebook)
+            shown = [] if points_only else outside(started(draws=True), visible_only=True).run(notebook)
             there = {*inside, *undecided}
             within = run_inside(notebook, started(), there) if there else []
             is_all = bool(shown) and not any(ran.outcome and ran.outcome.met_hidden for ran in shown)

@@ -93,13 +93,17 @@ class Mirror(Protocol):
 class Sandbox:
     """One submission's process and the references to its objects.
 
-    `files` is a folder whose regular files (no notebooks, no links) are copied to the working directory. Raises
-    SandboxUnavailable when student code cannot be isolated here, unless `unsafe` is true.
+    `files` is a folder whose regular files (no notebooks, no links) are copied to the working directory. `draws` says
+    whether the outputs of cells have pictures. Raises SandboxUnavailable when student code cannot be isolated here,
+    unless `unsafe` is true.
     """
 
-    def __init__(self, limits: Limits | None = None, files: Path | None = None, unsafe: bool = False):
+    def __init__(
+        self, limits: Limits | None = None, files: Path | None = None, unsafe: bool = False, draws: bool = True
+    ):
         self.limits = limits or Limits()
         self.unsafe = unsafe
+        self.draws = draws
         self.files = read_files(files, self.limits.files_bytes) if files else {}
         self.notes: list[str] = []
         self.allowance: Allowance | None = None  # for all questions of a test cell together
@@ -138,7 +142,7 @@ class Sandbox:
         self.prepare()
         began = time.monotonic()
         try:
-            reply, _, late = self._ask({"do": "execute", "source": source}, (), limit)
+            reply, _, late = self._ask({"do": "execute", "source": source, "draw": self.draws}, (), limit)
         except SandboxDied as error:
             return CellResult(error=f"{CELL_DIED}{error}.", died=True, seconds=time.monotonic() - began)
         took = time.monotonic() - began
@@ -312,7 +316,8 @@ class Sandbox:
                     self._process, {"do": "files", "names": list(self.files)}, list(self.files.values()), 30.0
                 )
             for cell in self._cells:
-                self._exchange(self._process, {"do": "execute", "source": cell.source}, (), self.limits.cell_seconds)
+                again = {"do": "execute", "source": cell.source, "draw": False}
+                self._exchange(self._process, again, (), self.limits.cell_seconds)
         return self._process
 
     def _ask(

@@ -144,11 +144,12 @@ class Server:
         return {"names": names, "states": states, "gone": gone, "before": len(reply)}, contents
 
     def execute(self, request: dict[str, Any], buffers: list[memoryview]) -> Reply:
-        """Run one cell. The reply has its outputs, and whether it raised."""
+        """Run one cell. The reply has its outputs, with pictures only if these are wanted, and whether it raised."""
         interrupted = False
         failed = True
         try:
-            result = self.shell.run_cell(request["source"], store_history=True)
+            with contextlib.nullcontext() if request["draw"] else self.shell.without_pictures():
+                result = self.shell.run_cell(request["source"], store_history=True)
             failed = not result.success
             interrupted = isinstance(result.error_in_exec, KeyboardInterrupt)
         except KeyboardInterrupt:

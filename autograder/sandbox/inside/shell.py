@@ -20,6 +20,7 @@ from .outputs import Collector, as_json_data
 
 # Magics, shell commands and help anywhere; a line that calls a function by a leading slash, comma or semicolon.
 IPYTHON_SYNTAX = re.compile(r"[%!?]|^[ \t]*[/,;]", re.MULTILINE)
+PICTURE = re.compile(r"image/|application/pdf")
 WARMING_CELLS = ("1", "1 / 0", "print('')", "display(1.5)", "def f(:")
 
 
@@ -104,6 +105,19 @@ class CollectingShell(InteractiveShell):
             }
         )
 
+    @contextlib.contextmanager
+    def without_pictures(self) -> Iterator[None]:
+        """While inside, outputs have no pictures: a figure is shown as text and closed, but not drawn."""
+        assert self.display_formatter is not None
+        makers = [m for kind, m in self.display_formatter.formatters.items() if PICTURE.match(kind) and m.enabled]
+        for maker in makers:
+            maker.enabled = False
+        try:
+            yield
+        finally:
+            for maker in makers:
+                maker.enabled = True
+
     def ask_exit(self) -> None:
         pass
 
@@ -137,10 +151,18 @@ def make_shell(collector: Collector) -> CollectingShell:
     shell.input_transformer_manager = QuickTransformer()
     for part in (shell, shell.display_pub, shell.displayhook):
         part.collector = collector  # type: ignore[union-attr]
+    shell.events.register("post_execute", _not_drawn_by_pyplot)
     shell.set_hook("show_in_pager", lambda *shown, **how: None, 99)  # help opens beside a notebook, not in its outputs
     builtins.input = _no_input  # type: ignore[assignment]
     sys.modules["__main__"].__dict__.pop("__file__", None)
     return shell
+
+
+def _not_drawn_by_pyplot() -> None:
+    """After a cell, keep pyplot from drawing its figures for windows. Pictures of them are drawn anew, if at all."""
+    pylab: Any = sys.modules.get("matplotlib._pylab_helpers")
+    for manager in pylab.Gcf.get_all_fig_managers() if pylab else ():
+        manager.canvas.figure.stale = False
 
 
 def _no_input(prompt: object = "") -> str:

@@ -423,6 +423,39 @@ def test_cells_tagged_as_demo_are_not_run_and_manually_graded_ones_are():
     assert len(verdict.cells) == 1
 
 
+NAMES = tuple(f"cell{number}" for number in range(9))
+COUNTS = """import matplotlib.pyplot as plt
+from matplotlib.figure import Figure
+drawn, draw = [], Figure.draw
+def counted(self, *args):
+    drawn.append(self)
+    return draw(self, *args)
+Figure.draw = counted"""
+PLOTS = "figure, axes = plt.subplots()\naxes.plot([1, 2]);"
+CLOSED = "# test\nassert not plt.get_fignums() and axes.lines[0].get_ydata().tolist() == [1, 2]"
+NOT_DRAWN = "# test\n### BEGIN HIDDEN TESTS\nassert drawn == []\n### END HIDDEN TESTS"
+SHOWN_ONCE = "# test\nassert len(drawn) == 2"  # once to find out how large it is
+DRAWING = {
+    "one run": ([SHOWN_ONCE], {}, 1),
+    "one run inside": ([SHOWN_ONCE], {"inside": ("cell2", "cell3")}, 1),
+    "a run with hidden tests after the one that is shown": ([NOT_DRAWN], {}, 1),
+    "hidden tests inside": ([NOT_DRAWN], {"inside": ("cell3",)}, 1),
+    "nothing decided": ([NOT_DRAWN], {"undecided": ("cell3",)}, 1),
+    "points only": ([NOT_DRAWN], {"points_only": True}, 0),
+    "points only, inside": ([NOT_DRAWN.replace("HIDDEN TESTS", "")], {"points_only": True, "inside": NAMES}, 0),
+}
+
+
+@pytest.mark.parametrize("name", DRAWING)
+def test_only_what_is_shown_is_drawn(name):
+    cells, options, pictures = DRAWING[name]
+    judged = notebook(COUNTS, PLOTS, CLOSED, *cells)
+    found = judge_notebook(judged, **options).cells
+    assert [cell.points for cell in found] == [2, 2], found
+    shown = [output for cell in judged.cells for output in cell.outputs if "image/png" in output.get("data", {})]
+    assert len(shown) == pictures
+
+
 def odd_notebooks():
     doubled = notebook(
         "x = 1", cell("# test\nassert x == 1", "test", "same"), cell("# test\nassert x == 2", "test", "same")
