@@ -21,7 +21,7 @@ from autograder.judge.outside.namespace import TestNamespace, TrustedPath
 from autograder.judge.outside.running import CellOutcome, Ran, run_test
 from autograder.judge.writing.answers import STOPPED, troubles
 from autograder.judge.writing.messages import cut, error_name, explain, said_by
-from autograder.judge.writing.outputs import clean_student_outputs, printable, verdict_outputs
+from autograder.judge.writing.outputs import INSIDE, clean_student_outputs, printable, said_of_believed, verdict_outputs
 from autograder.judge.writing.points import points_for_value
 from autograder.notebooks.cells import CodeCell, code_cells
 from autograder.notebooks.libraries import withheld_from
@@ -38,7 +38,9 @@ HIDDEN_VALUE = "The hidden part of the test gave something that is not a number 
 
 @dataclass(frozen=True)
 class CellVerdict:
-    """What one test cell earned, and why it is not more. `inside`: the test ran in the submission's process."""
+    """What one test cell earned, and why it is not more. `inside`: the test ran in the submission's process, or used
+    names of given cells that the submission has bound otherwise.
+    """
 
     grade_id: str
     points: float
@@ -246,6 +248,7 @@ def _judge(
     points, message, full = _decide(cell, shown, scored)
     if before and not full:
         message = cut(f"{before} {message}")
+    weak = INSIDE if inside else said_of_believed(scored.believed)
     reports = _reports_of(shown, scored)
     cards, cards_text = _cards(reports)
     outputs = verdict_outputs(
@@ -257,10 +260,10 @@ def _judge(
         cards_text=cards_text,
         full=full,
         bugs=_certain_bugs(reports),
-        inside=inside,
+        weak=weak,
     )
     seconds = shown.seconds + (scored.seconds if scored is not shown else 0.0)
-    return outputs, CellVerdict(cell.grade_id, points, cell.points, message, seconds, inside)
+    return outputs, CellVerdict(cell.grade_id, points, cell.points, message, seconds, bool(weak))
 
 
 def _decide(cell: CodeCell, shown: CellOutcome, scored: CellOutcome) -> tuple[float, str, bool]:

@@ -39,7 +39,7 @@ def given_data(
     `theirs` are the solution's statements, and `known` the instructor's imports and functions.
     """
     certain_names = (known.keys() - _uncertain_functions(known)) | SAFE_BUILTINS
-    changed = _changed(ours, None) | _changed(theirs, certain_names)
+    changed = changed_in_place(ours) | changed_in_place(theirs, certain_names)
     times = Counter(name for statement in ours for name in bound_names([statement]))
     found: dict[str, ast.stmt] = {}
     for statement in ours:
@@ -96,7 +96,7 @@ def _uncertain_functions(known: Mapping[str, ast.stmt]) -> set[str]:
     return found
 
 
-def _changed(statements: Iterable[ast.stmt], harmless: Collection[str] | None) -> set[str]:
+def changed_in_place(statements: Iterable[ast.stmt], harmless: Collection[str] | None = None) -> set[str]:
     """The names whose values may be changed in place: by assignments and methods, and by calls of any function that is
     not in `harmless`, unless that is None.
     """

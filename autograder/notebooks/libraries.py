@@ -13,7 +13,7 @@ import sysconfig
 from collections.abc import Iterable, Iterator
 from typing import Any
 
-from autograder.notebooks.cells import code_cells
+from autograder.notebooks.cells import CodeCell, code_cells
 from autograder.notebooks.statements import parse
 from autograder.sandbox.inside.absent import OURS, WITHHELD
 
@@ -29,11 +29,16 @@ def libraries_in(notebooks: Iterable[Any]) -> list[str]:
 
 
 def withheld_from(*sources: Any | None) -> tuple[str, ...]:
-    """The packages that submissions may not use, as the instructor's notebooks say: ours, and also other engines if
-    students build one, that is, if a notebook uses our checks. Without any notebook that may be so.
+    """The packages that submissions may not use, as the instructor's notebooks say: ours, and also other engines if a
+    notebook is one of our lessons, in which students build one. Without any notebook that may be so.
     """
-    cells = [cell.source for source in sources if source is not None for _, cell in code_cells(source)]
-    return WITHHELD if not cells or any(map(_uses_checks, cells)) else OURS
+    cells = [cell for source in sources if source is not None for _, cell in code_cells(source)]
+    return WITHHELD if not cells or is_lesson(cells) else OURS
+
+
+def is_lesson(cells: Iterable[CodeCell]) -> bool:
+    """Whether the cells of an instructor's notebook use our checks."""
+    return any(_uses_checks(cell.source) for cell in cells)
 
 
 def _uses_checks(source: str) -> bool:

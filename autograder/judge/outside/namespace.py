@@ -122,15 +122,28 @@ class TestNamespace(dict[str, Any]):
         self.texts = Texts(trusted.statements.values())  # that test cells may execute
         self.secrets: set[str] = set()  # names that hidden tests have bound
         self.taken: set[str] = set()  # names that a test has deleted in the submission
+        self.believed: set[str] = set()  # names of given cells whose values the submission has chosen, in this cell
 
     def __missing__(self, name: str) -> Any:
-        if name in self.trusted.statements and self._execute(name, self.trusted.statements[name]):
+        if self._has(name) and self._execute(name, self.trusted.statements[name]):
             return dict.__getitem__(self, name)
         if hasattr(builtins, name) and name not in self.trusted.students:
             raise KeyError(name)
         if name not in self.trusted.students and self._from_star_import(name):
             return dict.__getitem__(self, name)
         return self.from_submission(name)
+
+    def _has(self, name: str) -> bool:
+        """Whether the name is the instructor's."""
+        return name in self.trusted.statements and (name not in self.trusted.if_there or self._is_there(name))
+
+    def _is_there(self, name: str) -> bool:
+        """Whether the submission has such a name."""
+        try:
+            self.sandbox.lookup(name)
+        except NameError:
+            return False
+        return True
 
     def from_submission(self, name: str) -> Any:
         """What the submission has bound the name to. Raises KeyError, which Python turns into a NameError."""
@@ -140,6 +153,8 @@ class TestNamespace(dict[str, Any]):
             value = self.sandbox.lookup(name)
         except NameError:
             raise KeyError(name) from None
+        if name in self.trusted.changed:
+            self.believed.add(name)
         if is_handle(value):
             if self.trusted.is_class_of_submission(name):
                 mark_constructor(value)
@@ -168,11 +183,12 @@ class TestNamespace(dict[str, Any]):
     def new_cell(self) -> None:
         """Forget what names meant in the submission: its cells may have run since."""
         self.looked_up.clear()
+        self.believed.clear()
 
     def forget(self, cell: list[ast.stmt]) -> None:
         """Names that a student's cell binds belong to the student from now on, even if a test has bound them."""
         bound = bound_names(cell)
-        for name in bound & self.trusted.students:
+        for name in bound & (self.trusted.students | self.trusted.changed):
             self.pop(name, None)
         if any(isinstance(node, ast.Delete) for statement in cell for node in ast.walk(statement)):
             self.imported.clear()
@@ -190,6 +206,8 @@ class TestNamespace(dict[str, Any]):
         return True
 
     def _from_star_import(self, name: str) -> bool:
+        if "*" in self.trusted.if_there and not self._is_there(name):
+            return False
         for statement in self.trusted.star_imports:
             try:
                 module = importlib.import_module(statement.module or "")

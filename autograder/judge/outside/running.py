@@ -51,7 +51,8 @@ class FailedInside(Exception):  # noqa: N818
 class CellOutcome:
     """How a test cell went. `hidden_value`: a hidden statement gave the value. `failed_hidden`: it failed in the hidden
     part, so the details are secret. `met_hidden`: it came to a hidden statement, and ran or skipped it. `said`: the
-    text of the error, if it was read while the objects in it could still answer.
+    text of the error, if it was read while the objects in it could still answer. `believed`: the names of given cells
+    that it used and that the submission has bound otherwise.
     """
 
     value: Any = None
@@ -66,6 +67,7 @@ class CellOutcome:
     seconds: float = 0.0
     timed_out: bool = False
     notes: list[str] = field(default_factory=list)
+    believed: tuple[str, ...] = ()
 
     @property
     def text(self) -> str:
@@ -121,6 +123,7 @@ def run_test(
     outcome.seconds = time.monotonic() - began
     outcome.timed_out = outcome.timed_out or allowance.left() <= 0
     outcome.notes = list(namespace.sandbox.notes)
+    outcome.believed = tuple(sorted(namespace.believed))
     return outcome
 
 

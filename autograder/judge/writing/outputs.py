@@ -15,6 +15,7 @@ from nbformat import NotebookNode, from_dict
 from autograder.judge.writing.messages import cut
 
 INSIDE = "This test ran in the process of the submission."
+BELIEVED = "This test used {}, which the submission has changed in a cell that is not locked."
 MAX_CELL_TEXT = 200_000
 MAX_OUTPUTS = 100
 MAX_IMAGE = 8_000_000
@@ -137,19 +138,19 @@ def verdict_outputs(
     cards_text: str,
     full: bool,
     bugs: Sequence[str] = (),
-    inside: bool = False,
+    weak: str = "",
 ) -> list[Any]:
     """The outputs of a test cell, from which nbgrader's `determine_grade` reads exactly these points.
 
-    `bugs` are the names of mistakes that the checks are certain of; reports about a class count them. `inside` is noted
-    too.
+    `bugs` are the names of mistakes that the checks are certain of; reports about a class count them. `weak` says why
+    the submission could have forged the result, if it could; that is noted too.
     """
     outputs = []
     if printed.strip():
         outputs.append(new_output("stream", name="stdout", text=printable(printed)))
-    metadata = {"autograder": {"message": message, "points": points, "bugs": list(bugs), "inside": inside}}
-    if cards or message or inside:
-        said = message or INSIDE
+    metadata = {"autograder": {"message": message, "points": points, "bugs": list(bugs), "inside": bool(weak)}}
+    if cards or message or weak:
+        said = message or weak
         text = cards_text or said
         html = cards or f"<p>{escape(said)}</p>"
         outputs.append(
@@ -170,6 +171,11 @@ def verdict_outputs(
         lines = [f"{name}: {line}" if i == 0 else line for i, line in enumerate(message.splitlines())]
         outputs.append(new_output("error", ename=name, evalue=message, traceback=lines or [name]))
     return outputs
+
+
+def said_of_believed(names: Sequence[str]) -> str:
+    """Why a test that used these names, whose values the submission has chosen, proves less; empty without any."""
+    return BELIEVED.format(", ".join(f"`{name}`" for name in names)) if names else ""
 
 
 _SHAPES = words("""

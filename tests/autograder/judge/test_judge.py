@@ -365,6 +365,7 @@ SOURCE = notebook(
             "# test\nassert close(f(3), 3) and isclose(f(3), 3)\nnp.testing.assert_allclose(f(3), 3)",
             2,
         ),
+        ("list = [1]\ndef f(x): return x", "# test\nassert type(f([1])) is list and isinstance(f([2]), list)", 2),
         ("def max(x, y): return 5", "# test\nassert max(1, 2) == 2", 0),
         ("def max(x, y): return y", "# test\nassert max(7, 2) == 2", 2),
         ("def max(x, y): return x", "# test\nassert builtins_max(7, 2) == 7", 0),

@@ -10,7 +10,7 @@ import pytest
 
 from autograder.judge import judge_notebook
 from autograder.notebooks.trusted import trusted_names
-from tests.autograder.judge.notebooks import cell, notebook
+from tests.autograder.judge.notebooks import cell, notebook, plain_points
 
 ANSWER = "def answer(x):\n    return x + 1"
 IMPORTS = "import random\nimport time\nimport numpy as np\n"
@@ -102,3 +102,89 @@ def test_a_course_without_its_source_folder_loses_none_of_it(tmp_path: Path) -> 
     source = notebook(cell(GIVEN, "plain"), ANSWER, TEST)
     submitted = notebook(cell(GIVEN, "plain"), WRONG + "TOLERANCE = 1e9", TEST)
     assert judge_notebook(submitted, source=source, helpers=tmp_path / "gone").points == 0
+
+
+# In the source, in the submission, the test, what an answer that uses it earns, and whether the mark is marked.
+ORDINARY = {
+    "left as it is": ("N = 1", "N = 1", "assert answer(N) == 2", 2, False),
+    "with other spaces and a remark": ("N=1", "# my group\nN = 1", "assert answer(N) == 2", 2, False),
+    "filled in": ("NAME = ''", "NAME = 'Ann'", "assert NAME != ''", 2, True),
+    "left empty": ("NAME = 'Ann'", "NAME = ''", "assert NAME != ''", 0, True),
+    "taken away": ("N = 1", "", "assert N == 1", 0, False),
+    "another number": ("N = 1", "N = 7", "assert N == 7 and answer(N) == 8", 2, True),
+    "bound again": ("N = 1", "N = 1\nN = 7", "assert N == 7", 2, True),
+    "changed in place": ("xs = [1]", "xs = [1]\nxs.append(2)", "assert xs == [1, 2]", 2, True),
+    "made of another number": ("N = 1\nxs = [N, 2]", "N = 7\nxs = [N, 2]", "assert xs == [7, 2]", 2, True),
+    "read by a given function": ("N = 1\ndef f(): return N", "N = 7\ndef f(): return N", "assert f() == 7", 2, True),
+    "one of two": ("N = 1\nM = 2", "N = 7\nM = 2", "assert M == 2", 2, False),
+    "a helper that works": ("def f(x): return x", "def f(x): return 1 * x", "assert f(answer(1)) == 2", 2, True),
+    "a helper that is broken": ("def f(x): return x", "def f(x): return None", "assert f(answer(1)) == 2", 0, True),
+    "an import beside others": (
+        "import math",
+        "import math\nimport json",
+        "assert math.isclose(answer(1), 2)",
+        2,
+        False,
+    ),
+    "an import that is gone": ("import math", "", "assert math.isclose(answer(1), 2)", 0, False),
+    "a false module": ("import math as m", "class m: pi = 3", "assert m.pi > 3.1", 2, False),
+    "a star that is gone": ("from math import *", "", "assert sqrt(4) == 2", 0, False),
+    "a star and a false name": ("from math import *", "def sqrt(x): return 7", "assert sqrt(4) == 2", 2, False),
+}
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("name", ORDINARY)
+def test_what_a_student_writes_in_an_ordinary_cell_is_the_student_s(name: str) -> None:
+    given, written, test, points, marked = ORDINARY[name]
+    source = notebook(cell(given, "plain"), ANSWER, f"# test\n{test}")
+    submitted = notebook(cell(written, "plain"), ANSWER, f"# test\n{test}")
+    (found,) = judge_notebook(submitted, source=source).cells
+    assert (found.points, found.inside) == (points, marked), found.message
+    if name not in ("a false module", "a star and a false name"):  # these are the instructor's, unlike under nbgrader
+        assert plain_points(submitted) == [points]
+
+
+LOCKED = {
+    "TOLERANCE = 10 ** -6": "TOLERANCE < 1",
+    "def close(a, b): return a == b": "not close(1, 2)",
+    "import math as close": "not close.isclose(1, 2)",
+}
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("given", LOCKED)
+def test_a_locked_cell_cannot_be_overruled(given: str) -> None:
+    locked, test = cell(given, "locked", "given"), f"# test\nassert {LOCKED[given]}"
+    mine = cell("TOLERANCE = 1e9\ndef close(a, b): return True\nclose.isclose = close", "plain")
+    (found,) = judge_notebook(notebook(locked, mine, ANSWER, test), source=notebook(locked, ANSWER, test)).cells
+    assert (found.points, found.inside) == (2, False)
+
+
+@pytest.mark.sandbox
+def test_in_our_lessons_students_may_play_with_ordinary_cells() -> None:
+    checks, test = cell("from autograder.student import check_gradients", "plain"), "# test\nassert f(answer(1)) == N"
+    source = notebook(checks, cell("N = 2\ndef f(x): return x", "plain"), ANSWER, test)
+    played = notebook(checks, cell("N = 0\ndef f(x): return print(x)", "plain"), ANSWER, test)
+    (found,) = judge_notebook(played, source=source).cells
+    assert (found.points, found.inside) == (2, False)
+
+
+# Names that no cell of the instructor's binds: answer, test, and points as under nbgrader.
+CONVENTIONAL = {
+    "an empty release": ("a = True", "assert (a == np.array([[1, 1, 1, 1]])).all()", 0),
+    "imported by the answer": ("import numpy as np\na = np.ones((1, 4))", "assert (a == np.array([[1] * 4])).all()", 2),
+    "no import at all": ("", "assert math.sqrt(4) == 2", 0),
+    "an import that was not reached": ("1 / 0\nimport random", "assert random.random() < 1", 0),
+    "imported by the test": ("", "import math\nassert math.sqrt(4) == 2", 2),
+}
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize("name", CONVENTIONAL)
+def test_a_name_that_the_notebook_does_not_have_means_nothing(name: str) -> None:
+    answer, test, points = CONVENTIONAL[name]
+    source = notebook("import numpy as np\nimport math, random", f"# test\n{test}")
+    submitted = notebook(answer, f"# test\n{test}")
+    assert judge_notebook(submitted, source=source).points == points
+    assert plain_points(submitted) == [points]
