@@ -67,6 +67,24 @@ def test_marks_that_were_judged_inside_are_marked(
     assert "test_shout</code> (inside)" not in page.read_text()
 
 
+@pytest.mark.parametrize("by_nbgrader", [False, True])
+def test_a_right_answer_loses_nothing_where_the_solution_fails(
+    small_course: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, by_nbgrader: bool
+) -> None:
+    if by_nbgrader:
+        monkeypatch.setattr(DirectWay, "grade", mock.Mock(side_effect=Unusual))
+    change_source(small_course, "test_length", f"{LOOKS_AT_CODE}\nassert length('') == 7")
+    release(small_course)
+    small_course.submit("ann", small_course.answered(length="return len(word) or 7"))
+    small_course.submit("bob", small_course.answered())
+    found = tmp_path / "marks.json"
+    assert run(small_course, "--ignore-failing-solution", "--json", str(found)) == 1
+    records = {record["student"]: record for record in json.loads(found.read_text())}
+    assert [records[student]["points"] for student in ("ann", "bob")] == [5, 3]
+    for record in records.values():
+        assert [cell["inside"] for cell in record["cells"]] == [True, False]
+
+
 def test_nbgrader_s_own_command_gives_the_same_marks(course: Any) -> None:
     with open_course(course.root) as opened:
         opened.coursedir.assignment_id = ASSIGNMENT
