@@ -440,7 +440,7 @@ def _array(self: Handle, dtype: Any = None, copy: Any = None) -> np.ndarray:
     result = (
         ref.plain() if ref.base == "ndarray" else ref.ask("array", self, None if dtype is None else np.dtype(dtype).str)
     )
-    return np.asarray(_exactly(np.ndarray, result), dtype=dtype)
+    return np.asarray(result if isinstance(result, np.ndarray) else _exactly(np.ndarray, result), dtype=dtype)
 
 
 FORWARDS: dict[str, Callable[..., Any] | None] = {

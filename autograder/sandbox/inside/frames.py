@@ -103,7 +103,12 @@ def _column(pandas: Any, dtype: str, values: Any) -> Any:
         array = np.empty(len(values), object)
         array[:] = values
         return array
-    return pandas.array(values, dtype="str") if dtype == "str" else np.asarray(values, dtype)
+    if dtype == "str":
+        return pandas.array(values, dtype="str")
+    kind = np.dtype(dtype)
+    if kind.kind not in NUMBERS:  # a type of any size could be named
+        raise ValueError("the type of a column is not numeric")
+    return np.array(values, kind, subok=False)
 
 
 def _index(pandas: Any, values: tuple[str, Any], name: Any, freq: str | None) -> Any:
