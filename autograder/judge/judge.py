@@ -29,6 +29,7 @@ from autograder.notebooks.regions import hidden_lines
 from autograder.notebooks.statements import parse
 from autograder.notebooks.trusted import TrustedNames, trusted_names
 from autograder.runs.context import check_context
+from autograder.sandbox.empty import empty_arrays_kept
 from autograder.sandbox.process.limits import Limits
 from autograder.sandbox.process.process import isolation_in_force
 from autograder.sandbox.sandbox import Sandbox
@@ -183,7 +184,7 @@ class _Pass:
         self.files = mirroring.Files(sandbox, helpers)
 
     def run(self, notebook: Any) -> list[Ran]:
-        with mirroring.seeds(self.sandbox), contextlib.closing(self.files):
+        with mirroring.seeds(self.sandbox), empty_arrays_kept(), contextlib.closing(self.files):
             return [self.cell(cell) for _, cell in code_cells(notebook)]
 
     def _could_go_on(self, ran: Ran) -> Ran:

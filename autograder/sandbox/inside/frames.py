@@ -35,7 +35,11 @@ def library_as_plain(value: Any) -> tuple[Any, ...] | None:
 
 
 def library_from_plain(parts: tuple[Any, ...]) -> Any:
-    """Rebuild what `library_as_plain` took apart. Raises whatever the library raises for parts that make no value."""
+    """Rebuild what `library_as_plain` took apart. Raises whatever the library raises for parts that make no value, and
+    ValueError for parts that it would repeat or take for many.
+    """
+    if type(parts) is not tuple:
+        raise ValueError("the parts of a value are not a tuple")
     kind, *rest = parts
     library, make = MAKERS[kind]
     return make(importlib.import_module(library), *rest)
@@ -69,7 +73,7 @@ def _from_torch(value: Any, torch: Any) -> tuple[Any, ...] | None:
 
 
 def _tensor(torch: Any, dtype: str, array: Any, requires_grad: Any) -> Any:
-    if type(array) is not np.ndarray or array.dtype != TENSORS[dtype]:
+    if not isinstance(array, np.ndarray) or array.dtype != TENSORS[dtype]:
         raise ValueError("a tensor's type does not fit its data")
     made = torch.from_numpy(array)
     made = made.view(torch.bfloat16) if dtype == "bfloat16" else made
@@ -144,12 +148,22 @@ def _values(column: Any) -> tuple[str, Any] | None:
     return (str(dtype), list(column)) if str(dtype) in ("object", "str") else None
 
 
-def _column(pandas: Any, dtype: str, values: Any) -> Any:
+def _column(pandas: Any, dtype: str, values: Any, length: int | None = None) -> Any:
+    """A column, or an index. `length` is how many rows there are."""
+    if type(values) is not list and not (isinstance(values, np.ndarray) and values.ndim == 1):
+        raise ValueError("the values of a column are not a list")
+    if length is not None and len(values) != length:
+        raise ValueError("a column is longer or shorter than its index")
     if dtype == "object":
         array = np.empty(len(values), object)
         array[:] = values
         return array
-    return pandas.array(values, dtype="str") if dtype == "str" else np.asarray(values, dtype)
+    if dtype == "str":
+        return pandas.array(values, dtype="str")
+    kind = np.dtype(dtype)
+    if kind.kind not in NUMBERS:  # a type of any size could be named
+        raise ValueError("the type of a column is not numeric")
+    return np.array(values, kind, subok=False)
 
 
 def _index(pandas: Any, values: tuple[str, Any], name: Any, freq: str | None) -> Any:
@@ -160,14 +174,15 @@ def _index(pandas: Any, values: tuple[str, Any], name: Any, freq: str | None) ->
 def _frame(pandas: Any, names: Any, index: Any, columns: list[tuple[str, Any]]) -> Any:
     rows = library_from_plain(index)
     made = pandas.DataFrame(
-        {number: pandas.Series(_column(pandas, *c), rows) for number, c in enumerate(columns)}, rows
+        {number: pandas.Series(_column(pandas, *c, len(rows)), rows) for number, c in enumerate(columns)}, rows
     )
     made.columns = library_from_plain(names)
     return made
 
 
 def _series(pandas: Any, index: Any, values: tuple[str, Any], name: Any) -> Any:
-    return pandas.Series(_column(pandas, *values), library_from_plain(index), name=name)
+    rows = library_from_plain(index)
+    return pandas.Series(_column(pandas, *values, len(rows)), rows, name=name)
 
 
 def _is_same(made: Any, value: Any, pandas: Any) -> bool:
