@@ -25,6 +25,8 @@ CONVERSIONS = ("array", "asarray")  # of NumPy; they turn arrays of all classes 
 class EmptyArray(np.ndarray):
     """An empty array that a submission returned, or what was calculated from one."""
 
+    __array_priority__ = 1e9  # so that no tensor compares itself with it instead
+
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, out: Any = None, **options: Any) -> Any:
         empty = [value.shape for value in inputs if isinstance(value, EmptyArray) and not value.size]
         if empty and ufunc.__name__ in REFUSING and method in ("__call__", "outer"):

@@ -2,7 +2,8 @@
 data, and back: a test that compares them gets real ones, rebuilt on its side.
 
 Only values that come back exactly as they were are plain. Anything else (categories, time zones, subclasses) stays a
-handle. Of a tensor, its history stays behind: what it was calculated from lives in one process.
+handle. Of a tensor, its history stays behind: what it was calculated from lives in one process. An empty tensor is a
+handle, too: PyTorch would stretch it to the shape of any other and find no number that differs.
 """
 
 from __future__ import annotations
@@ -65,7 +66,7 @@ def _from_torch(value: Any, torch: Any) -> tuple[Any, ...] | None:
     dtype = str(getattr(value, "dtype", "")).removeprefix("torch.")
     if type(value) not in (torch.Tensor, torch.nn.Parameter) or dtype not in TENSORS:
         return None
-    if value.layout is not torch.strided or value.device.type != "cpu":
+    if value.layout is not torch.strided or value.device.type != "cpu" or not value.numel():
         return None
     data = value.detach().resolve_conj().resolve_neg()
     array = (data.view(torch.int16) if dtype == "bfloat16" else data).numpy()
@@ -73,8 +74,8 @@ def _from_torch(value: Any, torch: Any) -> tuple[Any, ...] | None:
 
 
 def _tensor(torch: Any, dtype: str, array: Any, requires_grad: Any) -> Any:
-    if not isinstance(array, np.ndarray) or array.dtype != TENSORS[dtype]:
-        raise ValueError("a tensor's type does not fit its data")
+    if not isinstance(array, np.ndarray) or array.dtype != TENSORS[dtype] or not array.size:
+        raise ValueError("a tensor's type does not fit its data, or there is none")
     made = torch.from_numpy(array)
     made = made.view(torch.bfloat16) if dtype == "bfloat16" else made
     if requires_grad is True and not (made.is_floating_point() or made.is_complex()):

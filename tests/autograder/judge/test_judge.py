@@ -273,6 +273,8 @@ OF_PYTORCH = {
         "def f(x):\n    x = x.clone()\n    x.__class__ = Liar\n    return x",
         0,
     ),
+    "an empty tensor": ("def f(x): return torch.zeros(0, 1)", 0),
+    "an empty array": ("def f(x): return torch.zeros(0, 1).numpy()", 0),
     "the test's own tensor changed": ("def f(x):\n    x.data.zero_()\n    return x", 0),
 }
 
@@ -280,10 +282,21 @@ OF_PYTORCH = {
 @pytest.mark.parametrize("answer", OF_PYTORCH)
 def test_tensors_are_compared_by_their_values_alone(answer):
     text, points = OF_PYTORCH[answer]
-    given = cell("import torch", "locked", "given")
-    test = "# test\nx, want = torch.tensor([1., -2.]), torch.tensor([2., -4.])\nassert torch.equal(f(x), want)"
-    verdict, _ = verdict_on(given, text, test, source=notebook(given, text, test))
-    assert verdict.points == points, verdict.cells
+    given = cell("import torch\nfrom torch import nn", "locked", "given")
+    tests = [
+        f"# test\nx, want = torch.tensor([1., -2.]), torch.tensor([2., -4.])\nassert {compare}"
+        for compare in (
+            "torch.equal(f(x), want)",
+            "torch.allclose(f(x), want)",
+            "torch.isclose(want, f(x)).all()",
+            "(f(x) == want).all()",
+            "not (f(x) != want).any()",
+            "(f(x) - want).abs().sum() < 1e-6",
+            "nn.functional.mse_loss(f(x), want) < 1e-6",
+        )
+    ]
+    verdict, _ = verdict_on(given, text, *tests, source=notebook(given, text, *tests))
+    assert [cell.points for cell in verdict.cells] == [points] * len(tests), verdict.cells
 
 
 @pytest.mark.parametrize(
