@@ -86,7 +86,7 @@ def _become_sandbox(server: Server, descriptor: int, judge: int, settings: dict[
         os.setsid()
         confine.close_all_but(descriptor)
         confine.sacrifice()
-        confine.mount_private(settings["folders"], settings["disk"])
+        confine.mount_private(settings["folders"], settings["disk"], settings["inodes"])
         os.chdir(os.environ["HOME"])  # into the new mount
         confine.limit(settings["rlimits"])
         confine.drop_rights(rules)

@@ -149,8 +149,10 @@ def bubblewrap_command(
     for path in _python_paths():
         command += ["--ro-bind", path, path]
     command += ["--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--size", size, "--tmpfs", SHARED_MEMORY]
+    command += ["--remount-ro", "/dev"]  # it belongs to the user in there, and so does a folder that is covered up
     for path in _withheld_paths():
-        command += ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
+        covered = os.path.isdir(path)
+        command += ["--tmpfs", path, "--remount-ro", path] if covered else ["--ro-bind", "/dev/null", path]
     command += ["--ro-bind", str(INSIDE), f"{CODE}/inside", "--remount-ro", "/", "--chdir", HOME, "--clearenv"]
     for name, value in environment(HOME).items():
         command += ["--setenv", name, value]

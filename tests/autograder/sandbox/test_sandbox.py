@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -483,6 +484,22 @@ def test_two_sandboxes_share_nothing():
         assert {"x", "y", "z"} <= one.lookup("seen")
 
 
+@pytest.mark.parametrize("folder", ["/tmp", "/dev/shm", "."])
+def test_the_number_of_files_is_limited(folder):
+    with Sandbox(replace(QUICK, inodes=100)) as sandbox:
+        made = sandbox.execute(f"""
+import itertools, os
+for made in itertools.count():
+    try: os.mkdir(os.path.join({folder!r}, 'x' * 3 + str(made)))
+    except OSError as error:
+        says = error.errno
+        break
+""")
+        assert made.error is None
+        assert sandbox.lookup("says") == errno.ENOSPC
+        assert 90 < sandbox.lookup("made") <= 100
+
+
 def test_files_are_copied_without_notebooks_and_links(tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "a.csv").write_text("1,2")
@@ -528,6 +545,21 @@ def test_without_isolation_the_process_and_its_children_end_with_a_judge_that_is
     while left and time.monotonic() < until:
         left = [process for process in left if os.path.exists(f"/proc/{process}")]
     assert left == []
+
+
+LOOKS_FOR_ROOM = """
+import os
+for folder, folders, files in os.walk('/'):
+    if folder in ('/proc', '/dev/pts', '/tmp', '/home/student', '/dev/shm'): folders.clear()
+    elif os.access(folder, os.W_OK): print(folder)
+"""
+
+
+def test_an_ordinary_user_can_write_nowhere_but_in_the_limited_folders():
+    command = isolation.bubblewrap_command(isolation.Isolation(True, "", user_namespace=True), Limits(), None, None)
+    looking = [*command, "--", sys.executable, "-I", "-c", LOOKS_FOR_ROOM]
+    looked = subprocess.run(looking, capture_output=True, text=True, timeout=120, check=True, env={})
+    assert looked.stdout.split() == []
 
 
 def test_python_may_live_below_tmp(monkeypatch):
