@@ -24,6 +24,7 @@ from autograder.judge.writing.messages import cut, error_name, explain, said_by
 from autograder.judge.writing.outputs import clean_student_outputs, printable, verdict_outputs
 from autograder.judge.writing.points import points_for_value
 from autograder.notebooks.cells import CodeCell, code_cells
+from autograder.notebooks.reading import NOT_ISOLATED
 from autograder.notebooks.regions import hidden_lines
 from autograder.notebooks.statements import parse
 from autograder.notebooks.trusted import TrustedNames, trusted_names
@@ -90,7 +91,7 @@ def judge_notebook(
     submission's process. `helpers` is a folder of the instructor's with modules that tests import. `student` is the
     name of the student who handed the notebook in.
     """
-    isolation = "none, because the instructor turned it off" if unsafe else isolation_in_force()
+    isolation = NOT_ISOLATED if unsafe else isolation_in_force()
     began = time.monotonic()
     sandboxes: list[Sandbox] = []
 

@@ -19,7 +19,7 @@ from autograder.cards.style import escaped
 from autograder.nbgrader_plugins.auto_comments import NO_RESPONSE
 from autograder.notebooks.cells import grade_id, is_grade, is_solution, is_task, marks
 from autograder.notebooks.headings import headings, titles
-from autograder.notebooks.reading import note_of
+from autograder.notebooks.reading import NOT_ISOLATED, UNPROTECTED, note_of
 from autograder.notebooks.verdicts import messages_by_answer, verdict, without_repeats
 
 FOLD = "autograder_fold"
@@ -60,7 +60,13 @@ class FirstScreen(NbGraderPreprocessor):
         problem = note_of(nb, "problem")
         if problem:
             clear_outputs(nb)
-        resources["autograder"] = {"title": title, "exercises": exercises(nb), "problem": problem}
+        warning = UNPROTECTED if note_of(nb, "isolation") == NOT_ISOLATED else ""
+        resources["autograder"] = {
+            "title": title,
+            "exercises": exercises(nb),
+            "problem": problem,
+            "warning": warning,
+        }
         fold(nb)
         return nb, resources
 

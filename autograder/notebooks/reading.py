@@ -21,6 +21,8 @@ ENCODINGS = ("utf-8-sig", "utf-16", "latin-1")
 CONFLICT = re.compile(rb"^<{7}(?= )", re.MULTILINE)  # as git writes it
 LARGEST = 120_000_000  # more than nbgrader lets a student hand in; most of it is outputs, which are thrown away
 NO_FILE = "It is a link or a special file, not a notebook."
+NOT_ISOLATED = "none, because the instructor turned it off"  # how a submission was isolated, as it is noted
+UNPROTECTED = "Graded without isolation (--unsafe-no-sandbox): submissions could have changed anything."
 NEW_CELL = {"code": new_code_cell, "markdown": new_markdown_cell, "raw": new_raw_cell}
 
 
