@@ -34,6 +34,7 @@ from autograder.sandbox.sandbox import Sandbox
 
 HIDDEN_VALUE = "The hidden part of the test gave something that is not a number of points between 0 and {:g}."
 SECOND_TRY = 5.0  # seconds for a cell that ran into its limit in the first pass
+LONGEST_PRINT = 200  # characters of what a test printed; the page has the rest
 
 
 @dataclass(frozen=True)
@@ -252,7 +253,7 @@ def _judge(
     """Outputs and verdict of a test cell. Points come from the full run, messages from the run without hidden tests,
     except the message that a hidden test failed. `before`: what was wrong with the answer before the test began.
     """
-    points, message, full = _decide(cell, shown, scored)
+    points, message, full = _decide(cell, shown, scored, _printed(shown, inside))
     if before and not full:
         message = cut(f"{before} {message}")
     reports = _reports_of(shown, scored)
@@ -272,9 +273,11 @@ def _judge(
     return outputs, CellVerdict(cell.grade_id, points, cell.points, message, seconds, inside)
 
 
-def _decide(cell: CodeCell, shown: CellOutcome, scored: CellOutcome) -> tuple[float, str, bool]:
-    """Points, message, and whether these are full marks."""
+def _decide(cell: CodeCell, shown: CellOutcome, scored: CellOutcome, printed: str) -> tuple[float, str, bool]:
+    """Points, message, and whether these are full marks. `printed`: what the test printed, as a sentence."""
     if scored.error is not None:
+        if not scored.failed_hidden and isinstance(shown.error, AssertionError) and not shown.text and printed:
+            return 0.0, cut(f"{explain(shown)}. {printed}"), False
         if scored.failed_hidden or scored is shown:
             return 0.0, explain(scored), False
         return 0.0, explain(shown) if shown.error else "The test failed when it was run again.", False
@@ -283,7 +286,19 @@ def _decide(cell: CodeCell, shown: CellOutcome, scored: CellOutcome) -> tuple[fl
         return points, HIDDEN_VALUE.format(cell.points) if scored.hidden_value else reason, False
     if points >= cell.points:
         return cell.points, "", True
-    return points, said_by(_reports_of(shown, scored)) or f"{points:g} of {cell.points:g} points.", False
+    said = cut(f"{said_by(_reports_of(shown, scored))} {printed}")
+    return points, said or f"{points:g} of {cell.points:g} points.", False
+
+
+def _printed(shown: CellOutcome, inside: bool) -> str:
+    """What a test printed, in one line, or the empty string: a test that counts points by itself prints its reasons.
+    Inside, nobody can tell what the test printed from what the submission's code printed.
+    """
+    lines = (line.strip() for line in (shown.printed if inside else shown.printed_by_test).splitlines())
+    text = "; ".join(filter(None, lines))
+    return (
+        cut(f"{'Printed while the test ran' if inside else 'The test printed'}: {text}", LONGEST_PRINT) if text else ""
+    )
 
 
 def _reports_of(shown: CellOutcome, scored: CellOutcome) -> list[Any]:

@@ -70,10 +70,15 @@ def messages_by_answer(nb: NotebookNode) -> dict[str, list[str]]:
 
 def without_repeats(messages: Iterable[str]) -> list[str]:
     """Messages of several tests about one answer, without the sentences of an earlier one, such as its cause."""
+    return [message for message in fresh_parts(messages) if message]
+
+
+def fresh_parts(messages: Iterable[str]) -> list[str]:
+    """What each of several messages says that no earlier one has said; empty if nothing."""
     said: set[str] = set()
     kept = []
     for message in messages:
         fresh = [sentence for sentence in SENTENCE_END.split(message) if sentence not in said]
         said.update(fresh)
         kept.append(" ".join(fresh))
-    return [message for message in kept if message]
+    return kept

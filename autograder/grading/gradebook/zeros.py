@@ -36,17 +36,14 @@ def failed_students(gradebook: Gradebook, assignment: str) -> set[str]:
     """The students whose submission could not be graded, so that their 0 says nothing. They have a mark again once a
     person has marked a cell, or nbgrader has graded the submission: neither leaves every cell for a person to grade.
     """
-    failed = {student for student, result in _results(gradebook, assignment).items() if result.status in NEEDS_A_LOOK}
+    failed = {
+        student for student, result in kept_results(gradebook, assignment).items() if result.status in NEEDS_A_LOOK
+    }
     own = SubmittedAssignment.assignment_id == gradebook.find_assignment(assignment).id
     submitted = gradebook.db.query(SubmittedAssignment.student_id).filter(own)
     joined = submitted.join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
     marked = joined.join(Grade, Grade.notebook_id == SubmittedNotebook.id).filter(~Grade.needs_manual_grade)
     return failed - {student for (student,) in marked.distinct()} if failed else set()
-
-
-def misnamed(gradebook: Gradebook, assignment: str) -> set[str]:
-    """The students who handed in no notebook with the name of one of the assignment's."""
-    return {student for student, result in _results(gradebook, assignment).items() if result.status == "missing"}
 
 
 def _zeros(gradebook: Gradebook, assignment: str) -> dict[str, list[str]]:
@@ -64,11 +61,11 @@ def _reasons(gradebook: Gradebook, assignment: str) -> dict[str, str]:
     """Student -> why a notebook was not read, or the empty string, as `autograder grade` kept it. Submissions that a
     person has to look at are named elsewhere.
     """
-    results = _results(gradebook, assignment)
+    results = kept_results(gradebook, assignment)
     return {student: "" if result.status in NEEDS_A_LOOK else result.reason for student, result in results.items()}
 
 
-def _results(gradebook: Gradebook, assignment: str) -> dict[str, Result]:
+def kept_results(gradebook: Gradebook, assignment: str) -> dict[str, Result]:
     """Student -> the result that `autograder grade` kept."""
     if not inspect(gradebook.engine).has_table(RESULTS.name):
         return {}

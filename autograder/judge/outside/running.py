@@ -27,6 +27,7 @@ from autograder.notebooks.regions import LINE_END, hidden_lines
 from autograder.notebooks.trusted import is_stateful, split_import
 from autograder.runs.context import check_context
 from autograder.sandbox.process.allowance import Allowance
+from autograder.sandbox.replies import print_again
 
 MAX_TEXT = 50_000
 MORE_MEMORY = 8 << 30
@@ -51,8 +52,8 @@ class FailedInside(Exception):  # noqa: N818
 class CellOutcome:
     """How a test cell went. `hidden_value`: a hidden statement gave the value. `failed_hidden`: it failed in the hidden
     part, so the details are secret. `met_hidden`: it came to a hidden statement. `said`: the text of the error, if it
-    was read while the objects in it could still answer. `bare`: the only visible assertion has failed, and there is
-    nothing more to say.
+    was read while the objects in it could still answer. `printed_by_test`: `printed` without what the submission's code
+    printed. `bare`: the only visible assertion has failed, and there is nothing more to say.
     """
 
     value: Any = None
@@ -63,6 +64,7 @@ class CellOutcome:
     met_hidden: bool = False
     failed_source: str = ""
     printed: str = ""
+    printed_by_test: str = ""
     reports: list[Any] = field(default_factory=list)
     seconds: float = 0.0
     timed_out: bool = False
@@ -93,11 +95,17 @@ class Ran:
 
 
 class BoundedText(io.StringIO):
-    """Text written by a test, up to a size."""
+    """Text written while a test runs, up to a size. `by_test`: the test's own, without what student code printed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by_test = ""
 
     def write(self, text: str) -> int:
         if self.tell() < MAX_TEXT:
             super().write(text[:MAX_TEXT])
+            if sys._getframe(1).f_code is not print_again.__code__:
+                self.by_test += text[:MAX_TEXT]
         return len(text)
 
 
@@ -247,6 +255,7 @@ def _captured(outcome: CellOutcome, keep: bool) -> Iterator[None]:
     finally:
         if keep and len(outcome.printed) < MAX_TEXT:
             outcome.printed += out.getvalue()
+            outcome.printed_by_test += out.by_test
 
 
 def _passes_through(error: BaseException, filename: str, hidden: frozenset[int]) -> bool:

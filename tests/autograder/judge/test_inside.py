@@ -42,6 +42,12 @@ def test_a_test_that_passes_inside_is_marked_too() -> None:
     assert verdict(node.cells[1]) == {"message": "", "points": 2, "bugs": [], "inside": True}
 
 
+def test_nobody_knows_who_printed_what_is_printed_inside() -> None:
+    test = "# test\npoints = 2 if twice(2) == 4 else 0\nprint('2 * 2 is 4')\npoints"
+    _, cells = judged("def twice(number):\n    print('all is right')", test, inside=("cell1",))
+    assert cells[0].message == "Printed while the test ran: all is right; 2 * 2 is 4"
+
+
 def test_a_tag_of_the_student_s_skips_no_test() -> None:
     node = notebook("pass", LOOKS_AT_CODE)
     node.cells[1].metadata["tags"] = ["demo"]

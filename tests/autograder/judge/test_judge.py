@@ -249,6 +249,66 @@ def test_a_visible_failure_is_explained_in_a_sentence(solution, test, message):
     assert len(verdict.cells[0].message) <= 400
 
 
+COUNTS = "# test\npoints = 0\nif f(3) == 7:\n    points += 2\nelse:\n    print('7 was made from 3')\npoints"
+
+
+@pytest.mark.parametrize(
+    ("solution", "test", "message"),
+    [
+        ("def f(n): return 1", COUNTS, "The test printed: 7 was made from 3"),
+        ("def f(n): return 1", COUNTS.replace("= 0", "= 1"), "The test printed: 7 was made from 3"),
+        ("def f(n):\n    print('give me 2')\n    return 1", COUNTS, "The test printed: 7 was made from 3"),
+        ("def f(n): print('give me 2')", "# test\nprint(end='')\nf(1) or 0", "0 of 2 points."),
+        ("def f(n): return 1", "# test\nprint('a: ok\\n\\n  b: wrong  ')\n1", "The test printed: a: ok; b: wrong"),
+        ("def f(n): return 1", "# test\nprint('x' * 999)\n1", "The test printed: " + "x" * 178 + " ..."),
+        ("def f(n): return 1", "# test\n0.5", "0.5 of 2 points."),
+        (
+            "def f(n): return 1",
+            f"{COUNTS[:-7]}\n### BEGIN HIDDEN TESTS\nif f(7731) != 0:\n    print(7731)\n### END HIDDEN TESTS\npoints",
+            "The test printed: 7 was made from 3",
+        ),
+        (
+            "def f(n): return 1",
+            "# test\n### BEGIN HIDDEN TESTS\nseen = [7731]\n### END HIDDEN TESTS\nprint(seen)\n1",
+            "1 of 2 points.",
+        ),
+        (
+            "def f(n): return 1",
+            "# test\nright = f(3) == 7\nprint('f(3) should be 7')\nassert right",
+            "This is not true: `assert right`. The test printed: f(3) should be 7",
+        ),
+        ("def f(n): return 1", "# test\nprint('f(3)...')\nassert f(3) == 7, 'f(3) should be 7'", "f(3) should be 7"),
+        (
+            "def f(n): return 1",
+            "# test\nprint('f(3) is a number')\n### BEGIN HIDDEN TESTS\nassert f(3) == 7\n### END HIDDEN TESTS",
+            "A hidden test failed.",
+        ),
+        ("def f(n): return 1", "# test\nprint('no')\n-1", "The test gave -1 points, which is not between 0 and 2."),
+    ],
+    ids=[
+        *("no points", "some points", "an answer that prints too", "an answer that prints, a test that does not"),
+        *("several lines", "a long text", "nothing", "hidden prints", "a print of what is hidden"),
+        *("then an assertion without words", "then one with words", "then a hidden one", "no points at all"),
+    ],
+)
+def test_the_reason_that_a_test_prints_is_its_message(solution, test, message):
+    verdict, judged = verdict_on(solution, test)
+    assert verdict.cells[0].message == message
+    assert "7731" not in json.dumps([c.outputs for c in judged.cells])
+
+
+def test_a_printed_reason_follows_those_of_the_checks():
+    test = """# test
+from autograder.student import check_handwritten_gradient
+print("exercise 1")
+check_handwritten_gradient(slope, lambda x: x * x, [()], points=2)
+"""
+    verdict, _ = verdict_on("def slope(x): return (x,)", test)
+    checked, _, printed = verdict.cells[0].message.partition(" The test printed: ")
+    assert checked.endswith(".")
+    assert printed == "exercise 1"
+
+
 @pytest.mark.parametrize(
     ("value", "points"),
     [
