@@ -10,6 +10,7 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
 from typing import Any
 
@@ -40,6 +41,7 @@ from autograder.grading.workers.feedback_pages import write_feedback
 from autograder.grading.workers.local import Finished, Job, Task, grade_in_worker, on_path, open_worker
 from autograder.grading.workers.pool import Died, KeptPools, WorkerPool
 from autograder.grading.workers.spool import Spool
+from autograder.nbgrader_plugins.times import shown_time
 from autograder.notebooks.verdicts import SolutionTrial
 from autograder.sandbox.process.isolation import isolation_available
 from autograder.sandbox.process.limits import SandboxUnavailable
@@ -366,6 +368,7 @@ def record(result: Result, entry: Entry) -> SubmissionRecord:
         reason=result.reason,
         isolation=result.isolation,
         late_penalty=sum(penalties),
+        handed_in=shown_time(datetime.fromisoformat(result.timestamp)) if result.timestamp else "",
     )
 
 

@@ -20,6 +20,7 @@ FORMGRADER = Path(NBGRADER.origin or "" if NBGRADER else "").parent / "server_ex
 FORMGRADER_TEMPLATES = FORMGRADER / "templates"
 JUDGE = f"{PLUGINS}.judge_notebook.JudgeNotebook"
 COMMENTS = f"{PLUGINS}.auto_comments.AutoComments"
+SUBMISSION_TIME = f"{PLUGINS}.submission_time.SubmissionTime"
 QUIZ_STUBS = f"{PLUGINS}.release.QuizStubs"
 HOLD_BACK = f"{PLUGINS}.release.HoldBack"
 UNCLAIMED_POINTS = f"{PLUGINS}.release.RefuseUnclaimedPoints"
@@ -38,6 +39,7 @@ AUTOGRADE = [
     "nbgrader.preprocessors.LimitOutput",
     "nbgrader.preprocessors.SaveAutoGrades",
     COMMENTS,
+    SUBMISSION_TIME,
     "nbgrader.preprocessors.AssignLatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
@@ -79,12 +81,13 @@ DISPLAYED = [
 
 @dataclass(frozen=True)
 class Settings:
-    """How notebooks of a course are judged."""
+    """How submissions of a course are judged. `zone`: the zone in which nbgrader writes when they were handed in."""
 
     secret: bytes
     cell_seconds: float
     query_seconds: float
     unsafe: bool = False
+    zone: str = ""
 
 
 def configure(c: Config) -> None:
@@ -122,6 +125,7 @@ NEIGHBORS = (
     # (ours, the class it must directly precede or follow, where)
     (f"{PLUGINS}.restore_cells.RepairMetadata", "RestoreCells", "before"),
     (COMMENTS, "SaveAutoGrades", "after"),
+    (SUBMISSION_TIME, "AssignLatePenalties", "before"),
     (QUIZ_STUBS, "ClearSolutions", "after"),
     (UNCLAIMED_POINTS, "SaveCells", "before"),
     (HOLD_BACK, "SaveCells", "after"),

@@ -11,10 +11,8 @@ machine and about 0.2 s instead of 0.36 s on an idle one, so half a minute or mo
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -40,8 +38,6 @@ from autograder.sandbox.process.limits import Limits
 
 NO_RESPONSE = "No response."
 MOST_LINES, MOST_TRACEBACK = 1000, 100  # nbgrader's LimitOutput
-LONGEST_TIME = 100
-WITH_ZONE = re.compile(r"(\S+ \S+) (\S+)")
 
 
 class Unusual(Exception):  # noqa: N818
@@ -166,25 +162,6 @@ def comments(notebook: NotebookNode, known: KnownNotebook) -> dict[str, str | No
         elif name in messages:
             found[name] = "\n\n".join(messages[name])
     return found
-
-
-def submitted_at(text: str) -> datetime | None:
-    """The time in a `timestamp.txt`, in UTC. Raises ValueError for a text that is not a time."""
-    from dateutil import parser, tz  # takes longer to import than most submissions to grade
-
-    text = text.strip()
-    if not text:
-        return None
-    if len(text) > LONGEST_TIME:  # the parser's time grows with the square of its length
-        raise ValueError("too long for a time")
-    parts = WITH_ZONE.fullmatch(text)
-    if parts is None:
-        found = parser.parse(text)
-    else:
-        name = parts[2]
-        zone = int(name) if re.fullmatch(r"[+-]?\d+", name) else tz.gettz(name)
-        found = parser.parse(f"{parts[1]} TZ", tzinfos={"TZ": zone})
-    return found.replace(tzinfo=None) - (found.utcoffset() or timedelta())
 
 
 def _limit_streams(cell: NotebookNode) -> None:

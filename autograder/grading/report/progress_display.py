@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
 from rich.console import Console
@@ -105,15 +105,19 @@ def found_first(record: SubmissionRecord) -> str:
     return f"{found} ({record.by_hand})".lstrip() if record.by_hand else found
 
 
-def results_table(records: Iterable[SubmissionRecord], assignment: str) -> Table:
-    """Student, points, time, and the first thing that cost points."""
+def results_table(records: Sequence[SubmissionRecord], assignment: str) -> Table:
+    """Student, points, time, when it was handed in if that is known, and the first thing that cost points."""
     table = Table(title=assignment, title_justify="left")
     table.add_column("student", overflow="fold", max_width=WIDEST_NAME)
     table.add_column("points", justify="right", no_wrap=True)
     table.add_column("seconds", justify="right", no_wrap=True)
+    timed = any(record.handed_in for record in records)
+    if timed:
+        table.add_column("handed in (UTC)", no_wrap=True)
     table.add_column("first finding", overflow="fold")
     for record in records:
         status = "" if record.status == "graded" else f"{record.status}: "
         found = escape(f"{status}{found_first(record)}")
-        table.add_row(escape(shown_name(record.student)), shown_points(record), f"{record.seconds:.1f}", found)
+        about = [escape(shown_name(record.student)), shown_points(record), f"{record.seconds:.1f}"]
+        table.add_row(*about, *[record.handed_in.removesuffix(" UTC")] * timed, found)
     return table

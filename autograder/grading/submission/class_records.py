@@ -31,7 +31,9 @@ class CellRecord:
 
 @dataclass(frozen=True)
 class SubmissionRecord:
-    """The result of one submission. Points are the gradebook's, messages the judge's."""
+    """The result of one submission. Points are the gradebook's, messages the judge's. `handed_in`: when, as the time in
+    `timestamp.txt` was understood; empty if there is none.
+    """
 
     student: str
     assignment: str
@@ -44,6 +46,7 @@ class SubmissionRecord:
     isolation: str = ""
     late_penalty: float = 0.0
     unchanged: bool = False
+    handed_in: str = ""
 
     def as_json(self) -> dict[str, Any]:
         return asdict(self)

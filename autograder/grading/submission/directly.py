@@ -29,12 +29,11 @@ from autograder.nbgrader_plugins.direct import (
     known_notebooks,
     limits_of,
     scores,
-    submitted_at,
 )
+from autograder.nbgrader_plugins.times import TIMESTAMP, read_time
 from autograder.notebooks.cells import grade_id
 from autograder.notebooks.verdicts import verdict
 
-TIMESTAMP = "timestamp.txt"
 READ_ONLY = 0o444
 
 
@@ -55,7 +54,7 @@ class DirectWay:
         student, files = submission.student, submission.files
         folder = self.folders.folder("autograded", student)
         folder.mkdir(parents=True)
-        timestamp = submitted_at(files[TIMESTAMP].decode()) if TIMESTAMP in files else None
+        timestamp = read_time(files.get(TIMESTAMP, b""), self.assignment.settings.zone)
         if self.assignment.penalties and self._is_late(timestamp, submission):
             raise Unusual
         extra = list(self._place_files(submission, folder))

@@ -24,12 +24,13 @@ from typing import TYPE_CHECKING
 from autograder.grading.errors import MACHINE_FAULTS
 from autograder.grading.submission.assignments import Assignment, Submission
 from autograder.grading.submission.class_records import NEEDS_A_LOOK
-from autograder.grading.submission.directly import TIMESTAMP, DirectWay
+from autograder.grading.submission.directly import DirectWay
 from autograder.grading.submission.result import Result
 from autograder.grading.submission.ungraded import ungraded
 from autograder.grading.submission.work_folders import WorkFolders
 from autograder.judge import REHEARSED_BEFORE, JudgeDied, read_ahead
-from autograder.nbgrader_plugins.direct import known_notebooks, submitted_at
+from autograder.nbgrader_plugins.direct import known_notebooks
+from autograder.nbgrader_plugins.times import TIMESTAMP, NoTimeError, read_time
 from autograder.notebooks.libraries import libraries_in
 from autograder.notebooks.trusted import STATEFUL
 from autograder.sandbox.process.forkserver import preload
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from autograder.grading.submission.by_nbgrader import NbgraderWay
 
 MOST_NAMES, LONGEST_NAME = 3, 60
-NO_TIME = "`timestamp.txt` contains no time. Write one such as 2026-03-01 12:00:00 UTC, or delete it, and grade again."
+NO_TIME = "`timestamp.txt` contains no time that is certain: {}. Correct or delete the file, and grade again."
 DIED = "Judging this submission failed twice: {}. Other students' marks are not affected."
 PATTERN = (
     "nbgrader reads a name with *, ? or [ as a pattern and would grade another student's notebook. Rename the folder, "
@@ -111,8 +112,10 @@ class Workshop:
         student = submission.student
         if glob.escape(student) != student:
             return self._failed(submission, PATTERN)
-        if not _has_readable_time(submission):
-            return self._failed(submission, NO_TIME)
+        try:
+            read_time(submission.files.get(TIMESTAMP, b""), self.assignment.settings.zone)
+        except NoTimeError as error:
+            return self._failed(submission, NO_TIME.format(error))
         if not any(f"{name}.ipynb" in (*submission.files, *submission.links) for name in self.assignment.notebooks):
             reason = missing(self.assignment.notebooks, submission)
             return replace(ungraded(self.assignment, student, "missing", reason), comments=())
@@ -163,15 +166,6 @@ def prepare(assignment: Assignment) -> None:
     for source in sources:
         read_ahead(source)
     gc.freeze()  # a collection in a fork would touch, and so copy, every page
-
-
-def _has_readable_time(submission: Submission) -> bool:
-    """Whether the submission's timestamp can be read, if it has one."""
-    try:
-        submitted_at(submission.files.get(TIMESTAMP, b"").decode())
-    except (ValueError, OverflowError):
-        return False
-    return True
 
 
 def missing(notebooks: Sequence[str], submission: Submission, there: Sequence[str] = ()) -> str:

@@ -19,14 +19,16 @@ from datetime import datetime
 from pathlib import Path
 
 from nbgrader.exchange import ExchangeFactory, default
-from nbgrader.utils import notebook_hash, parse_utc
+from nbgrader.utils import notebook_hash
 
 from autograder.files import atomic_write, swap_folders
 from autograder.grading.course import Course
 from autograder.grading.errors import CourseError
 from autograder.grading.watching.copying import RefusedError, WhatCounts, copy_submission
+from autograder.nbgrader_plugins.times import TIMESTAMP, NoTimeError, read_time, zone_of
 
 SECRET = "submission_secret.txt"
+UNCLEAR = "{}: the attempt {} is not collected: {}. Do that, and start again."
 AT_REST = 10.0  # seconds without a change, after which an attempt without a secret counts as complete
 
 
@@ -79,8 +81,13 @@ class Inbound:
         self.course, self.assignment = course, assignment
         self.limits = WhatCounts.of(course.coursedir)
         self.excluded = set(course.coursedir.student_id_exclude.split(","))
-        self._named = re.compile(rf"(?P<student>[^.].*)\+{re.escape(assignment)}\+(?P<time>[^+]+)(\+[^+]+)?")
+        self.zone = zone_of(course.app.config)
+        # The time may end in an offset such as +0545.
+        self._named = re.compile(
+            rf"(?P<student>[^.].*)\+{re.escape(assignment)}\+(?P<time>[^+]*[^+ ]( ?\+\d\d(:?\d\d)?)?)(\+[^+]+)?"
+        )
         self._known: dict[str, Attempt | None] = {}
+        self.unclear: list[str] = []  # sentences about attempts whose time is not certain
 
     def newest(self) -> dict[str, Attempt]:
         """The last attempt of each student that has arrived completely."""
@@ -101,17 +108,21 @@ class Inbound:
             return None
         try:
             name.encode()
-            return Attempt(match["student"], parse_utc(match["time"]), self.folder / name)
-        except (ValueError, OverflowError):
+            moment = read_time(match["time"], self.zone)
+        except UnicodeEncodeError:
             return None
+        except NoTimeError as error:
+            self.unclear.append(UNCLEAR.format(match["student"], name, error))
+            return None
+        return Attempt(match["student"], moment, self.folder / name) if moment else None
 
     def collected(self, student: str) -> tuple[bool, datetime | None]:
         """Whether the student has a submission in the course directory, and its timestamp."""
         folder = self.course.folder("submitted", student, self.assignment)
         if not folder.is_dir():
             return False, None
-        with contextlib.suppress(ValueError, OverflowError, OSError):
-            return True, self.course.coursedir.get_existing_timestamp(str(folder))
+        with contextlib.suppress(NoTimeError, OSError):
+            return True, read_time((folder / TIMESTAMP).read_bytes(), self.zone)
         return True, None
 
     def take(self, attempt: Attempt, work: Path) -> list[str]:

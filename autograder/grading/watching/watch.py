@@ -150,8 +150,10 @@ class Watch:
         """Take over the newest attempts that may be graded now. Returns their students."""
         if self.inbound is None:
             return set()
-        taken = set()
-        for student, attempt in sorted(self.inbound.newest().items()):
+        taken, newest = set(), self.inbound.newest()
+        for sentence in self.inbound.unclear:
+            self._say(sentence)
+        for student, attempt in sorted(newest.items()):
             if self.settled.get(student) == attempt:
                 continue
             new = self._is_new(attempt)

@@ -344,12 +344,14 @@ def test_a_long_name_leaves_room_for_the_points() -> None:
 
 
 def test_the_table_says_what_lateness_takes_from_the_points() -> None:
-    late = record("ann", 3, "a * b: wrong", late_penalty=2)
+    late = record("ann", 3, "a * b: wrong", late_penalty=2, handed_in="2026-03-01 12:00:00 UTC")
     assert "3 / 4" in summary(late)
     assert summary(late).endswith("  late: 2 taken off, 1 left. a * b: wrong")
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(results_table([late, record("bob", 4)], "lesson"))
-    assert console.export_text().count("late: 2 taken off, 1 left. a * b: wrong") == 1
+    shown = console.export_text()
+    assert shown.count("late: 2 taken off, 1 left. a * b: wrong") == 1
+    assert shown.count("handed in (UTC)") == shown.count("2026-03-01 12:00:00") == 1
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ def test_the_report_says_where_the_class_is_stuck_and_how_attempts_went(
     rows = [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in re.findall(r"<tr>.*?</tr>", page, re.DOTALL)]
     assert "0 1 Words test_length" in rows
     assert "2 2 Words test_shout ann , bob" in rows
-    assert any(row.startswith("ann 2 / 5 0, 2 ") for row in rows)
+    assert any(row.startswith("ann 2 / 5 2026-11-01 10:05:00 UTC 0, 2 ") for row in rows)
 
 
 def misnamed(exchange: Exchange, student: str, when: str = "2026-11-01 10:00:00.000000 UTC") -> tuple[Path, str]:
@@ -318,6 +318,31 @@ def test_a_submission_without_a_time_is_not_replaced(exchange: Exchange) -> None
         exchange.hand_in("ann", shout=WRONG)
         assert watch.look() == {"ann": (5, False)}
     assert any("without a timestamp.txt" in notice for notice in watch.notices)
+
+
+@pytest.mark.parametrize(
+    ("zone", "first", "second", "newest"),
+    [
+        ("America/Los_Angeles", "2026-11-01 01:50:00.000000 PDT", "2026-11-01 01:10:00.000000 PST", 5),
+        ("America/Los_Angeles", "2026-03-01 11:00:00.000000 PST", "2026-03-01 18:00:00.000000 UTC", 2),
+        ("Asia/Kathmandu", "2026-03-01 11:00:00.000000 +0545", "2026-03-01 11:30:00.000000 +0545", 5),
+        ("", "2026-03-01T11:00:00+0545", "2026-03-01T11:00:00+05:30", 5),
+        ("America/Sao_Paulo", "2026-03-01 11:00:00.000000 -03", "2026-03-01 13:59:00.000000 UTC", 2),
+        ("", "2026-03-01 11:00:00.000000 UTC", "2026-03-01 12:00:00.000000 PST", 2),
+    ],
+)
+def test_the_newest_attempt_is_found_in_any_zone(
+    exchange: Exchange, zone: str, first: str, second: str, newest: float
+) -> None:
+    configuration = exchange.course.root / "nbgrader_config.py"
+    configuration.write_text(configuration.read_text() + f"c.Exchange.timezone = {zone!r}\n" * bool(zone))
+    exchange.hand_in("ann", first, shout=WRONG)
+    exchange.hand_in("ann", second)
+    with watcher(exchange.course) as watch:
+        assert watch.look() == {"ann": (newest, True)}
+        assert watch.look() == {}
+    unclear = [notice for notice in watch.notices if "is not collected: the zone of" in notice]
+    assert len(unclear) == (second.endswith("PST") and not zone)
 
 
 def test_a_corrected_test_grades_everybody_again_and_says_so_to_them(exchange: Exchange) -> None:
