@@ -22,6 +22,7 @@ JUDGE = f"{PLUGINS}.judge_notebook.JudgeNotebook"
 COMMENTS = f"{PLUGINS}.auto_comments.AutoComments"
 SUBMISSION_TIME = f"{PLUGINS}.submission_time.SubmissionTime"
 QUIZ_STUBS = f"{PLUGINS}.release.QuizStubs"
+GET_GRADES = f"{PLUGINS}.grades.GetGrades"
 HOLD_BACK = f"{PLUGINS}.release.HoldBack"
 UNCLAIMED_POINTS = f"{PLUGINS}.release.RefuseUnclaimedPoints"
 
@@ -62,7 +63,7 @@ RELEASE = [
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 FEEDBACK = [
-    "nbgrader.preprocessors.GetGrades",
+    GET_GRADES,
     f"{PLUGINS}.first_screen.FirstScreen",
     f"{PLUGINS}.feedback.HideHiddenTests",
     "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
@@ -120,6 +121,7 @@ REPLACED = {
     "DeduplicateIds": f"{PLUGINS}.restore_cells.RepairMetadata",
     "OverwriteCells": f"{PLUGINS}.restore_cells.RestoreCells",
     "ClearHiddenTests": f"{PLUGINS}.feedback.HideHiddenTests",
+    "GetGrades": GET_GRADES,
 }
 NEIGHBORS = (
     # (ours, the class it must directly precede or follow, where)

@@ -42,6 +42,13 @@ def earned_points(cell: NotebookNode) -> float | None:
     return points_of(cell)
 
 
+def is_waiting(needs_manual_grade: bool, auto_score: float | None, manual_score: float | None) -> bool:
+    """Whether a cell's points are open, by its columns in the gradebook. nbgrader counts them as 0. A mark that was
+    given by hand to an earlier submission is a mark, although nbgrader asks a person to look again.
+    """
+    return bool(needs_manual_grade) and auto_score is None and manual_score is None
+
+
 def verdict(cell: NotebookNode) -> dict[str, Any]:
     """What the judge noted in the outputs of a test cell: `message`, `points`, `bugs`. Empty if it noted nothing."""
     for output in cell.get("outputs", []):

@@ -56,8 +56,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the files and say where they are. Returns 1 if there are no marks, or if a student is left out or has a 0
-    for a notebook that could not be read, 2 for a bad request.
+    """Write the files and say where they are. Returns 1 if there are no marks, or if a student is left out, has no mark
+    yet, or has a 0 for a notebook that could not be read, 2 for a bad request.
     """
     from autograder.imports import quick_imports
 
@@ -78,6 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
             if arguments.feedback:
                 notes += _write_feedback(arguments, course, target.with_name(f"{arguments.lessons[0]}-feedback.zip"))
             notes += _failed(gradebook, arguments.lessons)
+            notes += _waiting(gradebook, arguments.lessons)
             notes += _without_notebook(course, gradebook, arguments.lessons)
             notes += _nothing_graded(course, gradebook, arguments.lessons)
             complaints = [*remarks, *notes, *unfinished(course, gradebook, arguments.lessons)]
@@ -176,11 +177,11 @@ def _write_feedback(arguments: argparse.Namespace, course: Course, target: Path)
 
 def _failed(gradebook: Gradebook, lessons: Sequence[str]) -> Iterator[str]:
     """Name the students whose submissions could not be graded, lesson by lesson."""
-    from autograder.grading.gradebook.zeros import failed_students
+    from autograder.grading.gradebook.zeros import states
 
     for assignment in _chosen(gradebook, lessons):
         name = assignment.name
-        if students := failed_students(gradebook, name):
+        if students := states(gradebook, name).failed:
             yield (
                 f"{name}: grading failed, so there is no mark and no feedback page: {_named(students)}. Run autograder "
                 f"grade {name}, which says why, and export again."
@@ -213,23 +214,36 @@ def _chosen(gradebook: Gradebook, lessons: Sequence[str]) -> list[Assignment]:
     return [assignment for assignment in gradebook.assignments if not lessons or assignment.name in lessons]
 
 
-def unfinished(course: Course, gradebook: Gradebook, lessons: Sequence[str]) -> Iterator[str]:
-    """Name the students whose marks are not final yet, lesson by lesson: the file has them as they are."""
-    from nbgrader.api import Grade, SubmittedAssignment, SubmittedNotebook
-
-    from autograder.grading.course import submitted_students
-    from autograder.grading.gradebook.zeros import failed_students
+def _waiting(gradebook: Gradebook, lessons: Sequence[str]) -> Iterator[str]:
+    """Name the students who have no mark because a person has to give some of its points, lesson by lesson."""
+    from autograder.grading.gradebook.zeros import states
 
     for assignment in _chosen(gradebook, lessons):
-        name = assignment.name
+        if students := states(gradebook, assignment.name).waiting:
+            yield (
+                f"{assignment.name}: waiting for a person, so there is no mark in the file: {_named(students)}. Grade "
+                "them in Formgrader, and export again."
+            )
+
+
+def unfinished(course: Course, gradebook: Gradebook, lessons: Sequence[str]) -> Iterator[str]:
+    """Name the students who are not graded, and those whose mark in the file may still change, lesson by lesson."""
+    from nbgrader.api import SubmittedAssignment
+
+    from autograder.grading.course import submitted_students
+    from autograder.grading.gradebook.zeros import states
+
+    for assignment in _chosen(gradebook, lessons):
+        name, found = assignment.name, states(gradebook, assignment.name)
         own = SubmittedAssignment.assignment_id == assignment.id
-        graded = gradebook.db.query(SubmittedAssignment.student_id).filter(own)
-        joined = graded.join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
-        by_hand = joined.join(Grade, Grade.notebook_id == SubmittedNotebook.id).filter(Grade.needs_manual_grade)
-        if waiting := set(submitted_students(course, name)) - {student for (student,) in graded}:
-            yield f"{name}: not graded yet: {_named(waiting)}. Run autograder grade {name}, and export again."
-        if waiting := {student for (student,) in by_hand.distinct()} - failed_students(gradebook, name):
-            yield f"{name}: cells that a person has to look at, in Formgrader: {_named(waiting)}."
+        known = {student for (student,) in gradebook.db.query(SubmittedAssignment.student_id).filter(own)}
+        if ungraded := set(submitted_students(course, name)) - (known - found.unscored):
+            yield f"{name}: not graded yet: {_named(ungraded)}. Run autograder grade {name}, and export again."
+        if found.looked_at:
+            yield (
+                f"{name}: marks in the file that are not final, because a person has to look at them in Formgrader: "
+                f"{_named(found.looked_at)}."
+            )
 
 
 def _named(students: set[str], what: str = "submission") -> str:

@@ -150,7 +150,7 @@ def _summary(request: Request, records: Sequence[SubmissionRecord], seconds: flo
     return (
         done
         + (f", {unchanged} of them unchanged since they were graded" if unchanged else "")
-        + (f"; {by_hand} with answers that a person has to grade" if by_hand else "")
+        + (f"; {by_hand} waiting for a person" if by_hand else "")
     )
 
 

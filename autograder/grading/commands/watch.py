@@ -161,7 +161,7 @@ class _Screen:
 
     def answered(self, record: SubmissionRecord, released: bool) -> None:
         where = "feedback released" if released else "feedback in feedback/" if record.status != "missing" else ""
-        points = f"{record.points:g} of {record.max_points:g}"
+        points = f"{record.points:g} of {record.max_points:g}{record.what_is_open}"
         reason = f": {record.reason}" if record.reason else ""
         late = f", {record.lateness}" if record.lateness else ""
         by_hand = f"  {record.by_hand}" if record.by_hand else ""

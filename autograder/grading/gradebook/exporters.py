@@ -1,8 +1,8 @@
 """Marks as CSV for Canvas and Moodle, as nbgrader export plugins: `nbgrader export --exporter=...` takes them too.
 
 Scores are nbgrader's: automatic or given by hand, with extra credit, less the late penalty, never below zero. A student
-who handed nothing in, or whose submission could not be graded, has an empty field, which both platforms read as "no
-mark yet".
+who handed nothing in, whose submission could not be graded, or some of whose points wait for a person, has no mark: a
+sum with open points would look like lost points.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from nbgrader.plugins import CsvExportPlugin, ExportPlugin
 from traitlets import Unicode
 
 from autograder.grading.gradebook.tables import read_table, require_columns
-from autograder.grading.gradebook.zeros import failed_students
+from autograder.grading.gradebook.zeros import states
 
 FORMULA = tuple("=+-@\uff1d\uff0b\uff0d\uff20")  # the last four are full-width forms of the first four
 IDENTITIES = (
@@ -137,16 +137,18 @@ class CanvasExportPlugin(_Table):
 
 
 class HarmlessCsvExportPlugin(CsvExportPlugin):
-    """nbgrader's own CSV, with names that no spreadsheet takes for formulas, and no marks where grading failed."""
+    """nbgrader's own CSV, with names that no spreadsheet takes for formulas, and no marks where grading failed or a
+    person has not given all points yet.
+    """
 
     def export(self, gradebook: Gradebook) -> None:
         super().export(gradebook)
         path = Path(self.to or "grades.csv")
         with open(path, newline="", encoding="utf-8") as file:
             rows = [[text if _is_number(text) else harmless(text) for text in row] for row in csv.reader(file)]
-        failed = {assignment.name: failed_students(gradebook, assignment.name) for assignment in gradebook.assignments}
+        without = {it.name: states(gradebook, it.name).unmarked for it in gradebook.assignments}
         for row in rows:
-            if row[STUDENT] in failed.get(row[ASSIGNMENT], ()):
+            if row[STUDENT] in without.get(row[ASSIGNMENT], ()):
                 row[SCORES] = [""] * len(row[SCORES])
         with open(path, "w", newline="", encoding="utf-8") as file:
             csv.writer(file).writerows(rows)
@@ -174,11 +176,11 @@ def marks_by_student(gradebook: Gradebook, assignments: Sequence[str] = ()) -> d
         if assignments and assignment.name not in assignments:
             continue
         submissions = gradebook.db.query(SubmittedAssignment).filter(SubmittedAssignment.assignment_id == assignment.id)
-        failed = failed_students(gradebook, assignment.name)
+        without = states(gradebook, assignment.name).unmarked
         found[assignment.name] = {
             submission.student_id: max(0.0, submission.score - (submission.late_submission_penalty or 0.0))
             for submission in submissions
-            if submission.student_id not in failed
+            if submission.student_id not in without
         }
     return dict(sorted(found.items()))
 

@@ -21,7 +21,7 @@ from autograder.files import atomic_write
 from autograder.grading.course import Course, notebooks_of
 from autograder.grading.gradebook.exporters import harmless, marks_by_student, number, points_in, scaled
 from autograder.grading.gradebook.tables import read_table, require_columns
-from autograder.grading.gradebook.zeros import failed_students, kept_results
+from autograder.grading.gradebook.zeros import kept_results, states
 from autograder.grading.lms.archives import Archive
 from autograder.grading.lms.importing import (
     NOTEBOOK,
@@ -62,7 +62,7 @@ def write_feedback_archive(
     """
     required_platform(download.names, platform, "--for")
     with course.gradebook() as gradebook:
-        failed = failed_students(gradebook, assignment)
+        failed = states(gradebook, assignment).failed
     done, answered = Imported(platform), PagesWritten()
     notebooks, roster = required_notebooks(course, assignment), roster_for(course, platform, table)
     with atomic_write(target) as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as file:

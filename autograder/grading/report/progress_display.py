@@ -81,7 +81,7 @@ def reporter(console: Console) -> Iterator[Reporter]:
 
 def summary(record: SubmissionRecord) -> str:
     """One record in one line."""
-    note = f"  {found_first(record)}".rstrip()
+    note = f"  {record.finding}".rstrip()
     line = f"{shown_name(record.student)}  {record.status}  {shown_points(record)}  {record.seconds:.1f} s{note}"
     return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 3]}..."
 
@@ -94,15 +94,7 @@ def shown_name(name: str) -> str:
 def shown_points(record: SubmissionRecord) -> str:
     if record.points is None:
         return "-"
-    return f"{record.points:g} / {record.max_points:g}"
-
-
-def found_first(record: SubmissionRecord) -> str:
-    """Why the mark is below full marks: lateness (which the points do not include), the first test that failed, and
-    what is left for a person to grade.
-    """
-    found = ". ".join(part for part in (record.lateness, record.first_message) if part)
-    return f"{found} ({record.by_hand})".lstrip() if record.by_hand else found
+    return f"{record.points:g} / {record.max_points:g}{record.what_is_open}"
 
 
 def results_table(records: Sequence[SubmissionRecord], assignment: str) -> Table:
@@ -117,7 +109,7 @@ def results_table(records: Sequence[SubmissionRecord], assignment: str) -> Table
     table.add_column("first finding", overflow="fold")
     for record in records:
         status = "" if record.status == "graded" else f"{record.status}: "
-        found = escape(f"{status}{found_first(record)}")
+        found = escape(f"{status}{record.finding}")
         about = [escape(shown_name(record.student)), shown_points(record), f"{record.seconds:.1f}"]
         table.add_row(*about, *[record.handed_in.removesuffix(" UTC")] * timed, found)
     return table

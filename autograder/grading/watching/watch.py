@@ -256,12 +256,13 @@ class Watch:
     def _answer(self, record: SubmissionRecord) -> None:
         """Release the feedback, and record that in the journal."""
         released = self._release(record)
-        points = {"points": record.points, "of_points": record.max_points, "status": record.status}
+        points = {"points": record.points, "of_points": record.max_points, "open_points": record.open_points}
         self.journal.add(
             "released",
             record.student,
             of=self._graded(record),
             **points,
+            status=record.status,
             in_exchange=released,
             failing=record.first_lost,
         )

@@ -331,7 +331,7 @@ def test_marks_that_are_not_final_are_named_when_they_are_exported(
     assert main([*export, "words"]) == 0
     said = capsys.readouterr().err
     assert "words: not graded yet: 1 submission (zoe). Run autograder grade words, and export again." in said
-    assert "words: cells that a person has to look at, in Formgrader: 1 submission (ann)." in said
+    assert "not final, because a person has to look at them in Formgrader: 1 submission (ann)." in said
 
 
 def test_a_long_name_leaves_room_for_the_points() -> None:
