@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from nbgrader.api import Assignment, Gradebook
 
     from autograder.grading.course import Course
+    from autograder.grading.gradebook.tables import Entries
 
 MOST_NAMED = 5
 NOTHING_GRADED = (
@@ -25,6 +26,13 @@ NOTHING_GRADED = (
 )
 # Options that name a file of the LMS, and the platforms that they go with.
 TABLES = {"canvas_gradebook": ("canvas",), "moodle_worksheet": ("moodle",), "feedback": ("canvas", "moodle")}
+
+
+WITHOUT_ROW = {
+    "Canvas": "Canvas's gradebook has no row for {}, or more than one that fits, so their marks are not in the file. "
+    "Export the gradebook again, with all students: a row is found by the SIS Login ID, the SIS User ID or the ID.",
+    "Moodle": "no row of the worksheet could be matched with certainty: {}.",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -73,8 +81,13 @@ def run(arguments: argparse.Namespace) -> int:
         with faults_said(), open_course(arguments.course) as course, _gradebook_of(course) as gradebook:
             _check(arguments, gradebook)
             remarks: list[str] = []
-            notes = list(_write_marks(arguments, course, gradebook, target, remarks))
-            print(target)
+            entries = _write_marks(arguments, course, gradebook, target, remarks)
+            print(target, flush=True)
+            notes: list[str] = []
+            if entries is not None:
+                platform = arguments.platform.capitalize()
+                _show_changes(entries, platform)
+                notes += _about_entries(entries, platform, remarks)
             if arguments.feedback:
                 notes += _write_feedback(arguments, course, target.with_name(f"{arguments.lessons[0]}-feedback.zip"))
             notes += _failed(gradebook, arguments.lessons)
@@ -121,17 +134,16 @@ def _check(arguments: argparse.Namespace, gradebook: Gradebook) -> None:
 
 def _write_marks(
     arguments: argparse.Namespace, course: Course, gradebook: Gradebook, target: Path, remarks: list[str]
-) -> Iterator[str]:
-    """Write the table of marks, and name the students missing from it. Sentences about scaled marks go to `remarks`."""
+) -> Entries | None:
+    """Write the table of marks. Returns what it changes in a table of the LMS, if one was given. What an instructor
+    should know before uploading it goes to `remarks`.
+    """
     from autograder.files import atomic_write
     from autograder.grading.gradebook.exporters import CanvasExportPlugin, HarmlessCsvExportPlugin, MoodleExportPlugin
     from autograder.grading.lms.answering import fill_worksheet
 
     if arguments.moodle_worksheet:
-        missing = fill_worksheet(course, gradebook, arguments.lessons[0], arguments.moodle_worksheet, target)
-        if missing:
-            yield f"no row of the worksheet could be matched with certainty: {_named(set(missing))}."
-        return
+        return fill_worksheet(course, gradebook, arguments.lessons[0], arguments.moodle_worksheet, target)
     plugins: dict[str, Any] = {
         "canvas": CanvasExportPlugin,
         "moodle": MoodleExportPlugin,
@@ -144,14 +156,38 @@ def _write_marks(
     with atomic_write(target) as draft:
         plugin.to = str(draft)
         plugin.export(gradebook)
-    if arguments.platform == "canvas":
-        remarks += plugin.remarks
-        if plugin.without_row:
-            yield (
-                f"Canvas's gradebook has no row for {_named(plugin.without_row, 'student')}, so their marks are not in "
-                "the file. Export the gradebook again, with all students: a row is found by the SIS Login ID, the SIS "
-                "User ID or the ID."
-            )
+    remarks += getattr(plugin, "remarks", ())
+    return plugin.entries if arguments.canvas_gradebook else None
+
+
+def _show_changes(entries: Entries, platform: str) -> None:
+    """Print what uploading the file changes: who, from what to what."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    from autograder.grading.report.progress_display import shown_name, wide_console
+
+    console = wide_console()
+    if entries.changes:
+        table = Table(title=f"what the file changes in {platform}", title_justify="left")
+        for name in ("student", "column", f"in {platform} now", "in the file"):
+            table.add_column(name, overflow="fold")
+        for change in sorted(entries.changes, key=lambda it: (it.column, it.student)):
+            texts = (change.student, change.column, change.before, change.after)
+            table.add_row(*(escape(shown_name(text)) for text in texts))
+        console.print(table)
+    new = sum(not change.before for change in entries.changes)
+    changed = len(entries.changes) - new
+    console.print(f"{platform}: {new} new, {changed} changed; everything else stays as it is.", highlight=False)
+
+
+def _about_entries(entries: Entries, platform: str, remarks: list[str]) -> Iterator[str]:
+    """Name the students whose marks are not in the file. Those whose entry stays as it is go to `remarks`."""
+    if entries.kept:
+        kept = (f"{it.student} ({it.before}, not {it.after})" for it in entries.kept)
+        remarks.append(f"entries that are no number stay as they are in {platform}: {', '.join(sorted(kept))}.")
+    if entries.without_row:
+        yield WITHOUT_ROW[platform].format(_named(entries.without_row, "student"))
 
 
 def _write_feedback(arguments: argparse.Namespace, course: Course, target: Path) -> Iterator[str]:
@@ -221,8 +257,8 @@ def _waiting(gradebook: Gradebook, lessons: Sequence[str]) -> Iterator[str]:
     for assignment in _chosen(gradebook, lessons):
         if students := states(gradebook, assignment.name).waiting:
             yield (
-                f"{assignment.name}: waiting for a person, so there is no mark in the file: {_named(students)}. Grade "
-                "them in Formgrader, and export again."
+                f"{assignment.name}: waiting for a person, so these marks are left out: {_named(students)}. Grade them "
+                "in Formgrader, and export again."
             )
 
 

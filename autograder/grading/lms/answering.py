@@ -19,8 +19,16 @@ from nbgrader.api import Grade, Gradebook, SubmittedAssignment
 
 from autograder.files import atomic_write
 from autograder.grading.course import Course, notebooks_of
-from autograder.grading.gradebook.exporters import harmless, marks_by_student, number, points_in, scaled
-from autograder.grading.gradebook.tables import read_table, require_columns
+from autograder.grading.gradebook.exporters import marks_by_student
+from autograder.grading.gradebook.tables import (
+    Entries,
+    harmless,
+    number,
+    points_in,
+    read_table,
+    require_columns,
+    scaled,
+)
 from autograder.grading.gradebook.zeros import kept_results, states
 from autograder.grading.lms.archives import Archive
 from autograder.grading.lms.importing import (
@@ -87,24 +95,25 @@ def _name_of(upload: Upload, name: str) -> str:
     return upload.member.removesuffix(upload.file) + name
 
 
-def fill_worksheet(course: Course, gradebook: Gradebook, assignment: str, worksheet: Path, target: Path) -> list[str]:
+def fill_worksheet(course: Course, gradebook: Gradebook, assignment: str, worksheet: Path, target: Path) -> Entries:
     """Write Moodle's grading worksheet with marks and comments filled in, and everything else as it was.
 
-    Returns the students without a row. Marks are converted to the scale of the column Maximum Grade. Raises CourseError
+    Returns what that changes. Marks are converted to the scale of the column Maximum Grade. Raises CourseError
     if the file is not such a worksheet.
     """
     head, rows = read_table(worksheet)
     require_columns(worksheet, head, (IDENTIFIER, NAME, GRADE), "Moodle grading worksheet", IN_ENGLISH)
     roster, marks = roster_of(gradebook, MOODLE, worksheet), marks_by_student(gradebook, [assignment])[assignment]
-    maximum, left = float(gradebook.find_assignment(assignment).max_score or 0.0), set(marks)
+    maximum, entries = float(gradebook.find_assignment(assignment).max_score or 0.0), Entries(without_row=set(marks))
     order, results = order_of_cells(course, assignment), kept_results(gradebook, assignment)
     for row in rows:
         key = NUMBER.search(row[IDENTIFIER] or "")
         student = roster.student_of(Upload("", MOODLE, key[0] if key else "", row[NAME] or "", ""))
-        if student not in marks:
+        if student is None or student not in marks:
             continue
-        left.discard(student)
-        row[GRADE] = number(scaled(marks[student], maximum, points_in(row.get(MAXIMUM)) or maximum))
+        entries.without_row.discard(student)
+        mark = scaled(marks[student], maximum, points_in(row.get(MAXIMUM)) or maximum)
+        row[GRADE] = entries.entry(student, GRADE, row[GRADE] or "", mark)
         if COMMENTS in head:
             submission = gradebook.find_submission(assignment, student)
             row[COMMENTS] = harmless(comment(submission, order, results.get(student)))
@@ -112,7 +121,7 @@ def fill_worksheet(course: Course, gradebook: Gradebook, assignment: str, worksh
         writer = csv.DictWriter(file, head, extrasaction="ignore")
         writer.writeheader()
         writer.writerows(rows)
-    return sorted(left)
+    return entries
 
 
 def order_of_cells(course: Course, assignment: str) -> dict[tuple[str, str], int]:

@@ -121,6 +121,7 @@ def test_moodles_worksheet_is_filled_with_marks_and_comments(
         list(csv.DictReader(io.StringIO(text))) for text in (WORKSHEET, (tmp_path / "marks.csv").read_text())
     )
     assert [row["Grade"] for row in after] == ["100", "40", ""]
+    assert "Moodle: 2 new, 0 changed; everything else stays as it is." in capsys.readouterr().out
     assert after[0]["Feedback comments"] == "5 of 5 points."
     reason = 'This is not true: `assert shout("abc") == "ABC"`.'
     assert after[1]["Feedback comments"] == f"2 of 5 points. test_shout: 0 of 3. {reason}"
@@ -131,7 +132,7 @@ def test_moodles_worksheet_is_filled_with_marks_and_comments(
         }
     (tmp_path / "table.csv").write_text("".join(WORKSHEET.splitlines(keepends=True)[:2]), encoding="utf-8")
     assert main(export) == 1
-    assert "no row of the worksheet could be matched with certainty: 1 submission (bob)" in capsys.readouterr().err
+    assert "no row of the worksheet could be matched with certainty: 1 student (bob)" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("taken_over", ["moodle"], indirect=True)
@@ -167,7 +168,7 @@ def test_where_grading_failed_there_is_no_page(
         assert main(["grade", "words", "--feedback", "--course", str(root)]) == 1
     capsys.readouterr()
     assert main(export) == 1
-    (line,) = capsys.readouterr().err.splitlines()
+    *_, line = capsys.readouterr().err.splitlines()
     assert "grading failed, so there is no mark and no feedback page: 1 submission (bob)." in line
     with zipfile.ZipFile(tmp_path / "words-feedback.zip") as file:
         assert file.namelist() == PAGES[request.node.callspec.params["taken_over"]][:1]
