@@ -43,7 +43,8 @@ class CanvasTable:
     def __init__(self, path: Path, maxima: Mapping[str, float]) -> None:
         self.head, self.table = read_table(path)
         require_columns(path, self.head, ("Student", "ID"), "Canvas gradebook")
-        self.maxima, self.remarks = maxima, list[str]()
+        self.maxima = maxima
+        self.remarks: list[str] = []
         self.columns = {name: self._column(path, name) for name in maxima}
         for title, count in Counter(self.columns.values()).items():
             if count > 1:

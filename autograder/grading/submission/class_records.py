@@ -106,4 +106,4 @@ class SubmissionRecord:
         what is left for a person to grade.
         """
         found = ". ".join(part for part in (self.lateness, self.first_message) if part)
-        return f"{found} ({self.by_hand})".lstrip() if self.by_hand else found
+        return f"{found} ({self.by_hand})" if found and self.by_hand else found or self.by_hand

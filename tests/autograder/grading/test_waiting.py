@@ -118,7 +118,7 @@ def test_the_table_and_the_json_say_what_is_open(
         assert main(["grade", ASSIGNMENT, "--course", str(marked.root), "--json", str(tmp_path / "marks.json")]) == 0
     said = capsys.readouterr().out
     for line in (
-        f"ann  graded  3 / 6, 3 open  {{}}  ({WAITS}essay, drawing)",
+        f"ann  graded  3 / 6, 3 open  {{}}  {WAITS}essay, drawing",
         f"bob  graded  1 / 6, 3 open  {{}}  {REASON} ({WAITS}essay, drawing)",
         "cem  graded  5.5 / 6  {}",
         f"dan  graded  2 / 6  {{}}  {REASON}",
