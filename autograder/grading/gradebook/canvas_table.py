@@ -55,8 +55,9 @@ class CanvasTable:
 
     def _column(self, path: Path, lesson: str) -> str:
         """The title of a lesson's column: the lesson's name, or else the same in other letters or with other spaces."""
-        exact = [title for title in self.head if lesson in (title, _name(title))]
-        found = exact or [title for title in self.head if _folded(lesson) in (_folded(title), _folded(_name(title)))]
+        titles = [title for title in self.head if title not in IDENTITIES]
+        exact = [title for title in titles if lesson in (title, _name(title))]
+        found = exact or [title for title in titles if _folded(lesson) in (_folded(title), _folded(_name(title)))]
         if len(found) > 1:
             raise CourseError(SEVERAL.format(path, lesson, ", ".join(map(repr, found))))
         if not exact:
