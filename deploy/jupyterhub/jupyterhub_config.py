@@ -43,12 +43,18 @@ def first_page(page: Any) -> str:
 port = int(os.environ.get("HUB_PORT", "8000"))
 c.JupyterHub.bind_url = f"http://{os.environ.get('HUB_ADDRESS', '')}:{port}"
 c.JupyterHub.hub_port = port + 1
-c.JupyterHub.db_url = f"sqlite:///{folder / 'jupyterhub.sqlite'}"
-c.JupyterHub.cookie_secret_file = str(folder / "jupyterhub_cookie_secret")
+# What the hub writes (accounts, hashes of tokens, the secret of cookies, and copies of these) is for root alone.
+own = folder / "hub"
+own.mkdir(mode=0o700, exist_ok=True)
+own.chmod(0o700)
+for path in folder.glob("jupyterhub*"):  # where earlier versions wrote it, for all to read
+    path.replace(own / path.name)
+c.JupyterHub.db_url = f"sqlite:///{own / 'jupyterhub.sqlite'}"
+c.JupyterHub.cookie_secret_file = str(own / "jupyterhub_cookie_secret")
 c.JupyterHub.cleanup_servers = False  # students go on working while the hub starts again
 c.ConfigurableHTTPProxy.command = [str(HERE / "node_modules" / ".bin" / "configurable-http-proxy")]
 c.ConfigurableHTTPProxy.api_url = f"http://127.0.0.1:{port + 2}"
-c.ConfigurableHTTPProxy.pid_file = str(folder / "jupyterhub-proxy.pid")
+c.ConfigurableHTTPProxy.pid_file = str(own / "jupyterhub-proxy.pid")
 
 # Names and passwords are those of the system. docs/hub.md names what to change for single sign-on.
 c.JupyterHub.authenticator_class = "pam"

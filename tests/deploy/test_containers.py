@@ -1,5 +1,6 @@
-"""The files that make containers agree with the files that they name, and an image holds nothing of a class. There is no container engine here to build them;
-the scripts that they run, install.sh and start.sh, are tried by hand on a bare Debian, as docs/hub.md says.
+"""The files that make containers agree with the files that they name, and an image holds nothing of a class. There is
+no container engine here to build one; the scripts that it runs, install.sh and start.sh, are tried by hand on a bare
+Debian, as docs/hub.md says.
 """
 
 from __future__ import annotations
@@ -105,6 +106,19 @@ def test_the_image_has_what_runs_in_it() -> None:
     wanted = {name for name in known_to_git() if name.startswith(folders)} | run
     assert {name for name in known_to_git() if enters(name, rules)} == wanted
     assert not list((ROOT / "deploy").glob("*.dockerignore")), "Docker would read it in place of the one above"
+
+
+def test_the_password_of_the_gradebook_is_for_its_owner_alone(tmp_path: Path) -> None:
+    """The commands of docs/hub.md, where an earlier version of the page has left a file that everybody can read."""
+    page = (ROOT / "docs" / "hub.md").read_text()
+    commands = [line for line in page.splitlines() if line.startswith("    ") and ".env" in line]
+    (tmp_path / ".env").write_text("GRADEBOOK_PASSWORD=before\n")
+    (tmp_path / ".env").chmod(0o644)
+    subprocess.run(["sh", "-euc", "umask 022\n" + "\n".join(commands)], cwd=tmp_path, check=True)
+    assert (tmp_path / ".env").stat().st_mode & 0o777 == 0o600
+    assert re.fullmatch(r"GRADEBOOK_PASSWORD=[0-9a-f]{32}\n", (tmp_path / ".env").read_text())
+    ignored = (ROOT / ".gitignore").read_text().splitlines()
+    assert {"deploy/.env", "deploy/class/"} <= set(ignored), "git would keep the class"
 
 
 LEFT_BEHIND = (

@@ -31,6 +31,7 @@ ROOT = Path(__file__).resolve().parents[2]
 HUB = ROOT / "deploy" / "jupyterhub"
 LESSON = "00_start_here"
 PEOPLE = {"alice": "student", "bob": "student", "prof": "instructor", "tutor": "instructor"}
+EARLIER = "jupyterhub.sqlite.2026-01-01"  # a copy where earlier versions left it, for all to read
 PATIENCE = 180.0  # seconds; most of it is for a busy machine
 
 
@@ -41,6 +42,7 @@ class Hub:
     url: str
     folder: Path
     log: Path
+    process: int  # the first one of the hub's machine
     sessions: dict[str, requests.Session] = field(default_factory=dict)
 
     def login(self, name: str) -> requests.Session:
@@ -65,6 +67,12 @@ class Hub:
         session, base = self.login(name), f"{self.url}/services/course"
         self.wait(lambda: session.get(f"{base}/lab").status_code == 200, "the instructors' server")
         return Server(session, base)
+
+    def readable_by(self, account: str, folder: Path) -> set[str]:
+        """The files in a folder of the hub's machine that an account can read, without the environment's packages."""
+        there = ["nsenter", f"--target={self.process}", "--mount", "--pid", "runuser", "-u", account, "--"]
+        found = ["find", str(folder), "-name", ".venv", "-prune", "-o", "-type", "f", "-readable", "-printf", r"%P\n"]
+        return set(subprocess.run([*there, *found], capture_output=True, text=True, cwd="/").stdout.split("\n")) - {""}
 
     def wait(self, condition: Callable[[], Any], what: str) -> Any:
         end = time.monotonic() + PATIENCE
@@ -115,8 +123,8 @@ def hub(proxy: None, postgresql: str, tmp_path_factory: pytest.TempPathFactory) 
     (folder / "class.csv").write_text("name,role\n" + "".join(f"{name},{role}\n" for name, role in PEOPLE.items()))
     port = ports_in_a_row(4)
     script = (
-        f"mkdir /srv/class && cp {folder}/class.csv /srv/class && {sys.executable} {HUB}/accounts.py && "
-        f"cd /srv/class && exec {sys.executable} -m jupyterhub -f {HUB}/jupyterhub_config.py"
+        f"mkdir /srv/class && cp {folder}/class.csv /srv/class && echo tokens > /srv/class/{EARLIER} && "
+        f"echo password > {ROOT}/deploy/.env && umask 077 && exec {HUB}/start.sh"
     )
     isolated = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc"]
     command = [*isolated, sys.executable, str(Path(__file__).with_name("own_machine.py")), str(machine), "sh", "-c"]
@@ -125,10 +133,11 @@ def hub(proxy: None, postgresql: str, tmp_path_factory: pytest.TempPathFactory) 
         process = subprocess.Popen(
             [*command, script], stdout=file, stderr=subprocess.STDOUT, env=os.environ | settings, start_new_session=True
         )
-    started = Hub(f"http://127.0.0.1:{port}", machine / "srv" / "class", log)
+    started = Hub(f"http://127.0.0.1:{port}", machine / "srv" / "class", log, process.pid)
     try:
         started.wait(lambda: process.poll() is not None or answers(started.url), "the hub")
         assert process.poll() is None, log.read_text()
+        started.process = int(Path(f"/proc/{process.pid}/task/{process.pid}/children").read_text())
         yield started
     finally:
         os.killpg(process.pid, signal.SIGKILL)  # with the first process of its machine, all others end
@@ -198,7 +207,19 @@ def test_students_see_neither_the_course_nor_each_other(hub: Hub) -> None:
     assert "/hub/login" in stranger.get(f"{hub.url}/services/course/lab").url
     form = {"username": "alice", "password": "guess", "_xsrf": ""}
     assert stranger.post(f"{hub.url}/hub/login", data=form).status_code == 403
-    modes = {name: (hub.folder / name).stat().st_mode & 0o777 for name in ("course", "passwords.csv", "exchange")}
-    assert modes == {"course": 0o700, "passwords.csv": 0o600, "exchange": 0o777}
     inbound = hub.folder / "exchange" / "mini-autograd" / "inbound"
     assert inbound.stat().st_mode & 0o004 == 0, "a student could list what others handed in"
+
+
+def test_students_can_read_what_their_servers_run_and_nothing_else(hub: Hub) -> None:
+    opened = {str(HUB.relative_to(ROOT) / part) for part in ("everybody", "student")}
+    opened |= {"autograder", "mini_autograd", "course/gallery.py", "course/data", "course/pictures"}
+    for student in ("alice", "prof"):
+        checkout = hub.readable_by(student, ROOT)
+        assert {path for path in checkout if not any(Path(path).is_relative_to(part) for part in opened)} == set()
+        assert {"autograder/student.py", "deploy/jupyterhub/student/labconfig/page_config.json"} <= checkout
+        assert {path for path in hub.readable_by(student, Path("/srv/class")) if "exchange/" not in path} == {
+            "class.csv"
+        }
+    assert "course/lessons/00_start_here.py" in hub.readable_by("grader", ROOT)
+    assert {path.name for path in (hub.folder / "hub").glob("*.sqlite*")} >= {"jupyterhub.sqlite", EARLIER}
