@@ -8,13 +8,18 @@ CLASS_FOLDER      the class list, the course and the exchange; /srv/class where 
 HUB_PORT          where the hub listens; 8000. The three ports after it are for its parts, on this machine alone
 HUB_ADDRESS       on which address of the machine; all of them
 GRADEBOOK         nbgrader's gradebook, such as postgresql+psycopg://grader:...@db/gradebook; SQLite in the course
+SUBDOMAIN_HOST    the hub's address if its subdomains lead to it too; each server then has an origin of its own
 ATTEMPTS_PER_DAY  how many attempts of a student at one lesson are graded on a day; all of them
 """
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
+
+from jupyterhub.utils import subdomain_hook_idna
+from traitlets.log import get_logger
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
@@ -37,8 +42,21 @@ def variables(who: str, **more: str) -> dict[str, str]:
 
 def first_page(page: Any) -> str:
     """Where somebody goes after the login: instructors to the course, students to their own server."""
-    return "/services/course/" if page.current_user and page.current_user.name in instructors else ""
+    return course_page if page.current_user and page.current_user.name in instructors else ""
 
+
+# With a subdomain for each server, what a student's server shows is a stranger to all others for a browser.
+course_page = "/services/course/"
+c.JupyterHub.subdomain_host = host = os.environ.get("SUBDOMAIN_HOST", "")
+if match := re.fullmatch(r"(https?://)([\w.-]+(?::\d+)?)", host):
+    course_page = match[1] + subdomain_hook_idna("course", match[2], "service") + course_page
+elif host:
+    sys.exit(f"SUBDOMAIN_HOST is {host!r}. It has to be like https://hub.example.edu, without a path.")
+else:
+    get_logger().warning(
+        "All servers of this hub have one origin, so a page that a student serves below /user/NAME/ can act in the "
+        "course as the instructor who opens it. docs/hub.md says how to set SUBDOMAIN_HOST, and what to do without it."
+    )
 
 port = int(os.environ.get("HUB_PORT", "8000"))
 c.JupyterHub.bind_url = f"http://{os.environ.get('HUB_ADDRESS', '')}:{port}"
