@@ -213,6 +213,7 @@ def test_a_lesson_goes_out_comes_back_and_is_answered(hub: Hub, postgresql: str)
     assert marks["alice"]["score"] == marks["alice"]["max_score"] > marks["bob"]["score"]
     with create_engine(postgresql).connect() as gradebook:
         assert gradebook.execute(text("select count(*) from submitted_assignment")).scalar() == 2
+    assert "says that it was handed in" not in hub.log.read_text(), "the time of an honest attempt is doubted"
 
 
 def test_students_see_neither_the_course_nor_each_other(hub: Hub) -> None:

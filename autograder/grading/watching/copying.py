@@ -44,15 +44,16 @@ class WhatCounts:
         return not self.ignores(name) and any(fnmatch.fnmatch(name, pattern) for pattern in self.include)
 
 
-def copy_submission(source: Path, target: Path, limits: WhatCounts) -> list[str]:
+def copy_submission(source: Path, target: Path, limits: WhatCounts) -> tuple[list[str], float]:
     """Copy the plain files that belong to the owner of `source` into the new folder `target`.
 
-    Returns the names that were left out. Raises `RefusedError` for a folder that is too large, and OSError.
+    Returns the names that were left out, and when what was copied last changed, in seconds since 1970. Raises
+    `RefusedError` for a folder that is too large, and OSError.
     """
     if not stat.S_ISDIR(os.lstat(source).st_mode):
         raise RefusedError("it is not a folder")
     left_out: list[str] = []
-    room, files, owner = limits.folder_size, 0, os.lstat(source).st_uid
+    room, files, owner, changed = limits.folder_size, 0, os.lstat(source).st_uid, 0.0
     for folder, names, descriptor in _folders(source, limits):
         (target / folder).mkdir()
         for name in names:
@@ -63,14 +64,16 @@ def copy_submission(source: Path, target: Path, limits: WhatCounts) -> list[str]
             if copied is None:
                 left_out.append(str(folder / name))
             else:
-                room -= copied
+                room -= copied[0]
+                changed = max(changed, copied[1])
             if room < 0:
                 raise RefusedError(
                     f"it is larger than {limits.folder_size / 1e6:.0f} MB (CourseDirectory.max_dir_size)"
                 )
+        changed = max(changed, os.fstat(descriptor).st_ctime)
     if not target.is_dir():
         raise RefusedError("it disappeared")
-    return left_out
+    return left_out, changed
 
 
 def _folders(source: Path, limits: WhatCounts) -> Iterator[tuple[Path, list[str], int]]:
@@ -83,8 +86,10 @@ def _folders(source: Path, limits: WhatCounts) -> Iterator[tuple[Path, list[str]
         yield relative, sorted(filter(limits.wants, [*names, *links])), descriptor
 
 
-def _copy(folder: int, name: str, target: Path, owner: int, most: float) -> int | None:
-    """Copy one file. Returns its size, or None if it has more than `most` bytes or is not a plain file of the owner."""
+def _copy(folder: int, name: str, target: Path, owner: int, most: float) -> tuple[int, float] | None:
+    """Copy one file. Returns its size and when it last changed, or None if it has more than `most` bytes or is not a
+    plain file of the owner.
+    """
     try:
         descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     except OSError:
@@ -97,4 +102,4 @@ def _copy(folder: int, name: str, target: Path, owner: int, most: float) -> int 
             left = about.st_size  # its owner may still be writing
             while left > 0 and (part := file.read(min(left, CHUNK))):
                 left -= copy.write(part)
-    return about.st_size
+        return about.st_size, os.fstat(descriptor).st_ctime

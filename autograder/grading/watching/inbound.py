@@ -2,6 +2,10 @@
 
 `nbgrader submit` writes the notebooks first and the time and the secret last, so an attempt without a secret may still
 be on its way.
+
+The student chooses the folder's name, and so the time in it. The time that counts is that one if the folder and its
+files have not changed since, but for minutes: the system sets when they last changed (`st_ctime`), and a student cannot
+set it back. Otherwise it is the time at which they changed.
 """
 
 from __future__ import annotations
@@ -15,7 +19,7 @@ import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from nbgrader.exchange import ExchangeFactory, default
@@ -29,16 +33,21 @@ from autograder.nbgrader_plugins.times import TIMESTAMP, NoTimeError, read_time,
 
 SECRET = "submission_secret.txt"
 UNCLEAR = "{}: the attempt {} is not collected: {}. Do that, and start again."
+SKEW = timedelta(minutes=5)  # clocks of two machines differ, and a large submission takes a while to write
+A_COPY = timedelta(hours=1)  # in which somebody copies an exchange
 AT_REST = 10.0  # seconds without a change, after which an attempt without a secret counts as complete
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One submission of a student in the exchange. `time` is nbgrader's, in UTC without a zone."""
+    """One submission of a student in the exchange. `time` is what its folder's name claims; `unseen` is when a watch
+    looked and it was not there yet. Both are in UTC without a zone.
+    """
 
     student: str
     time: datetime
     folder: Path
+    unseen: datetime | None = None
 
     def complete(self) -> bool:
         """Whether the whole attempt has arrived."""
@@ -50,6 +59,18 @@ class Attempt:
         with contextlib.suppress(OSError):
             return time.time() - self.folder.lstat().st_mtime > AT_REST
         return False
+
+
+@dataclass(frozen=True)
+class Taken:
+    """What has been taken over. `left_out` are the names of files that were not, `changed` is when its files last
+    changed, `doubted` whether that is too late for the time that it claims, and `time` is the one that counts.
+    """
+
+    left_out: list[str]
+    changed: datetime
+    doubted: bool
+    time: datetime
 
 
 def inbound_folder(course: Course) -> Path:
@@ -88,21 +109,23 @@ class Inbound:
         )
         self._known: dict[str, Attempt | None] = {}
         self.unclear: list[str] = []  # sentences about attempts whose time is not certain
+        self._looked: datetime | None = None
 
     def newest(self) -> dict[str, Attempt]:
         """The last attempt of each student that has arrived completely."""
         found: dict[str, list[Attempt]] = {}
+        before, self._looked = self._looked, _utc(time.time())
         with os.scandir(self.folder) as entries:
             for name in [entry.name for entry in entries]:
                 if name not in self._known:
-                    self._known[name] = self._read(name)
+                    self._known[name] = self._read(name, before)
                 if attempt := self._known[name]:
                     found.setdefault(attempt.student, []).append(attempt)
         ordered = {student: sorted(attempts, key=lambda it: it.time) for student, attempts in found.items()}
         last = {student: _last_complete(attempts) for student, attempts in ordered.items()}
         return {student: attempt for student, attempt in last.items() if attempt}
 
-    def _read(self, name: str) -> Attempt | None:
+    def _read(self, name: str, unseen: datetime | None) -> Attempt | None:
         match = self._named.fullmatch(name)
         if match is None or match["student"] in self.excluded:
             return None
@@ -114,7 +137,7 @@ class Inbound:
         except NoTimeError as error:
             self.unclear.append(UNCLEAR.format(match["student"], name, error))
             return None
-        return Attempt(match["student"], moment, self.folder / name) if moment else None
+        return Attempt(match["student"], moment, self.folder / name, unseen) if moment else None
 
     def collected(self, student: str) -> tuple[bool, datetime | None]:
         """Whether the student has a submission in the course directory, and its timestamp."""
@@ -125,16 +148,19 @@ class Inbound:
             return True, read_time((folder / TIMESTAMP).read_bytes(), self.zone)
         return True, None
 
-    def take(self, attempt: Attempt, work: Path) -> list[str]:
-        """Replace what the student handed in before by an attempt, completely or not at all.
-
-        Returns the names of files that were left out. Raises `RefusedError` if it is not taken.
+    def take(self, attempt: Attempt, work: Path) -> Taken:
+        """Replace what the student handed in before by an attempt, completely or not at all. Its `timestamp.txt` then
+        has the time that counts. Raises `RefusedError` if it is not taken.
         """
         self._check_owner(attempt)
         target = self.course.folder("submitted", attempt.student, self.assignment)
         part = Path(tempfile.mkdtemp(prefix="attempt-", dir=work))
         try:
-            left_out = copy_submission(attempt.folder, part / "new", self.limits)
+            left_out, seconds = copy_submission(attempt.folder, part / "new", self.limits)
+            changed = self._handed_in(attempt, seconds)
+            doubted = changed - attempt.time > SKEW
+            counts = changed if doubted and not self._came_with_a_copy(attempt, changed) else attempt.time
+            self._write_time(part / "new" / TIMESTAMP, counts)
             if self.course.coursedir.groupshared:
                 self.exchange.set_perms(part / "new", fileperms=0o664, dirperms=0o2775)
             target.parent.mkdir(parents=True, exist_ok=True)
@@ -145,7 +171,33 @@ class Inbound:
             raise RefusedError(f"it cannot be read: {error.strerror}") from error
         finally:
             shutil.rmtree(part, ignore_errors=True)
-        return left_out
+        return Taken(left_out, changed, doubted, counts)
+
+    def _write_time(self, path: Path, counts: datetime) -> None:
+        """Write the time of a submission, unless it is there. The student may have put anything in its place."""
+        with contextlib.suppress(NoTimeError, OSError):
+            if path.is_file() and read_time(path.read_bytes(), self.zone) == counts:
+                return
+        shutil.rmtree(path, ignore_errors=True)
+        path.write_text(f"{counts} UTC", "utf-8")
+
+    def _handed_in(self, attempt: Attempt, changed: float) -> datetime:
+        """When an attempt was handed in at the earliest, from when it last changed, in seconds since 1970."""
+        known = _utc(min(changed, time.time()))  # the file system's clock may be ahead of ours
+        return max(known, attempt.unseen or known)
+
+    def _came_with_a_copy(self, attempt: Attempt, changed: datetime) -> bool:
+        """Whether this attempt came when somebody copied or restored those of a class, which makes all of them look
+        late: another student's came in the same hour and looks late, too, and no earlier one bears out its time.
+        """
+        late: list[datetime] = []
+        in_time: list[datetime] = []
+        for other in self._known.values():
+            if other is not None and other.student != attempt.student:
+                with contextlib.suppress(OSError):
+                    when = self._handed_in(other, other.folder.lstat().st_ctime)
+                    (late if when - other.time > SKEW else in_time).append(when)
+        return any(abs(when - changed) < A_COPY for when in late) and not any(when <= changed for when in in_time)
 
     def release(self, pages: Sequence[Path], secret: str) -> None:
         """Put feedback pages, named after the attempt's secret, where *Fetch feedback* finds them, each in one step.
@@ -175,3 +227,8 @@ class Inbound:
 
 def _last_complete(attempts: list[Attempt]) -> Attempt | None:
     return next((attempt for attempt in reversed(attempts) if attempt.complete()), None)
+
+
+def _utc(seconds: float) -> datetime:
+    """A time in seconds since 1970, in UTC without a zone."""
+    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)

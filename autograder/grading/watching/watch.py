@@ -26,12 +26,15 @@ from autograder.grading.journal import NAME, Journal, day, now
 from autograder.grading.run import FailingSolutionError, OpenClass, Request, has_a_name, opened_class
 from autograder.grading.submission.class_records import SubmissionRecord
 from autograder.grading.watching.copying import RefusedError
-from autograder.grading.watching.inbound import SECRET, Attempt, Inbound
+from autograder.grading.watching.inbound import SECRET, TIMESTAMP, Attempt, Inbound
 from autograder.grading.workers.pool import KeptPools
 
 EVERY, AFTER_A_FAULT = 1.0, 30.0  # seconds between two looks
 TOGETHER = 8  # submissions to grade before answering them, so that the first need not wait for the last
 LEFT_OUT_EVERY = 10.0  # seconds
+CLAIMED = "says that it was handed in at {:%Y-%m-%d %H:%M:%S} UTC, but its files are from {:%Y-%m-%d %H:%M:%S} UTC."
+LATER = "The later time counts. If you have put the files there, write the earlier time into {}."
+COPIED = "So are those of others: the exchange looks copied. The earlier time counts."
 MOST_PAGES = 20  # for notebooks under other names
 ONE_UNCHANGED, UNCHANGED = (
     "1 submission unchanged since it was graded",
@@ -185,13 +188,18 @@ class Watch:
 
     def _take(self, inbound: Inbound, attempt: Attempt) -> bool:
         try:
-            left_out = inbound.take(attempt, self.opened.spool.work)
+            taken = inbound.take(attempt, self.opened.spool.work)
         except RefusedError as refused:
             self._say(f"{attempt.student}: the attempt {attempt.folder.name} is not collected: {refused}.")
             return False
-        self.journal.add("collected", attempt.student, attempt=attempt.folder.name, handed_in=f"{attempt.time} UTC")
-        if left_out:
-            shown = ", ".join(left_out[:5]) + (", ..." if len(left_out) > 5 else "")
+        self.journal.add("collected", attempt.student, attempt=attempt.folder.name, handed_in=f"{taken.time} UTC")
+        if taken.doubted:
+            folder = self.opened.course.folder("submitted", attempt.student, self.opened.request.assignment)
+            counts = COPIED if taken.time == attempt.claimed else LATER.format(folder / TIMESTAMP)
+            times = CLAIMED.format(attempt.claimed, taken.changed)
+            self._say(f"{attempt.student}: the attempt {attempt.folder.name} {times} {counts}")
+        if taken.left_out:
+            shown = ", ".join(taken.left_out[:5]) + (", ..." if len(taken.left_out) > 5 else "")
             self._say(f"{attempt.student}: left out (links, other people's files, or too large): {shown}.")
         return True
 
