@@ -59,9 +59,12 @@ def read_assignment(course: Course, name: str, *, unsafe: bool = False) -> Assig
 
 
 def settings_of(course: Course, unsafe: bool) -> Settings:
-    """How the judge is set up in this course."""
+    """How the judge is set up in this course. Raises `CourseError` if its secret cannot be used."""
     config = course.app.config
-    secret = course_secret(course.coursedir)
+    try:
+        secret = course_secret(course.coursedir)
+    except ValueError as error:
+        raise CourseError(str(error)) from error
     return Settings(secret, cell_seconds(config), query_seconds(config), unsafe, zone_of(config))
 
 

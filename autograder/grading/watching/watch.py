@@ -195,8 +195,8 @@ class Watch:
         self.journal.add("collected", attempt.student, attempt=attempt.folder.name, handed_in=f"{taken.time} UTC")
         if taken.doubted:
             folder = self.opened.course.folder("submitted", attempt.student, self.opened.request.assignment)
-            counts = COPIED if taken.time == attempt.claimed else LATER.format(folder / TIMESTAMP)
-            times = CLAIMED.format(attempt.claimed, taken.changed)
+            counts = COPIED if taken.time == attempt.time else LATER.format(folder / TIMESTAMP)
+            times = CLAIMED.format(attempt.time, taken.changed)
             self._say(f"{attempt.student}: the attempt {attempt.folder.name} {times} {counts}")
         if taken.left_out:
             shown = ", ".join(taken.left_out[:5]) + (", ..." if len(taken.left_out) > 5 else "")

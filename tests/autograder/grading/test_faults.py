@@ -21,6 +21,7 @@ from unittest import mock
 import pytest
 from sqlalchemy import create_engine, text
 
+from autograder.cli import main
 from autograder.grading import run
 from autograder.grading.course import CourseError, generate_assignment, open_course
 from autograder.grading.workers.spool import Spool
@@ -80,6 +81,24 @@ def test_where_no_process_can_be_started_nothing_is_marked(small_course: Any) ->
     with mock.patch("autograder.judge.apart.os.fork", side_effect=full), pytest.raises(CourseError, match="ann"):
         grade_all(small_course)
     assert grade_all(small_course)["ann"].points == 5
+
+
+@pytest.mark.parametrize(
+    "command", [("grade",), ("doctor",), ("doctor", "--compare-with-nbgrader"), ("report",)], ids=lambda it: it[-1]
+)
+@pytest.mark.parametrize("spoil", [Path.touch, Path.mkdir, lambda path: path.write_bytes(b"short")])
+def test_a_secret_that_cannot_be_used_is_named_by_every_command(
+    small_course: Any, capsys: pytest.CaptureFixture[str], command: tuple[str, ...], spoil: Any
+) -> None:
+    small_course.submit("ann", small_course.answered())
+    path = small_course.root / ".autograder_secret"
+    path.unlink(missing_ok=True)
+    spoil(path)
+    name, *options = command
+    assert main([name, ASSIGNMENT, *options, "--course", str(small_course.root)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"autograder {name}: ")
+    assert str(path) in said
 
 
 @pytest.fixture(scope="module")

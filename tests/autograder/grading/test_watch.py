@@ -903,6 +903,20 @@ def test_a_full_disk_at_the_first_look_does_not_end_a_watch(
     assert "5 of 5 points" in exchange.answer(attempt)
 
 
+def test_a_secret_that_cannot_be_used_is_named_and_does_not_end_a_watch(
+    exchange: Exchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "AFTER_A_FAULT", 0.1)
+    path = exchange.course.root / ".autograder_secret"
+    path.write_bytes(b"")
+    exchange.hand_in("ann")
+    with watcher(exchange.course) as watch:
+        assert watch.watch._look_if_possible(Event())
+        assert [notice for notice in watch.notices if "is empty or too short. Put your copy of it back" in notice]
+        path.unlink()
+        assert watch.look() == {"ann": (5, True)}
+
+
 @contextmanager
 def watch_command(course: Any, lesson: Sequence[str], output: Any, **more: Any) -> Iterator[subprocess.Popen]:
     """`autograder watch` in a process group of its own, as a shell in a terminal starts it."""
