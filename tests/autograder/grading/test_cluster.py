@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import distributed
 import pytest
 
 from autograder.grading.errors import CourseError
@@ -18,7 +19,6 @@ from autograder.grading.workers.cluster_connection import Connection
 from tests.autograder.grading.here import grade_all
 from tests.autograder.grading.test_faults import done, wait_for
 
-distributed = pytest.importorskip("distributed", reason="pip install distributed")
 pytestmark = [pytest.mark.sandbox, pytest.mark.filterwarnings("ignore")]
 
 # The configuration travels with the assignment, so this code runs where a submission is graded.

@@ -109,7 +109,6 @@ def postgresql() -> Iterator[str]:
     ]
     if not programs:
         pytest.skip("there is no PostgreSQL server; install one with `apt-get install postgresql`")
-    pytest.importorskip("psycopg", reason="install it with `pip install 'mini-autograd-course[postgres]'`")
     folder = Path(tempfile.mkdtemp(prefix="postgresql-"))  # not pytest's folders, which other users cannot enter
     folder.chmod(0o755)
     as_user = []

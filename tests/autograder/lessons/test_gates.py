@@ -380,7 +380,6 @@ def test_gates_run_no_code_that_the_fingerprint_leaves_out() -> None:
 
 @pytest.mark.slow
 def test_the_real_judge_passes_a_sound_lesson_and_stops_a_weak_one(course: Path, lesson: Path) -> None:
-    pytest.importorskip("autograder.judge")
     (lesson.parent / "02_weak.py").write_text(
         lesson.read_text().replace("[3.0]", "[0.0]").replace("[-1.75]", "[0.0]").replace("quiz_01", "quiz_02")
     )
