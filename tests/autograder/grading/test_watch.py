@@ -611,6 +611,18 @@ def test_the_time_of_an_attempt_is_believed_if_its_files_bear_it_out(exchange: E
         assert re.match(rf"{student}: .*{claimed}.*are from \d{{4}}-.* UTC.*{ends}", notice), notice
 
 
+def test_a_copy_excuses_nobody_who_comes_later(exchange: Exchange, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inbound, "A_COPY", timedelta(seconds=1.5))
+    with watcher(exchange.course) as watch:
+        exchange.hand_in("ann", at(DAY))
+        exchange.hand_in("bob", at(DAY))
+        watch.watch._collect()
+        time.sleep(1.6)
+        exchange.hand_in("eve", at(DAY))
+        watch.watch._collect()
+    assert times_that_count(exchange) == {"ann": DAY, "bob": DAY, "eve": 0}
+
+
 def earlier_file(attempt: Path) -> None:
     (attempt / "timestamp.txt").write_text(at(DAY))
 
