@@ -161,14 +161,15 @@ def test_the_report_says_where_the_class_is_stuck_and_how_attempts_went(
         exchange.hand_in("ann", length="return 3", shout=WRONG)
         exchange.hand_in("bob", shout=WRONG)
         watch.look()
-        exchange.hand_in("ann", at(5), shout=WRONG)
+        later = at(5)
+        exchange.hand_in("ann", later, shout=WRONG)
         watch.look()
     assert main(["report", ASSIGNMENT, "--course", str(exchange.course.root)]) == 0
     page = Path(capsys.readouterr().out.strip()).read_text()
     rows = [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in re.findall(r"<tr>.*?</tr>", page, re.DOTALL)]
     assert "0 1 Words test_length" in rows
     assert "2 2 Words test_shout ann , bob" in rows
-    assert any(row.startswith("ann 2 / 5 2026-11-01 10:05:00 UTC 0, 2 ") for row in rows)
+    assert any(row.startswith(f"ann 2 / 5 {later[:19]} UTC 0, 2 ") for row in rows)
 
 
 def misnamed(exchange: Exchange, student: str, when: str = "") -> tuple[Path, str]:
@@ -637,8 +638,8 @@ def folder_for_a_file(attempt: Path) -> None:
 
 
 def zone_ahead(attempt: Path) -> None:
-    """A zone that `nbgrader` does not know, so it takes the time for that of UTC, and grading does."""
-    attempt.rename(attempt.with_name(f"ann+{ASSIGNMENT}+{at().replace('UTC', 'NZ')}+x"))
+    """A zone in which the same hour was thirteen hours ago."""
+    attempt.rename(attempt.with_name(f"ann+{ASSIGNMENT}+{at().replace(' UTC', '+1300')}+x"))
 
 
 def earlier_dates_of_files(attempt: Path) -> None:
