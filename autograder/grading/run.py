@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from autograder.grading.course import (
@@ -269,7 +270,7 @@ class _Run:
         return found
 
     def _refusal(self) -> FailingSolutionError:
-        advice = NOT_GRADED.format(assignment=self.assignment.name)
+        advice = NOT_GRADED.format(assignment=quote(self.assignment.name))
         return FailingSolutionError("\n".join([*failures(kept_trials(self.spool.root, self.assignment) or {}), advice]))
 
     def _say_trials(self) -> None:

@@ -13,6 +13,7 @@ from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -113,7 +114,7 @@ class JudgeNotebook(NbGraderPreprocessor):
         for sentence in found:
             self.log.warning("%s: %s", assignment, sentence)
         if found:
-            self.log.warning("%s: %s", assignment, ADVICE.format(assignment=assignment))
+            self.log.warning("%s: %s", assignment, ADVICE.format(assignment=quote(assignment)))
         said.update(found)
 
 

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from autograder.files import COURSE
@@ -201,7 +202,7 @@ def _write_feedback(arguments: argparse.Namespace, course: Course, target: Path)
         done = write_feedback_archive(course, lesson, download, arguments.platform, table, target)
     print(target)
     if done.without:
-        again = f"Run autograder grade {lesson} --feedback, and export again."
+        again = f"Run autograder grade {quote(lesson)} --feedback, and export again."
         yield f"no feedback page: {_named(set(done.without))}. {again}"
     if done.no_notebook:
         yield f"no notebook of {lesson} handed in, so there is no feedback page: {_named(set(done.no_notebook))}."
@@ -220,7 +221,7 @@ def _failed(gradebook: Gradebook, lessons: Sequence[str]) -> Iterator[str]:
         if students := states(gradebook, name).failed:
             yield (
                 f"{name}: grading failed, so there is no mark and no feedback page: {_named(students)}. Run autograder "
-                f"grade {name}, which says why, and export again."
+                f"grade {quote(name)}, which says why, and export again."
             )
 
 
@@ -241,7 +242,7 @@ def _without_notebook(course: Course, gradebook: Gradebook, lessons: Sequence[st
         if students := without_notebook(course, gradebook, assignment.name):
             yield (
                 f"{assignment.name}: a notebook could not be read or was not handed in under its name, so it counts 0: "
-                f"{_named(students)}. autograder grade {assignment.name} says why."
+                f"{_named(students)}. autograder grade {quote(assignment.name)} says why."
             )
 
 
@@ -274,7 +275,7 @@ def unfinished(course: Course, gradebook: Gradebook, lessons: Sequence[str]) -> 
         own = SubmittedAssignment.assignment_id == assignment.id
         known = {student for (student,) in gradebook.db.query(SubmittedAssignment.student_id).filter(own)}
         if ungraded := set(submitted_students(course, name)) - (known - found.unscored):
-            yield f"{name}: not graded yet: {_named(ungraded)}. Run autograder grade {name}, and export again."
+            yield f"{name}: not graded yet: {_named(ungraded)}. Run autograder grade {quote(name)}, and export again."
         if found.looked_at:
             yield (
                 f"{name}: marks in the file that are not final, because a person has to look at them in Formgrader: "

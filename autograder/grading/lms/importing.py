@@ -12,7 +12,7 @@ from pathlib import Path, PurePosixPath
 from nbgrader.api import Gradebook
 
 from autograder.files import swap_folders
-from autograder.grading.course import Course, has_gradebook, notebooks_of, what_there_is
+from autograder.grading.course import Course, has_gradebook, notebooks_of, require_usable_name, what_there_is
 from autograder.grading.errors import CourseError
 from autograder.grading.lms.archives import Archive, reason_against
 from autograder.grading.lms.names import CANVAS_ANONYMOUS, Upload, platform_of, readings, without_copy
@@ -75,10 +75,11 @@ def roster_for(course: Course, platform: str, table: Path | None) -> Roster:
 
 
 def required_notebooks(course: Course, assignment: str) -> set[str]:
-    """`notebooks_of` the assignment. Raises CourseError if it has none."""
+    """`notebooks_of` the assignment. Raises CourseError if it has none, or if nbgrader cannot grade it."""
     found = set(notebooks_of(course, assignment))
     if not found:
         raise CourseError(f"The course has no assignment {assignment!r} with a notebook. {what_there_is(course)}")
+    require_usable_name(assignment)
     return found
 
 

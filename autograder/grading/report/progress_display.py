@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -18,9 +18,12 @@ WIDEST_NAME = 32  # a longer name is wrapped, which leaves room for the points
 
 
 def wide_console() -> Console:
-    """The terminal as it is; a file or a log gets lines wide enough for the tables."""
-    console = Console()
-    return console if console.is_terminal else Console(width=WIDTH_OF_FILES)
+    """The terminal as it is; a file or a log gets lines wide enough for the tables. Text is printed as it is: names may
+    contain what Rich would read as a style (`[a]`) or an emoji (`:a:`).
+    """
+    as_it_is: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
+    console = Console(**as_it_is)
+    return console if console.is_terminal else Console(width=WIDTH_OF_FILES, **as_it_is)
 
 
 class Reporter:
@@ -39,7 +42,7 @@ class Reporter:
     def record(self, record: SubmissionRecord) -> None:
         self.done += 1
         line = f"{self.done}/{self.total} {summary(record)}"
-        self.console.print(escape(line), highlight=False, soft_wrap=True)
+        self.console.print(line, soft_wrap=True)
 
     def notice(self, text: str) -> None:
         """Keep a notice for the end, where it is not scrolled away."""
@@ -65,7 +68,7 @@ class BarReporter(Reporter):
     def record(self, record: SubmissionRecord) -> None:
         self.progress.update(self.bar, advance=1)
         if record.status in NEEDS_A_LOOK:
-            self.progress.console.print(escape(summary(record)), highlight=False)
+            self.progress.console.print(summary(record))
 
 
 @contextmanager
@@ -109,7 +112,6 @@ def results_table(records: Sequence[SubmissionRecord], assignment: str) -> Table
     table.add_column("first finding", overflow="fold")
     for record in records:
         status = "" if record.status == "graded" else f"{record.status}: "
-        found = escape(f"{status}{record.finding}")
-        about = [escape(shown_name(record.student)), shown_points(record), f"{record.seconds:.1f}"]
-        table.add_row(*about, *[record.handed_in.removesuffix(" UTC")] * timed, found)
+        about = [shown_name(record.student), shown_points(record), f"{record.seconds:.1f}"]
+        table.add_row(*about, *[record.handed_in.removesuffix(" UTC")] * timed, f"{status}{record.finding}")
     return table

@@ -20,7 +20,7 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import capture_log
 
 from autograder.files import write_file
-from autograder.grading.course import complaint, put_environment_on_path, quieted
+from autograder.grading.course import complaint, exactly, put_environment_on_path, quieted
 from autograder.grading.submission.assignments import Assignment, Earlier, Submission
 from autograder.grading.submission.graded_notebooks import cell_result, result_of
 from autograder.grading.submission.private_gradebook import URL, PrivateGradebook
@@ -79,7 +79,7 @@ class NbgraderWay:
             (folder / name).symlink_to(self.folders.root / EMPTY)
         with self.gradebook.opened():
             self._tell(submission)
-            self.coursedir.student_id = student
+            self.coursedir.student_id = exactly(student)
             converter = Autograde(coursedir=self.coursedir, parent=self.app)
             converter.force = True
             JudgeNotebook.failure = None

@@ -14,7 +14,7 @@ from pathlib import Path
 
 from nbgrader.utils import capture_log, temp_attrs
 
-from autograder.grading.course import Course, complaint, open_course
+from autograder.grading.course import Course, complaint, exactly, open_course
 from autograder.grading.workers.early_forkserver import PRELOAD
 from autograder.grading.workers.pool import Died, KeptPools, WorkerPool
 
@@ -51,7 +51,7 @@ def feedback_in_worker(task: tuple[str, str]) -> str:
     converter = GenerateFeedback(coursedir=_course.coursedir, parent=_course.app)
     converter.force = True
     for attempt in range(TRIES):
-        with temp_attrs(_course.coursedir, assignment_id=assignment, student_id=student):
+        with temp_attrs(_course.coursedir, assignment_id=assignment, student_id=exactly(student)):
             outcome = capture_log(converter)
         if outcome["success"] or "database is locked" not in outcome.get("log", ""):
             return "" if outcome["success"] else complaint(outcome)
