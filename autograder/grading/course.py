@@ -22,15 +22,17 @@ from pathlib import Path
 from nbgrader.api import Base, Gradebook
 from nbgrader.apps.baseapp import NbGrader
 from nbgrader.coursedir import CourseDirectory
-from nbgrader.utils import capture_log, temp_attrs
+from nbgrader.utils import temp_attrs
 from sqlalchemy import Connection, create_engine, inspect, select
 
+from autograder.grading.converting import converted
 from autograder.grading.errors import CourseError as CourseError
 from autograder.nbgrader_plugins import configure
-from autograder.nbgrader_plugins.course_secret import gradebook_file
+from autograder.nbgrader_plugins.course_secret import gradebook_file, secret_path
 
 TABLES = Base.metadata.tables
 WAIT_FOR_LOCK = 60  # seconds that a worker waits while another one writes to an SQLite gradebook
+STEPS = ("source", "release", "submitted", "autograded", "feedback")  # each has a folder
 HERE = "\0"  # in a path: the place of a name; no name has this character
 UNUSABLE_NAMES = (
     # (a pattern that finds what is wrong with the name of an assignment, what nbgrader does with that)
@@ -91,9 +93,10 @@ def open_course(directory: Path, *, unsafe: bool = False) -> Iterator[Course]:
         _refuse_pattern(app.coursedir.root)
         _refuse_empty(app.coursedir)
         app.coursedir.db_url = _patient(app.coursedir.db_url)
-        if not (root / "nbgrader_config.py").exists() and not Path(app.coursedir.root, "source").is_dir():
+        course, source = Course(app), Path(app.coursedir.root, app.coursedir.source_directory)
+        if not ((root / "nbgrader_config.py").exists() or source.is_dir() or assignments_of(course)):
             raise CourseError(f"{directory} is not an nbgrader course: no nbgrader_config.py and no source folder.")
-        yield Course(app)
+        yield course
 
 
 def _refuse_pattern(root: str) -> None:
@@ -177,35 +180,47 @@ def is_in_gradebook(course: Course, assignment: str) -> bool:
 @contextlib.contextmanager
 def released_for_now(course: Course, assignment: str) -> Iterator[None]:
     """Make sure that the assignment is in the gradebook within the context. If it has not been released, this releases
-    it in a temporary copy of the course: an instructor releases when it is time, with the settings of that day.
+    it apart: an instructor releases when it is time, with the settings of that day.
     """
     if is_in_gradebook(course, assignment):
         yield
         return
+    with released_apart(course, assignment):
+        yield
+
+
+@contextlib.contextmanager
+def released_apart(course: Course, assignment: str) -> Iterator[Path]:
+    """Within the context, the course has folders and a gradebook of its own, with a fresh release of the assignment and
+    nothing else. They are in the folder that is yielded. The root stays: the configuration names files by their paths.
+    """
     require_source(course, assignment)
-    coursedir = course.coursedir
-    release, gradebook = Path(coursedir.root, coursedir.release_directory), gradebook_file(coursedir)
+    source, secret = course.folder("source", ".", assignment), secret_path(course.coursedir)
     with tempfile.TemporaryDirectory(prefix="autograder-") as folder:
-        for path in Path(coursedir.root).iterdir():
-            if path not in (release, gradebook):
-                Path(folder, path.name).symlink_to(path)
-        copy = {"root": folder, "release_directory": "release", "db_url": f"sqlite:///{folder}/gradebook.db"}
-        with temp_attrs(coursedir, **copy):
+        steps = {f"{step}_directory": f"{folder}/{step}" for step in STEPS}
+        Path(steps["source_directory"]).mkdir()
+        Path(steps["source_directory"], assignment).symlink_to(source)
+        if secret.is_file():
+            Path(folder, secret.name).symlink_to(secret)
+        usual = CourseDirectory.directory_structure.default_value
+        with temp_attrs(
+            course.coursedir, directory_structure=usual, db_url=f"sqlite:///{folder}/gradebook.db", **steps
+        ):
             generate_assignment(course, assignment)
-            yield
+            yield Path(folder)
 
 
 def generate_assignment(course: Course, assignment: str) -> None:
-    """Run nbgrader's generate_assignment. Raises `CourseError` with the last error that it logged."""
+    """Run nbgrader's generate_assignment. Raises `CourseError` with nbgrader's reason."""
     from nbgrader.converters import GenerateAssignment  # and nbconvert, which most commands do without
 
     with temp_attrs(course.coursedir, assignment_id=assignment):
         converter = GenerateAssignment(coursedir=course.coursedir, parent=course.app)
         converter.force = True
         converter.create_assignment = True
-        outcome = capture_log(converter)
-    if not outcome["success"]:
-        raise CourseError(f"nbgrader cannot release {assignment!r}: {complaint(outcome)}")
+        reason = converted(converter)
+    if reason:
+        raise CourseError(f"nbgrader cannot release {assignment!r}. {reason}")
 
 
 def exactly(student: str) -> str:
@@ -262,15 +277,6 @@ def misplaced_notebooks(course: Course, assignment: str, pattern: str = "*") -> 
         found += [(path, among / "STUDENT" / assignment) for path in loose]
     short = functools.partial(os.path.relpath, start=course.root)
     return [(short(path), short(target), (target / path.name).exists()) for path, target in found]
-
-
-def complaint(outcome: dict[str, str]) -> str:
-    """The most telling line of what nbgrader logged: the last exception, or the last error."""
-    lines = [line.strip() for line in outcome.get("log", "").splitlines() if line.strip()]
-    exceptions = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Entry)\b", line)]
-    errors = [line.partition("]")[2].strip() for line in lines if line.startswith("[ERROR]")]
-    last = (exceptions or errors or outcome.get("error", "").strip().splitlines() or ["unknown reason"])[-1]
-    return last[:300]
 
 
 def _patient(db_url: str) -> str:

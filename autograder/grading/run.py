@@ -108,12 +108,7 @@ def opened_class(request: Request, *, waiting: bool = False) -> Iterator[OpenCla
     """Open an assignment, and keep other runs from grading it. Raises `CourseError` if it cannot be graded here, or,
     unless the caller is `waiting` for submissions, if there are none.
     """
-    isolation = isolation_available()
-    if not request.unsafe and not isolation:
-        raise CourseError(
-            "Submissions run only in a sandbox, and there is none on this machine: "
-            f"{' '.join(isolation.description.split())} Or pass --unsafe-no-sandbox if you trust every submission."
-        )
+    require_isolation(request)
     with open_course(request.course, unsafe=request.unsafe) as course:
         opened = OpenClass(request, course, Spool.of(course.root, request.assignment))
         if not is_in_gradebook(course, request.assignment):
@@ -123,6 +118,16 @@ def opened_class(request: Request, *, waiting: bool = False) -> Iterator[OpenCla
             generate_assignment(course, request.assignment)
         with opened.spool.held():
             yield opened
+
+
+def require_isolation(request: Request) -> None:
+    """Raise `CourseError` if submissions cannot be run in a sandbox here, and the request does not do without."""
+    isolation = isolation_available()
+    if not request.unsafe and not isolation:
+        raise CourseError(
+            "Submissions run only in a sandbox, and there is none on this machine: "
+            f"{' '.join(isolation.description.split())} Or pass --unsafe-no-sandbox if you trust every submission."
+        )
 
 
 @dataclass(frozen=True)

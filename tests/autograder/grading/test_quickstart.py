@@ -15,6 +15,7 @@ from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 from nbgrader.apps import QuickStartApp
 
+from tests.autograder.grading.here import in_this_process
 from tests.autograder.nbgrader_commands import NbgraderCommands
 
 pytestmark = pytest.mark.sandbox
@@ -134,6 +135,22 @@ def test_our_marks_are_those_of_nbgrader(
     }
     assert different == {}, "cell of whom: (nbgrader's mark, ours)"
     assert len({mark for mark, _ in expected.values()}) > 2, "a course in which all marks are alike shows nothing"
+
+
+def test_doctor_compares_its_marks_with_those_of_nbgrader(
+    course: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from autograder.cli import main
+
+    root = tmp_path / "course"
+    shutil.copytree(course, root, ignore=shutil.ignore_patterns("release", "submitted", "gradebook.db"))
+    before = sorted(root.rglob("*"))
+    with in_this_process():
+        assert main(["doctor", "--course", str(root), "--compare-with-nbgrader"]) == 0
+    said = capfd.readouterr()
+    assert "ps1: nbgrader gives the solution and the untouched release the same points, cell by cell." in said.out
+    assert said.err == ""
+    assert sorted(root.rglob("*")) == before
 
 
 def test_its_own_configuration_stays_in_force(course: Path, tmp_path: Path) -> None:
