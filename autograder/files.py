@@ -1,4 +1,5 @@
-"""Where the course is, and how to write files atomically: half a table of marks would be imported like a whole one.
+"""Where the course is, which files are litter, and how to write files atomically: half a table of marks would be
+imported like a whole one.
 
 Standard library only, so that `autograder lab` does not wait for Jupyter's libraries when nothing has changed.
 """
@@ -9,6 +10,7 @@ import contextlib
 import os
 import threading
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -46,6 +48,25 @@ COURSE = course_around(Path.cwd())
 """The course that commands use by default: the one around the working directory, or the built-in one."""
 HOME = PROJECT if IS_CHECKOUT else Path.cwd()
 """By default, commands make their folders below this one."""
+
+
+LITTER = (
+    # macOS
+    *("__macosx", "._*", ".ds_store", ".appledouble", ".apdisk", ".fseventsd", ".spotlight-v100", ".temporaryitems"),
+    *(".trashes", ".documentrevisions-v100", ".localized", "icon\r"),
+    # Windows
+    *("thumbs.db", "ehthumbs*.db", "desktop.ini", "$recycle.bin", "system volume information", "*:zone.identifier"),
+    # Linux, and disks in a network
+    *(".directory", ".trash-*", ".nfs*", ".fuse_hidden*", "@eadir"),
+    # programs that have a document open: Word, LibreOffice, JupyterLab
+    *("~$*", ".~*"),
+)
+"""Patterns of names, in lowercase, that operating systems and open programs give to files of their own."""
+
+
+def is_litter(path: str) -> bool:
+    """Whether a file, or a folder on its path, was made by a computer for itself, and not by a person."""
+    return any(fnmatchcase(part.casefold(), pattern) for part in path.split("/") for pattern in LITTER)
 
 
 @contextlib.contextmanager

@@ -25,6 +25,7 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.utils import temp_attrs
 from sqlalchemy import Connection, create_engine, inspect, select
 
+from autograder.files import is_litter
 from autograder.grading.converting import converted
 from autograder.grading.errors import CourseError as CourseError
 from autograder.nbgrader_plugins import configure
@@ -229,10 +230,12 @@ def exactly(student: str) -> str:
 
 
 def _names_at(path: str, pattern: str = "*") -> list[str]:
-    """The names that stand in a path in place of HERE and fit a pattern. Everything else in the path means itself."""
+    """The names that stand in a path in place of HERE and fit a pattern, without litter. Everything else in the path
+    means itself.
+    """
     fits = re.compile("([^/]+)".join(map(re.escape, path.split(HERE))))
     found = map(fits.fullmatch, glob.glob(glob.escape(path).replace(HERE, pattern)))
-    return sorted({match[1] for match in found if match} - {".", ".."})
+    return sorted({match[1] for match in found if match and not is_litter(match[1])} - {".", ".."})
 
 
 def submitted_students(course: Course, assignment: str, pattern: str = "*") -> list[str]:

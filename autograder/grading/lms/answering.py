@@ -43,6 +43,7 @@ from autograder.grading.lms.importing import (
 from autograder.grading.lms.names import MOODLE, Upload
 from autograder.grading.lms.roster import IN_ENGLISH, NUMBER, roster_of
 from autograder.grading.submission.result import GradedCell, Result
+from autograder.grading.watching.copying import WhatCounts
 from autograder.notebooks.cells import grade_id
 from autograder.notebooks.verdicts import fresh_parts
 
@@ -73,11 +74,12 @@ def write_feedback_archive(
         failed = states(gradebook, assignment).failed
     done, answered = Imported(platform), PagesWritten()
     notebooks, roster = required_notebooks(course, assignment), roster_for(course, platform, table)
+    limits = WhatCounts.of(course.coursedir)
     with atomic_write(target) as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as file:
         for student, uploads in uploads_by_student(download.names, roster, done):
             if student in failed:
                 continue
-            chosen = HandedIn(download, notebooks, uploads).chosen(student, [])
+            chosen = HandedIn(download, notebooks, uploads, limits).chosen(student, [])
             pages = sorted(course.folder("feedback", student, assignment).glob("*.html"))
             for page in pages:
                 if upload := chosen.get(f"{page.stem}{NOTEBOOK}"):
@@ -91,8 +93,8 @@ def write_feedback_archive(
 
 
 def _name_of(upload: Upload, name: str) -> str:
-    """The name of an upload in the download, with another file's name instead of the submitted file's."""
-    return upload.member.removesuffix(upload.file) + name
+    """The name that the LMS gave an upload, with another file's name instead of the submitted file's."""
+    return upload.member.removeprefix(upload.outer).removesuffix(upload.file) + name
 
 
 def fill_worksheet(course: Course, gradebook: Gradebook, assignment: str, worksheet: Path, target: Path) -> Entries:

@@ -17,6 +17,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from autograder.files import is_litter
 from autograder.grading.errors import MACHINE_FAULTS
 from autograder.nbgrader_plugins.configuration import Settings
 from autograder.notebooks.verdicts import SolutionTrial
@@ -141,9 +142,10 @@ def _refuse(error: OSError) -> None:
 
 
 def _walk(folder: Path) -> Iterator[tuple[str, bool]]:
-    """The files below a folder and whether each is a link. Devices and pipes are left out."""
+    """The files below a folder and whether each is a link. Litter, devices and pipes are left out."""
     for directory, folders, files in os.walk(folder, onerror=_refuse):
-        for entry in [*folders, *files]:
+        folders[:] = [name for name in folders if not is_litter(name)]
+        for entry in [*folders, *(name for name in files if not is_litter(name))]:
             path = Path(directory, entry)
             mode = path.lstat().st_mode
             if stat.S_ISLNK(mode) or stat.S_ISREG(mode):

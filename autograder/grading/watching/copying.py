@@ -9,11 +9,14 @@ from __future__ import annotations
 import fnmatch
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from nbgrader.coursedir import CourseDirectory
+
+from autograder.files import is_litter
+from autograder.notebooks.reading import problem_of
 
 MOST_FILES, DEEPEST, KILO, CHUNK = 10_000, 20, 1000, 1 << 20
 
@@ -37,11 +40,38 @@ class WhatCounts:
         return cls(tuple(coursedir.ignore), tuple(coursedir.include), *sizes)
 
     def ignores(self, name: str) -> bool:
-        return any(fnmatch.fnmatch(name, pattern) for pattern in self.ignore)
+        return is_litter(name) or any(fnmatch.fnmatch(name, pattern) for pattern in self.ignore)
 
     def wants(self, name: str) -> bool:
         """Whether a file of this name counts."""
         return not self.ignores(name) and any(fnmatch.fnmatch(name, pattern) for pattern in self.include)
+
+
+@dataclass(frozen=True)
+class Notebooks:
+    """The notebooks of an assignment in a submission: those that can be read, and why the others cannot."""
+
+    readable: frozenset[str]
+    problems: Mapping[str, str]
+
+    @classmethod
+    def among(cls, names: Iterable[str], read: Callable[[str], bytes | None]) -> Notebooks:
+        """`read` gives the content of a file, or None if there is no such file."""
+        files = [f"{name}.ipynb" for name in names]
+        problems = {name: problem_of(raw) for name in files if (raw := read(name)) is not None}
+        return cls(frozenset(name for name in problems if not problems[name]), {k: v for k, v in problems.items() if v})
+
+    @classmethod
+    def inside(cls, folder: Path, names: Iterable[str]) -> Notebooks:
+        """Those in a folder that nobody else writes to."""
+        return cls.among(names, lambda name: path.read_bytes() if (path := folder / name).is_file() else None)
+
+    def harm_to(self, other: Notebooks) -> str:
+        """Why a submission with these must not take the place of another one, or nothing."""
+        worse = [name for name in self.problems if name in other.readable]
+        if not worse:
+            return ""
+        return f"{worse[0]} is not a notebook, and the one before is ({self.problems[worse[0]].rstrip('.')})"
 
 
 def copy_submission(source: Path, target: Path, limits: WhatCounts) -> tuple[list[str], float]:

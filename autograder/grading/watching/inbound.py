@@ -15,7 +15,6 @@ import os
 import pwd
 import re
 import shutil
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -26,9 +25,9 @@ from nbgrader.exchange import ExchangeFactory, default
 from nbgrader.utils import notebook_hash
 
 from autograder.files import atomic_write, swap_folders
-from autograder.grading.course import Course
+from autograder.grading.course import Course, notebooks_of
 from autograder.grading.errors import CourseError
-from autograder.grading.watching.copying import RefusedError, WhatCounts, copy_submission
+from autograder.grading.watching.copying import Notebooks, RefusedError, WhatCounts, copy_submission
 from autograder.nbgrader_plugins.times import TIMESTAMP, NoTimeError, read_time, zone_of
 
 SECRET = "submission_secret.txt"
@@ -62,12 +61,16 @@ class Attempt:
 
 
 @dataclass(frozen=True)
-class Taken:
-    """What has been taken over. `left_out` are the names of files that were not, `changed` is when its files last
-    changed, `doubted` whether that is too late for the time that it claims, and `time` is the one that counts.
+class Copy:
+    """A copy of an attempt, which the student cannot change any more. `left_out` are the names of files that were not
+    copied, `changed` is when its files last changed, `doubted` whether that is too late for the time that it claims,
+    and `time` is the one that counts.
     """
 
+    attempt: Attempt
+    folder: Path
     left_out: list[str]
+    notebooks: Notebooks
     changed: datetime
     doubted: bool
     time: datetime
@@ -111,8 +114,8 @@ class Inbound:
         self.unclear: list[str] = []  # sentences about attempts whose time is not certain
         self._looked: datetime | None = None
 
-    def newest(self) -> dict[str, Attempt]:
-        """The last attempt of each student that has arrived completely."""
+    def attempts(self) -> dict[str, list[Attempt]]:
+        """The attempts of each student, the last one first. They may not have arrived completely."""
         found: dict[str, list[Attempt]] = {}
         before, self._looked = self._looked, _utc(time.time())
         with os.scandir(self.folder) as entries:
@@ -121,9 +124,7 @@ class Inbound:
                     self._known[name] = self._read(name, before)
                 if attempt := self._known[name]:
                     found.setdefault(attempt.student, []).append(attempt)
-        ordered = {student: sorted(attempts, key=lambda it: it.time) for student, attempts in found.items()}
-        last = {student: _last_complete(attempts) for student, attempts in ordered.items()}
-        return {student: attempt for student, attempt in last.items() if attempt}
+        return {student: sorted(attempts, key=lambda it: it.time, reverse=True) for student, attempts in found.items()}
 
     def _read(self, name: str, unseen: datetime | None) -> Attempt | None:
         match = self._named.fullmatch(name)
@@ -148,30 +149,36 @@ class Inbound:
             return True, read_time((folder / TIMESTAMP).read_bytes(), self.zone)
         return True, None
 
-    def take(self, attempt: Attempt, work: Path) -> Taken:
-        """Replace what the student handed in before by an attempt, completely or not at all. Its `timestamp.txt` then
-        has the time that counts. Raises `RefusedError` if it is not taken.
+    def copy(self, attempt: Attempt, target: Path) -> Copy:
+        """Copy an attempt into a folder that does not exist yet. Its `timestamp.txt` then has the time that counts.
+        Raises `RefusedError` if it cannot be taken.
         """
         self._check_owner(attempt)
-        target = self.course.folder("submitted", attempt.student, self.assignment)
-        part = Path(tempfile.mkdtemp(prefix="attempt-", dir=work))
         try:
-            left_out, seconds = copy_submission(attempt.folder, part / "new", self.limits)
-            changed = self._handed_in(attempt, seconds)
-            doubted = changed - attempt.time > SKEW
-            counts = changed if doubted and not self._came_with_a_copy(attempt, changed) else attempt.time
-            self._write_time(part / "new" / TIMESTAMP, counts)
-            if self.course.coursedir.groupshared:
-                self.exchange.set_perms(part / "new", fileperms=0o664, dirperms=0o2775)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            swap_folders(part / "new", target, part / "old")
+            left_out, seconds = copy_submission(attempt.folder, target, self.limits)
         except OSError as error:
             if error.filename is None or not str(error.filename).startswith(str(attempt.folder)):
                 raise
             raise RefusedError(f"it cannot be read: {error.strerror}") from error
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
-        return Taken(left_out, changed, doubted, counts)
+        changed = self._handed_in(attempt, seconds)
+        doubted = changed - attempt.time > SKEW
+        counts = changed if doubted and not self._came_with_a_copy(attempt, changed) else attempt.time
+        self._write_time(target / TIMESTAMP, counts)
+        if self.course.coursedir.groupshared:
+            self.exchange.set_perms(target, fileperms=0o664, dirperms=0o2775)
+        notebooks = Notebooks.inside(target, notebooks_of(self.course, self.assignment))
+        return Copy(attempt, target, left_out, notebooks, changed, doubted, counts)
+
+    def notebooks(self, student: str) -> Notebooks:
+        """The notebooks that the student has in the course directory."""
+        folder = self.course.folder("submitted", student, self.assignment)
+        return Notebooks.inside(folder, notebooks_of(self.course, self.assignment))
+
+    def place(self, copy: Copy) -> None:
+        """Replace what the student handed in before by a copy of an attempt, completely or not at all."""
+        target = self.course.folder("submitted", copy.attempt.student, self.assignment)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        swap_folders(copy.folder, target, copy.folder.with_name("old"))
 
     def _write_time(self, path: Path, counts: datetime) -> None:
         """Write the time of a submission, unless it is there. The student may have put anything in its place."""
@@ -223,10 +230,6 @@ class Inbound:
                 f"its folder belongs to {owner}. If all students share one system account, set "
                 "c.ExchangeCollect.check_owner = False"
             )
-
-
-def _last_complete(attempts: list[Attempt]) -> Attempt | None:
-    return next((attempt for attempt in reversed(attempts) if attempt.complete()), None)
 
 
 def _utc(seconds: float) -> datetime:

@@ -91,6 +91,24 @@ def test_each_page_has_the_name_of_the_notebook_it_is_about(
 
 
 @pytest.mark.parametrize("taken_over", NAMES, indirect=True)
+def test_a_download_that_was_packed_again_is_answered_as_it_came(
+    taken_over: tuple[Path, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture, request: pytest.FixtureRequest
+) -> None:
+    platform = request.node.callspec.params["taken_over"]
+    _, export = taken_over
+    with zipfile.ZipFile(tmp_path / "download.zip") as file:
+        handed_in = {name: file.read(name) for name in file.namelist()}
+    with zipfile.ZipFile(tmp_path / "download.zip", "w") as file:
+        for name, content in handed_in.items():
+            file.writestr(f"submissions/{name}", content)
+            folder, _, last = f"submissions/{name}".rpartition("/")
+            file.writestr(f"__MACOSX/{folder}/._{last}", b"\0\5\x16\7")
+    assert main(export) == 0, capsys.readouterr().err
+    with zipfile.ZipFile(tmp_path / "words-feedback.zip") as file:
+        assert file.namelist() == PAGES[platform]
+
+
+@pytest.mark.parametrize("taken_over", NAMES, indirect=True)
 def test_a_student_without_a_notebook_is_not_to_be_graded_again_for_a_page(
     taken_over: tuple[Path, list[str]], tmp_path: Path, capsys: pytest.CaptureFixture, request: pytest.FixtureRequest
 ) -> None:

@@ -27,6 +27,7 @@ from nbgrader.utils import notebook_hash
 from traitlets import TraitError
 
 from autograder.cli import main
+from autograder.files import is_litter
 from autograder.grading.course import (
     Course,
     CourseError,
@@ -41,7 +42,9 @@ from tests.autograder.grading.here import in_this_process
 from tests.autograder.grading.test_watch import exchange_beside
 
 SPECIAL = " .+-()]{}^$|\\%'\"&<>#~,;:!@=`\n"  # *, ? and [ are patterns to nbgrader, and refused
-names = st.text(st.sampled_from(f"aZ1{SPECIAL}é\u0301日🙂"), min_size=1, max_size=8).filter(lambda it: it.strip("."))
+names = st.text(st.sampled_from(f"aZ1{SPECIAL}é\u0301日🙂"), min_size=1, max_size=8).filter(
+    lambda it: it.strip(".") and not is_litter(it)
+)
 
 
 def course_at(root: str) -> Course:
