@@ -201,6 +201,13 @@ def test_a_notebook_counts_before_anything_else(kind, course, capsys):
     assert "left out" in capsys.readouterr().out or kind == "two other names"
 
 
+@pytest.mark.parametrize("name", ["cafe\u0301", "caf\u00e9", "CAF\u00c9", "caf\u00e9-1", "cafe\u0301 (2)"])
+def test_a_notebook_is_known_however_a_system_writes_its_name(name, course):
+    wanted = "cafe\u0301.ipynb"  # as macOS writes an accent
+    shutil.copy(course / "source" / LESSON / f"{LESSON}.ipynb", course / "source" / LESSON / wanted)
+    assert imported(course, [(f"a_101_1_{name}.ipynb", BEE)]) == (0, {of("bee", wanted): BEE})
+
+
 def test_of_two_files_that_are_no_notebooks_the_later_one_counts(course):
     members = [("a_101_8_02_scalar-1.ipynb", JUNK), ("a_101_7_02_scalar.ipynb", b"")]
     assert imported(course, members) == (0, {of("bee"): JUNK})
