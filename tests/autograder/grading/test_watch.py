@@ -218,14 +218,14 @@ def junk(exchange: Exchange, student: str, when: str, content: bytes = b"\0\5\x1
 @pytest.mark.parametrize("content", [b"", b"\0\5\x16\7", b"{}", b"PK\3\4", b'{"nbformat": 4}', b"[" * 11_000_000])
 def test_a_file_that_is_no_notebook_replaces_none_and_the_student_is_told(exchange: Exchange, content: bytes) -> None:
     with watcher(exchange.course) as watch:
-        good = exchange.hand_in("ann", "2026-11-01 10:00:00.000000 UTC")
+        good = exchange.hand_in("ann", at())
         (good / "._strings.ipynb").write_bytes(b"\0")
         assert watch.look() == {"ann": (5, True)}
-        broken = junk(exchange, "ann", "2026-11-01 10:05:00.000000 UTC", content)
+        broken = junk(exchange, "ann", at(1), content)
         assert watch.look() == {}
         assert "strings.ipynb is not a notebook, and the one before is" in exchange.answer(broken)
         assert "What you submitted before still counts." in exchange.answer(broken)
-        exchange.hand_in("ann", "2026-11-01 10:10:00.000000 UTC", shout=WRONG)
+        exchange.hand_in("ann", at(2), shout=WRONG)
         assert watch.look() == {"ann": (2, True)}
     assert any(f"ann: the attempt {broken.name} is not collected: strings.ipynb" in said for said in watch.notices)
     assert "5 of 5 points" in exchange.answer(good)
@@ -234,11 +234,11 @@ def test_a_file_that_is_no_notebook_replaces_none_and_the_student_is_told(exchan
 
 
 def test_of_attempts_that_came_before_the_watch_the_last_notebook_counts(exchange: Exchange) -> None:
-    exchange.hand_in("ann", "2026-11-01 10:00:00.000000 UTC", shout=WRONG)
-    good = exchange.hand_in("ann", "2026-11-01 10:01:00.000000 UTC")
-    broken = [junk(exchange, "ann", f"2026-11-01 10:0{minute}:00.000000 UTC") for minute in (2, 3)]
-    junk(exchange, "bob", "2026-11-01 10:00:00.000000 UTC", b"")
-    last = junk(exchange, "bob", "2026-11-01 10:01:00.000000 UTC")
+    exchange.hand_in("ann", at(-3), shout=WRONG)
+    good = exchange.hand_in("ann", when := at(-2))
+    broken = [junk(exchange, "ann", at(minute)) for minute in (-1, 0)]
+    junk(exchange, "bob", at(-2), b"")
+    last = junk(exchange, "bob", at(-1))
     with watcher(exchange.course) as watch:
         assert watch.look() == {"ann": (5, True), "bob": (0, True)}
         assert watch.look() == {}
@@ -246,11 +246,11 @@ def test_of_attempts_that_came_before_the_watch_the_last_notebook_counts(exchang
     assert "still counts" in exchange.answer(broken[1])
     assert "This submission was not judged" in exchange.answer(last)
     time = exchange.course.root / "submitted" / "ann" / ASSIGNMENT / "timestamp.txt"
-    assert time.read_text() == "2026-11-01 10:01:00.000000 UTC"
+    assert time.read_text() == when
 
 
 def test_an_attempt_that_cannot_be_taken_leaves_its_place_to_the_one_before(exchange: Exchange) -> None:
-    good, linked = exchange.hand_in("ann"), exchange.hand_in("ann", "2026-11-01 10:05:00.000000 UTC")
+    good, linked = exchange.hand_in("ann"), exchange.hand_in("ann", at(5))
     linked.rename(exchange.root / "attempt")
     linked.symlink_to(exchange.root / "attempt")
     with watcher(exchange.course) as watch:
