@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import threading
 from collections.abc import Iterator
 from fnmatch import fnmatchcase
@@ -112,3 +113,25 @@ def swap_folders(new: Path, target: Path, old: Path) -> None:
     except OSError:
         os.rename(old, target)
         raise
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    """The files below a folder by their relative names, without links."""
+    return {path: (folder / path).read_bytes() for path, link in sorted(files_and_links(folder)) if not link}
+
+
+def files_and_links(folder: Path) -> Iterator[tuple[str, bool]]:
+    """The files below a folder and whether each is a link. Litter, devices and pipes are left out."""
+    for directory, folders, files in os.walk(folder, onerror=_refuse):
+        folders[:] = [name for name in folders if not is_litter(name)]
+        for entry in [*folders, *(name for name in files if not is_litter(name))]:
+            path = Path(directory, entry)
+            mode = path.lstat().st_mode
+            if stat.S_ISLNK(mode) or stat.S_ISREG(mode):
+                yield str(path.relative_to(folder)), stat.S_ISLNK(mode)
+
+
+def _refuse(error: OSError) -> None:
+    """Raise the error of listing a folder, which must not pass for an empty one; a missing folder counts as empty."""
+    if not isinstance(error, FileNotFoundError):
+        raise error

@@ -7,11 +7,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
-
-from nbformat import NotebookNode
+from typing import TYPE_CHECKING, Any
 
 from autograder.notebooks.cells import grade_id, is_code, is_grade, is_solution, is_untouched, points_of
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
 
 SENTENCE_END = re.compile(r"(?<=[.?!]) ")
 

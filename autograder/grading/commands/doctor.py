@@ -100,7 +100,7 @@ def _rows(assignment: Assignment, trials: dict[str, SolutionTrial]) -> Iterator[
 
     for name, known in known_notebooks(assignment.rows, assignment.files).items():
         trial = trials.get(name)
-        for _, cell in code_cells(known.source) if known.source is not None else ():
+        for _, cell in code_cells(known.source.notebook):
             if trial is None or not cell.is_test:
                 continue
             if cell.grade_id in trial.failed:

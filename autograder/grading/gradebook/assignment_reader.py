@@ -13,9 +13,10 @@ from nbgrader.api import Base
 from sqlalchemy import Connection, select
 from traitlets.config import Config
 
+from autograder.files import files_below
 from autograder.grading.course import Course, CourseError
 from autograder.grading.grader_version import grader_version
-from autograder.grading.submission.assignments import Assignment, files_below
+from autograder.grading.submission.assignments import Assignment
 from autograder.nbgrader_plugins import configure
 from autograder.nbgrader_plugins.configuration import Settings, cell_seconds, query_seconds
 from autograder.nbgrader_plugins.course_secret import course_secret

@@ -31,7 +31,8 @@ from autograder.sandbox.replies import print_again
 
 MAX_TEXT = 50_000
 MORE_MEMORY = 8 << 30
-PATIENCE, SPARE = 4.0, 30.0  # a test may use this many times its limit of processor time; plus seconds for us
+# A test may use this many times its limit of processor time, and for us this many times the time of grace.
+PATIENCE, SPARE = 4.0, 15.0
 
 
 class TestTimeout(BaseException):
@@ -126,7 +127,7 @@ def run_test(
     try:
         with (
             on_guard(namespace.texts),
-            _processor_limit(seconds),
+            _processor_limit(PATIENCE * seconds + SPARE * sandbox.limits.grace_seconds),
             _memory_limit(),
             warnings.catch_warnings(),
             _time_limit(longer),  # last, so that its alarm cannot keep the others from restoring things
@@ -319,7 +320,7 @@ def _processor_limit(seconds: float) -> Iterator[None]:
         yield
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    limit = int(time.process_time() + PATIENCE * seconds + SPARE) + 1
+    limit = int(time.process_time() + seconds) + 1
     known = [value for value in (soft, hard) if value != resource.RLIM_INFINITY]
     resource.setrlimit(resource.RLIMIT_CPU, (min([limit, *known]), hard))
     try:

@@ -1001,7 +1001,7 @@ def wait_until(condition: Callable[[], Any], seconds: float = 120) -> None:
 
 
 def is_being_graded(course: Any) -> bool:
-    return any(Spool.of(course.root, ASSIGNMENT).work.glob("judge-*"))
+    return any(Spool.of(course.root, ASSIGNMENT).work.glob("workshop-*/autograded/*/*"))
 
 
 EITHER = pytest.mark.parametrize("lesson", [(ASSIGNMENT,), ()], ids=["one lesson", "whole course"])

@@ -4,14 +4,17 @@ import asyncio
 import copy
 import json
 import threading
+from functools import partial
 
 import pytest
 import torch  # noqa: F401  (takes a second or more, which must not count as a test's time)
 from nbformat import NotebookNode
 
 from autograder.cards.credit import Credit
-from autograder.judge import judge_notebook
+from autograder.judge import judge_apart
+from autograder.judge.judge import judge_notebook
 from autograder.judge.outside.running import no_event_loop
+from autograder.judge.seeds import seed_of
 from autograder.judge.writing.outputs import clean_data, clean_student_outputs
 from autograder.judge.writing.points import points_for_value
 from autograder.sandbox.process import isolation
@@ -364,7 +367,8 @@ check_gradients({"rows": lambda a: a[np.array([[0, 1], [1, 1], [2, 0]])]}, [(3, 
 
 def test_the_seed_depends_on_the_secret_and_the_cell_only():
     test = "# test\nfrom autograder.runs import context\nprint('seed', context.current().seed)"
-    shown = [str(verdict_on("x = 1", test, secret=secret)[1].cells[1].outputs) for secret in (b"a", b"a", b"b")]
+    seeds = [partial(seed_of, secret) for secret in (b"a", b"a", b"b")]
+    shown = [str(verdict_on("x = 1", test, seed=seed)[1].cells[1].outputs) for seed in seeds]
     assert shown[0] == shown[1] != shown[2]
 
 
@@ -524,7 +528,7 @@ def test_what_students_show_cannot_act_in_a_browser(kind, value, gone, kept):
 def test_outputs_of_students_are_bounded():
     flood = [{"output_type": "stream", "name": "stdout", "text": "x" * 100_000}] * 500
     assert len(json.dumps(clean_student_outputs(flood))) < 300_000
-    assert clean_student_outputs([{"output_type": "error"}, {"output_type": 3}, {}])[0].ename == ""
+    assert clean_student_outputs([{"output_type": "error"}, {"output_type": 3}, {}])[0]["ename"] == ""
 
 
 def test_without_bubblewrap_grading_refuses_and_names_the_command(monkeypatch):
@@ -532,8 +536,8 @@ def test_without_bubblewrap_grading_refuses_and_names_the_command(monkeypatch):
     monkeypatch.setattr(isolation.shutil, "which", lambda name: "/usr/bin/apt-get" if name == "apt-get" else None)
     try:
         with pytest.raises(SandboxUnavailable, match="sudo apt-get install bubblewrap"):
-            judge_notebook(notebook("x = 1", "# test\nassert x == 1"))
-        verdict = judge_notebook(notebook("x = 1", "# test\nassert x == 1"), unsafe=True)
+            judge_apart(notebook("x = 1", "# test\nassert x == 1"))
+        verdict = judge_apart(notebook("x = 1", "# test\nassert x == 1"), unsafe=True)
         assert verdict.points == 2
         assert verdict.isolation.startswith("none")
     finally:
