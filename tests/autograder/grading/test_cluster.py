@@ -10,6 +10,7 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import cloudpickle
 import distributed
 import pytest
 
@@ -54,6 +55,13 @@ c.Autograde.sanitize_preprocessors = [
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 """
+
+
+@pytest.fixture(autouse=True)
+def _pickled_by_name() -> None:
+    """For a judge in this process, another test may have had our functions pickled with their modules."""
+    for module in cloudpickle.list_registry_pickle_by_value():
+        cloudpickle.unregister_pickle_by_value(sys.modules[module])
 
 
 @pytest.fixture

@@ -18,7 +18,7 @@ from nbformat.v4 import new_output
 
 import autograder
 from autograder import cli
-from autograder.judge import seed_of
+from autograder.judge.seeds import seed_of
 from autograder.lessons.audit import gates, passed_gates, variants
 from autograder.lessons.audit.gates import Lesson, audit_lesson
 from autograder.lessons.commands import audit
