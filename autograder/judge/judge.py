@@ -6,11 +6,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
-import hmac
 import time
-from collections.abc import Collection
-from dataclasses import dataclass, field
+from collections.abc import Callable, Collection, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,62 +16,35 @@ from autograder.judge.inside import run_inside
 from autograder.judge.outside import mirroring
 from autograder.judge.outside.namespace import TestNamespace, TrustedPath
 from autograder.judge.outside.running import CellOutcome, Ran, run_test
+from autograder.judge.seeds import seed_of
+from autograder.judge.verdict import CellVerdict, Verdict
 from autograder.judge.writing.answers import STOPPED, troubles
 from autograder.judge.writing.messages import cut, error_name, explain, said_by
 from autograder.judge.writing.outputs import clean_student_outputs, printable, verdict_outputs
 from autograder.judge.writing.points import points_for_value
 from autograder.notebooks.cells import CodeCell, code_cells
-from autograder.notebooks.reading import NOT_ISOLATED
 from autograder.notebooks.regions import hidden_lines
 from autograder.notebooks.statements import parse
 from autograder.notebooks.trusted import TrustedNames, trusted_names
 from autograder.runs.context import check_context
 from autograder.sandbox.empty import empty_arrays_kept
 from autograder.sandbox.process.limits import Limits
-from autograder.sandbox.process.process import isolation_in_force
+from autograder.sandbox.process.process import Start, start_confined
 from autograder.sandbox.sandbox import Sandbox
 
 HIDDEN_VALUE = "The hidden part of the test gave something that is not a number of points between 0 and {:g}."
-
-
-@dataclass(frozen=True)
-class CellVerdict:
-    """What one test cell earned, and why it is not more. `inside`: the test ran in the submission's process."""
-
-    grade_id: str
-    points: float
-    max_points: float
-    message: str
-    seconds: float
-    inside: bool = False
-
-
-@dataclass
-class Verdict:
-    """The verdict on a notebook. `isolation` says how the student's code was isolated."""
-
-    cells: list[CellVerdict] = field(default_factory=list)
-    seconds: float = 0.0
-    isolation: str = ""
-    restarts: int = 0
-
-    @property
-    def points(self) -> float:
-        return sum(cell.points for cell in self.cells)
-
-    @property
-    def max_points(self) -> float:
-        return sum(cell.max_points for cell in self.cells)
+UNSEEDED = functools.partial(seed_of, b"")
+LONGEST_PRINT = 200  # characters of what a test printed; the page has the rest
 
 
 def judge_notebook(
     notebook: Any,
     *,
     source: Any | None = None,
-    secret: bytes = b"",
+    seed: Callable[[str], int] = UNSEEDED,
     limits: Limits | None = None,
-    files: Path | None = None,
-    unsafe: bool = False,
+    files: Mapping[str, bytes] | None = None,
+    start: Start = start_confined,
     points_only: bool = False,
     inside: Collection[str] = (),
     helpers: Path | None = None,
@@ -83,22 +53,23 @@ def judge_notebook(
     """Run and judge a notebook in place: the outputs of every code cell are rewritten.
 
     `notebook` is an nbformat v4 notebook with nbgrader metadata whose test cells are the instructor's, hidden tests
-    included. `source` is the instructor's own notebook; with it, more names are known to be the instructor's. `secret`
-    seeds the inputs of gradient checks, `files` is a folder of files that the notebook may read. Raises
-    SandboxUnavailable if student code cannot be isolated, unless `unsafe`, or if a sandbox does not start; otherwise
-    every test cell gets a verdict, whatever the notebook contains. With `points_only` the outputs will not be read, so
-    one run is enough, and the search for causes of wrong answers is skipped. `inside` names test cells that run in the
-    submission's process. `helpers` is a folder of the instructor's with modules that tests import. `student` is the
-    name of the student who handed the notebook in.
+    included. `source` is the instructor's own notebook; with it, more names are known to be the instructor's. `seed`
+    gives the seed of a test cell's random inputs, by its name; `files` are those that the notebook may read; `start`
+    starts submissions' processes. Raises SandboxUnavailable if one does not start; otherwise every test cell gets a
+    verdict, whatever the notebook contains. With `points_only` the outputs will not be read, so one run is enough, and
+    the search for causes of wrong answers is skipped. `inside` names test cells that run in the submission's process.
+    `helpers` is a folder of the instructor's with modules that tests import. `student` is the name of the student who
+    handed the notebook in.
+
+    Tests run in this process, so a class is judged with `judge_apart`.
     """
-    isolation = NOT_ISOLATED if unsafe else isolation_in_force()
     began = time.monotonic()
     sandboxes: list[Sandbox] = []
 
     def started() -> Sandbox:
         for sandbox in sandboxes:
             sandbox.close()
-        sandboxes.append(Sandbox(limits, files=files, unsafe=unsafe))
+        sandboxes.append(Sandbox(limits, files, start))
         return stack.enter_context(sandboxes[-1])
 
     with contextlib.ExitStack() as stack:
@@ -108,13 +79,13 @@ def judge_notebook(
             scored = shown = run_inside(notebook, started(), inside)
         else:
             names = trusted_names(notebook, source)
-            outside = functools.partial(_Pass, names=names, secret=secret, skipped=inside, helpers=helpers)
+            outside = functools.partial(_Pass, names=names, seed=seed, skipped=inside, helpers=helpers)
             shown = [] if points_only else outside(started(), visible_only=True).run(notebook)
             within = run_inside(notebook, started(), inside) if inside else []
             is_all = bool(shown) and not any(ran.outcome and ran.outcome.met_hidden for ran in shown)
             scored = shown if is_all else outside(started()).run(notebook)
             scored, shown = _with_those(within, scored), _with_those(within, shown or scored)
-    verdict = Verdict(isolation=isolation, restarts=sum(sandbox.starts - 1 for sandbox in sandboxes))
+    verdict = Verdict(restarts=sum(sandbox.starts - 1 for sandbox in sandboxes))
     verdict.cells = _write_outputs(notebook, source, shown, scored, inside)
     verdict.seconds = time.monotonic() - began
     return verdict
@@ -137,8 +108,7 @@ def _write_outputs(
 ) -> list[CellVerdict]:
     """Write the shown outputs and each test cell's verdict into the notebook. Returns the verdicts in order."""
     for (node, _), seen in zip(code_cells(notebook), shown, strict=True):
-        node["execution_count"] = None
-        node["outputs"] = seen.outputs
+        node["execution_count"], node["outputs"] = None, seen.outputs
     before = troubles(notebook, source)  # read from the outputs, so before verdicts are written there
     verdicts = []
     for (node, cell), seen, ran in zip(code_cells(notebook), shown, scored, strict=True):
@@ -146,7 +116,18 @@ def _write_outputs(
             outcomes = seen.outcome or _not_run(), ran.outcome or _not_run()
             node["outputs"], judged = _judge(cell, *outcomes, before.get(cell.grade_id, ""), cell.grade_id in inside)
             verdicts.append(judged)
+    for node, _ in code_cells(notebook):
+        node["outputs"] = _of_kind(type(node), node["outputs"])
     return verdicts
+
+
+def _of_kind(kind: type, value: Any) -> Any:
+    """A value whose dicts are of the kind that the notebook's own are: nbformat's nodes, or plain ones."""
+    if kind is dict:
+        return value
+    if isinstance(value, dict):
+        return kind({key: _of_kind(kind, part) for key, part in value.items()})
+    return [_of_kind(kind, part) for part in value] if isinstance(value, list) else value
 
 
 class _Pass:
@@ -156,12 +137,12 @@ class _Pass:
         self,
         sandbox: Sandbox,
         names: TrustedNames,
-        secret: bytes,
+        seed: Callable[[str], int],
         skipped: Collection[str],
         helpers: Path | None,
         visible_only: bool = False,
     ):
-        self.sandbox, self.secret, self.skipped, self.visible_only = sandbox, secret, skipped, visible_only
+        self.sandbox, self.seed, self.skipped, self.visible_only = sandbox, seed, skipped, visible_only
         self.namespace = TestNamespace(sandbox, names, helpers)
         self.files = mirroring.Files(sandbox, helpers)
 
@@ -195,20 +176,10 @@ class _Pass:
         seconds = self.sandbox.limits.cell_seconds
         try:
             with self.files.shared(cell.source):
-                return run_test(cell, self.namespace, self.seed(cell), seconds, self.visible_only)
+                return run_test(cell, self.namespace, self.seed(cell.grade_id), seconds, self.visible_only)
         except Exception as error:
             said = f"The test could not be run ({type(error).__name__})."
             return CellOutcome(error=TestNotRun(said), met_hidden=bool(hidden_lines(cell.source)))
-
-    def seed(self, cell: CodeCell) -> int:
-        """The seed of this cell's random inputs, which cannot be known without the course's secret."""
-        return seed_of(self.secret, cell.grade_id)
-
-
-def seed_of(secret: bytes, grade_id: str) -> int:
-    """The seed of a test cell's random inputs: the same for all submissions of a course with this secret."""
-    digest = hmac.new(secret, grade_id.encode("utf-8", "replace"), hashlib.sha256).digest()
-    return int.from_bytes(digest[:8], "big")
 
 
 class TestNotRun(Exception):  # noqa: N818
@@ -228,7 +199,7 @@ def _judge(
     """Outputs and verdict of a test cell. Points come from the full run, messages from the run without hidden tests,
     except the message that a hidden test failed. `before`: what was wrong with the answer before the test began.
     """
-    points, message, full = _decide(cell, shown, scored)
+    points, message, full = _decide(cell, shown, scored, _printed(shown, inside))
     if before and not full:
         message = cut(f"{before} {message}")
     reports = _reports_of(shown, scored)
@@ -248,9 +219,11 @@ def _judge(
     return outputs, CellVerdict(cell.grade_id, points, cell.points, message, seconds, inside)
 
 
-def _decide(cell: CodeCell, shown: CellOutcome, scored: CellOutcome) -> tuple[float, str, bool]:
-    """Points, message, and whether these are full marks."""
+def _decide(cell: CodeCell, shown: CellOutcome, scored: CellOutcome, printed: str) -> tuple[float, str, bool]:
+    """Points, message, and whether these are full marks. `printed`: what the test printed, as a sentence."""
     if scored.error is not None:
+        if not scored.failed_hidden and isinstance(shown.error, AssertionError) and not shown.text and printed:
+            return 0.0, cut(f"{explain(shown)}. {printed}"), False
         if scored.failed_hidden or scored is shown:
             return 0.0, explain(scored), False
         return 0.0, explain(shown) if shown.error else "The test failed when it was run again.", False
@@ -259,7 +232,19 @@ def _decide(cell: CodeCell, shown: CellOutcome, scored: CellOutcome) -> tuple[fl
         return points, HIDDEN_VALUE.format(cell.points) if scored.hidden_value else reason, False
     if points >= cell.points:
         return cell.points, "", True
-    return points, said_by(_reports_of(shown, scored)) or f"{points:g} of {cell.points:g} points.", False
+    said = cut(f"{said_by(_reports_of(shown, scored))} {printed}")
+    return points, said or f"{points:g} of {cell.points:g} points.", False
+
+
+def _printed(shown: CellOutcome, inside: bool) -> str:
+    """What a test printed, in one line, or the empty string: a test that counts points by itself prints its reasons.
+    Inside, nobody can tell what the test printed from what the submission's code printed.
+    """
+    lines = (line.strip() for line in (shown.printed if inside else shown.printed_by_test).splitlines())
+    text = "; ".join(filter(None, lines))
+    return (
+        cut(f"{'Printed while the test ran' if inside else 'The test printed'}: {text}", LONGEST_PRINT) if text else ""
+    )
 
 
 def _reports_of(shown: CellOutcome, scored: CellOutcome) -> list[Any]:

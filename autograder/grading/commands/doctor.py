@@ -100,7 +100,7 @@ def _rows(assignment: Assignment, trials: dict[str, SolutionTrial]) -> Iterator[
 
     for name, known in known_notebooks(assignment.rows, assignment.files).items():
         trial = trials.get(name)
-        for _, cell in code_cells(known.source) if known.source is not None else ():
+        for _, cell in code_cells(known.source.notebook):
             if trial is None or not cell.is_test:
                 continue
             if cell.grade_id in trial.failed:
@@ -112,14 +112,13 @@ def _rows(assignment: Assignment, trials: dict[str, SolutionTrial]) -> Iterator[
 
 
 def _print(name: str, rows: list[tuple[str, float, str, str]]) -> None:
-    from rich.markup import escape
     from rich.table import Table
 
     from autograder.grading.report.progress_display import wide_console
 
     table = Table("test cell", "points", "judged", "what goes wrong outside", title=name, title_justify="left")
     for cell, points, judged, why in rows:
-        table.add_row(escape(cell), f"{points:g}", judged, escape(why))
+        table.add_row(cell, f"{points:g}", judged, why)
     console = wide_console()
     console.print(table)
     total = sum(points for _, points, _, _ in rows)

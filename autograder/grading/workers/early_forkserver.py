@@ -12,13 +12,13 @@ from pathlib import Path
 
 from autograder.grading.workers.pool import start_server
 from autograder.imports import quick_imports
-from autograder.notebooks.libraries import libraries_in
+from autograder.notebooks.libraries import libraries_in, needs_our_checks
 from autograder.sandbox.process.isolation import isolation_available
 
 LIBRARIES = "AUTOGRADER_LIBRARIES"  # the environment variable that tells the fork server of them
+CHECKS = "AUTOGRADER_CHECKS"  # and the one that says whether judges will need what our checks need
 BEFORE_FORKING = "autograder.grading.workers.preloaded_everywhere"
-PRELOAD = ("autograder.grading.workers.preloaded_sandbox", "autograder.grading.workers.preloaded")
-FOR_CHECKS = ("autograder.grading.workers.preloaded_checks",)
+PRELOAD = ("autograder.grading.workers.preloaded_processes", "autograder.grading.workers.preloaded")
 FOR_FEEDBACK = ("autograder.grading.workers.feedback_pages", "nbgrader.converters.generate_feedback")
 APART = ("autograder.grading.workers.preloaded_apart",)
 
@@ -40,7 +40,7 @@ def needs_of(course: Path, assignment: str) -> Needs:
     texts = [Path(source).read_bytes() for source in sources]
     if not texts:
         return Needs()
-    checks = any(name in text for text in texts for name in (b"autograder", b"mini_autograd", b"torch"))
+    checks = any(map(needs_our_checks, texts))
     try:
         return Needs(checks, tuple(libraries_in(map(json.loads, texts))))
     except ValueError:
@@ -52,12 +52,12 @@ def warm_up(needs: Needs, feedback: bool = False, unsafe: bool = False, apart: b
     to the process group of this process, such as Ctrl-C in a terminal, do not reach workers.
     """
     first, last = PRELOAD
-    needed = (*(FOR_CHECKS if needs.checks else ()), *(FOR_FEEDBACK if feedback else ()))
-    modules = (*(APART if apart else ()), first, *needed, last)
+    modules = (*(APART if apart else ()), first, *(FOR_FEEDBACK if feedback else ()), last)
     libraries = None if unsafe else needs.libraries
     with quick_imports():
         trial = threading.Thread(target=isolation_available)  # which waits for another process
         trial.start()
         importlib.import_module(BEFORE_FORKING)
         trial.join()
-    start_server(modules, {} if libraries is None else {LIBRARIES: " ".join(libraries)})
+    told = {LIBRARIES: " ".join(libraries or ()), CHECKS: "yes" if needs.checks else ""}
+    start_server(modules, {} if libraries is None else told)

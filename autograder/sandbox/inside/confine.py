@@ -140,7 +140,10 @@ def sacrifice() -> None:
         file.write("1000")
 
 
-def close_all_but(kept: int) -> None:
-    """Close every descriptor above the standard ones except one."""
-    os.closerange(3, kept)
-    os.closerange(kept + 1, resource.getrlimit(resource.RLIMIT_NOFILE)[0])
+def close_all_but(kept: list[int]) -> None:
+    """Close every descriptor above the standard ones except these."""
+    after = 3
+    for number in sorted(kept):
+        os.closerange(after, number)
+        after = number + 1
+    os.closerange(after, resource.getrlimit(resource.RLIMIT_NOFILE)[0])

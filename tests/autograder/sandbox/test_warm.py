@@ -17,8 +17,10 @@ from pathlib import Path
 
 import pytest
 
+from autograder.judge import JUDGE
 from autograder.sandbox.inside import fonts
 from autograder.sandbox.process import forkserver, isolation
+from autograder.sandbox.process.kind import INSIDE, STUDENT
 from autograder.sandbox.process.limits import Limits, SandboxLost, SandboxUnavailable, StaleHandle
 from autograder.sandbox.process.memory import MemoryGroup
 from autograder.sandbox.process.process import isolation_in_force
@@ -228,7 +230,7 @@ def test_the_isolation_in_force_is_told():
 
 def test_a_fork_that_cannot_be_isolated_does_not_run(monkeypatch):
     """A mount that fails must not leave a process that is open to the outside."""
-    forkserver.prepare_to_share()
+    forkserver.warm_process().branch()
     monkeypatch.setattr("autograder.sandbox.process.isolation.WRITABLE", ("/tmp", "/home/student", "/no/such/folder"))
     with Sandbox(Limits(restarts=0)) as sandbox, pytest.raises(SandboxUnavailable, match="No such file"):
         sandbox.lookup("x")
@@ -277,7 +279,7 @@ def test_a_process_that_shares_the_warm_one_has_a_group_of_its_own_and_removes_i
         forkserver.end_warm_process()
         return there and (own.folder is None or not own.folder.exists())
 
-    forkserver.prepare_to_share()
+    forkserver.warm_process().branch()
     shared = forkserver.warm_process().branch().memory
     assert in_a_fork(work) == "True"
 
@@ -318,13 +320,13 @@ def test_what_is_left_in_a_group_ends_with_it():
         forkserver.end_warm_process()
         return not group.folder.exists()
 
-    forkserver.prepare_to_share()
+    forkserver.warm_process().branch()
     assert in_a_fork(work) in ("True", "no group")
 
 
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["of a killed owner", "of another container"])
 def test_an_abandoned_group_ends_with_its_processes_unless_its_owner_may_run_elsewhere(elsewhere):
-    forkserver.prepare_to_share()
+    forkserver.warm_process().branch()
     own = forkserver.warm_process().branch().memory
     if not own:
         pytest.skip("no control group can be made here")
@@ -477,6 +479,17 @@ def test_the_packages_of_every_visible_python_are_covered_up(tmp_path, monkeypat
     assert set(isolation._withheld_paths.__wrapped__()) == set(map(str, hidden))  # without the cache
 
 
+@pytest.mark.parametrize("kind", [STUDENT, JUDGE], ids=lambda kind: kind.name)
+def test_an_installed_course_is_covered_up(kind, tmp_path, monkeypatch):
+    """A wheel puts it beside the packages, which are visible."""
+    course = tmp_path / "share" / "mini-autograd-course" / "course"
+    course.mkdir(parents=True)
+    monkeypatch.setattr(isolation, "_python_paths", lambda: (str(tmp_path),))
+    monkeypatch.setattr(isolation, "BUILT_IN", course)
+    command = isolation.bubblewrap_command(isolation.isolation_available(), kind, kind.limits, None, None)
+    assert command[command.index(str(course)) - 1] == "--tmpfs"
+
+
 def test_matplotlib_uses_the_list_of_fonts_that_was_made_once_from_what_the_sandbox_sees(tmp_path):
     with Sandbox(Limits()) as sandbox:
         sandbox.execute("from matplotlib.font_manager import FontManager, fontManager")
@@ -484,7 +497,7 @@ def test_matplotlib_uses_the_list_of_fonts_that_was_made_once_from_what_the_sand
             "known, seen = ({font.name for font in fonts.ttflist} for fonts in (fontManager, FontManager()))"
         )
         assert sandbox.lookup("known") == sandbox.lookup("seen") != set()
-    listed = fonts.list_file(isolation.INSIDE).read_text()
+    listed = fonts.list_file(INSIDE).read_text()
     planted = tmp_path / "list.json"
     planted.write_text(listed.replace("DejaVu Sans Mono", "Planted Mono"))
     assert planted.read_text() != listed
