@@ -42,10 +42,14 @@ QUICK = ["-m", "not slow and not sandbox and not browser and not gpu"]
 PROGRAMS = {
     "bubblewrap": ("bwrap",),
     "chromium": ("chromium", "chromium-browser", "google-chrome"),
+    "npm": ("npm",),
+    "postgresql": ("initdb", "pg_createcluster"),
 }
 PURPOSES = {
     "bubblewrap": "grading runs submissions in its sandbox",
     "chromium": "the browser tests drive it",
+    "npm": "the tests of the hub install its proxy with it",
+    "postgresql": "tests keep a gradebook in it",
 }
 
 # jsonschema imports the first if it is installed, for a format that no Jupyter schema uses. The import compiles
@@ -150,7 +154,8 @@ def install_system_packages(names: list[str]) -> None:
     if prefix is not None and shutil.which("apt-get"):
         print(f"Installing {', '.join(missing)} ...", flush=True)
         environment = {**os.environ, "DEBIAN_FRONTEND": "noninteractive"}
-        for command in (["apt-get", "update"], ["apt-get", "install", "-y", "--no-install-recommends", *missing]):
+        install = ["apt-get", "install", "-y", "--no-install-recommends"]
+        for command in (["apt-get", "update"], *([*install, name] for name in missing)):
             subprocess.run([*prefix, *command], capture_output=True, env=environment, stdin=subprocess.DEVNULL)
     for name in missing:
         if not any(shutil.which(program) for program in PROGRAMS[name]):
@@ -171,6 +176,8 @@ def privilege() -> list[str] | None:
 def install_command(name: str) -> str:
     managers = {"apt-get": "sudo apt-get install", "dnf": "sudo dnf install", "pacman": "sudo pacman -S"}
     manager = next((managers[program] for program in managers if shutil.which(program)), None)
+    if manager == managers["dnf"] and name == "postgresql":
+        name = "postgresql-server"  # the other package is its client
     if manager:
         return f"{manager} {name}"
     return f"your system's package manager (the package is called {name})"
@@ -255,7 +262,7 @@ def test(arguments: list[str]) -> int:
     """Everything that CI checks: style, types, tests, and the gates of the lessons, such as that solutions pass, and
     stubs and zeros earn nothing.
     """
-    install_system_packages(["bubblewrap", "chromium"])
+    install_system_packages([*PROGRAMS])
     return steps(LINT, [["autograder", "build"], ["autograder", "audit"]], [[*UNIT, *arguments]])
 
 

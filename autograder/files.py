@@ -1,4 +1,5 @@
-"""Where the course is, and how to write files atomically: half a table of marks would be imported like a whole one.
+"""Where the course is, which files are litter, and how to write files atomically: half a table of marks would be
+imported like a whole one.
 
 Standard library only, so that `autograder lab` does not wait for Jupyter's libraries when nothing has changed.
 """
@@ -7,8 +8,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import stat
 import threading
 from collections.abc import Iterator
+from fnmatch import fnmatchcase
 from pathlib import Path
 
 PROJECT = Path(__file__).resolve().parents[1]
@@ -46,6 +49,25 @@ COURSE = course_around(Path.cwd())
 """The course that commands use by default: the one around the working directory, or the built-in one."""
 HOME = PROJECT if IS_CHECKOUT else Path.cwd()
 """By default, commands make their folders below this one."""
+
+
+LITTER = (
+    # macOS
+    *("__macosx", "._*", ".ds_store", ".appledouble", ".apdisk", ".fseventsd", ".spotlight-v100", ".temporaryitems"),
+    *(".trashes", ".documentrevisions-v100", ".localized", "icon\r"),
+    # Windows
+    *("thumbs.db", "ehthumbs*.db", "desktop.ini", "$recycle.bin", "system volume information", "*:zone.identifier"),
+    # Linux, and disks in a network
+    *(".directory", ".trash-*", ".nfs*", ".fuse_hidden*", "@eadir"),
+    # programs that have a document open: Word, LibreOffice, JupyterLab
+    *("~$*", ".~*"),
+)
+"""Patterns of names, in lowercase, that operating systems and open programs give to files of their own."""
+
+
+def is_litter(path: str) -> bool:
+    """Whether a file, or a folder on its path, was made by a computer for itself, and not by a person."""
+    return any(fnmatchcase(part.casefold(), pattern) for part in path.split("/") for pattern in LITTER)
 
 
 @contextlib.contextmanager
@@ -91,3 +113,25 @@ def swap_folders(new: Path, target: Path, old: Path) -> None:
     except OSError:
         os.rename(old, target)
         raise
+
+
+def files_below(folder: Path) -> dict[str, bytes]:
+    """The files below a folder by their relative names, without links."""
+    return {path: (folder / path).read_bytes() for path, link in sorted(files_and_links(folder)) if not link}
+
+
+def files_and_links(folder: Path) -> Iterator[tuple[str, bool]]:
+    """The files below a folder and whether each is a link. Litter, devices and pipes are left out."""
+    for directory, folders, files in os.walk(folder, onerror=_refuse):
+        folders[:] = [name for name in folders if not is_litter(name)]
+        for entry in [*folders, *(name for name in files if not is_litter(name))]:
+            path = Path(directory, entry)
+            mode = path.lstat().st_mode
+            if stat.S_ISLNK(mode) or stat.S_ISREG(mode):
+                yield str(path.relative_to(folder)), stat.S_ISLNK(mode)
+
+
+def _refuse(error: OSError) -> None:
+    """Raise the error of listing a folder, which must not pass for an empty one; a missing folder counts as empty."""
+    if not isinstance(error, FileNotFoundError):
+        raise error

@@ -22,15 +22,26 @@ from pathlib import Path
 from nbgrader.api import Base, Gradebook
 from nbgrader.apps.baseapp import NbGrader
 from nbgrader.coursedir import CourseDirectory
-from nbgrader.utils import capture_log, temp_attrs
+from nbgrader.utils import temp_attrs
 from sqlalchemy import Connection, create_engine, inspect, select
 
+from autograder.files import is_litter
+from autograder.grading.converting import converted
 from autograder.grading.errors import CourseError as CourseError
 from autograder.nbgrader_plugins import configure
-from autograder.nbgrader_plugins.course_secret import gradebook_file
+from autograder.nbgrader_plugins.course_secret import gradebook_file, secret_path
 
 TABLES = Base.metadata.tables
 WAIT_FOR_LOCK = 60  # seconds that a worker waits while another one writes to an SQLite gradebook
+STEPS = ("source", "release", "submitted", "autograded", "feedback")  # each has a folder
+HERE = "\0"  # in a path: the place of a name; no name has this character
+UNUSABLE_NAMES = (
+    # (a pattern that finds what is wrong with the name of an assignment, what nbgrader does with that)
+    (r"[*?[]", "reads {} in the name of an assignment as a pattern"),
+    (r"\+", "takes no {} in the name of an assignment"),
+    (r"^\s|\s$", "drops spaces around the name of an assignment"),
+    (r"\n", "reads only one line of the name of an assignment"),
+)
 
 
 @dataclass(frozen=True)
@@ -83,9 +94,10 @@ def open_course(directory: Path, *, unsafe: bool = False) -> Iterator[Course]:
         _refuse_pattern(app.coursedir.root)
         _refuse_empty(app.coursedir)
         app.coursedir.db_url = _patient(app.coursedir.db_url)
-        if not (root / "nbgrader_config.py").exists() and not Path(app.coursedir.root, "source").is_dir():
+        course, source = Course(app), Path(app.coursedir.root, app.coursedir.source_directory)
+        if not ((root / "nbgrader_config.py").exists() or source.is_dir() or assignments_of(course)):
             raise CourseError(f"{directory} is not an nbgrader course: no nbgrader_config.py and no source folder.")
-        yield Course(app)
+        yield course
 
 
 def _refuse_pattern(root: str) -> None:
@@ -135,9 +147,17 @@ def put_environment_on_path() -> None:
 
 
 def require_source(course: Course, assignment: str) -> None:
-    """Raise `CourseError` if the course has no such assignment."""
-    if not course.folder("source", ".", assignment).is_dir():
+    """Raise `CourseError` if the course has no such assignment, or one that nbgrader cannot grade."""
+    if assignment not in assignments_of(course, glob.escape(assignment)):
         raise CourseError(f"The course has no assignment {assignment!r}. {what_there_is(course)}")
+    require_usable_name(assignment)
+
+
+def require_usable_name(assignment: str) -> None:
+    """Raise `CourseError` for an assignment that nbgrader cannot grade because of its name."""
+    for pattern, why in UNUSABLE_NAMES:
+        if found := re.search(pattern, assignment):
+            raise CourseError(f"nbgrader {why.format(found[0])}, so it cannot grade {assignment!r}: rename its folder.")
 
 
 def has_gradebook(course: Course) -> bool:
@@ -161,59 +181,80 @@ def is_in_gradebook(course: Course, assignment: str) -> bool:
 @contextlib.contextmanager
 def released_for_now(course: Course, assignment: str) -> Iterator[None]:
     """Make sure that the assignment is in the gradebook within the context. If it has not been released, this releases
-    it in a temporary copy of the course: an instructor releases when it is time, with the settings of that day.
+    it apart: an instructor releases when it is time, with the settings of that day.
     """
     if is_in_gradebook(course, assignment):
         yield
         return
+    with released_apart(course, assignment):
+        yield
+
+
+@contextlib.contextmanager
+def released_apart(course: Course, assignment: str) -> Iterator[Path]:
+    """Within the context, the course has folders and a gradebook of its own, with a fresh release of the assignment and
+    nothing else. They are in the folder that is yielded. The root stays: the configuration names files by their paths.
+    """
     require_source(course, assignment)
-    coursedir = course.coursedir
-    release, gradebook = Path(coursedir.root, coursedir.release_directory), gradebook_file(coursedir)
+    source, secret = course.folder("source", ".", assignment), secret_path(course.coursedir)
     with tempfile.TemporaryDirectory(prefix="autograder-") as folder:
-        for path in Path(coursedir.root).iterdir():
-            if path not in (release, gradebook):
-                Path(folder, path.name).symlink_to(path)
-        copy = {"root": folder, "release_directory": "release", "db_url": f"sqlite:///{folder}/gradebook.db"}
-        with temp_attrs(coursedir, **copy):
+        steps = {f"{step}_directory": f"{folder}/{step}" for step in STEPS}
+        Path(steps["source_directory"]).mkdir()
+        Path(steps["source_directory"], assignment).symlink_to(source)
+        if secret.is_file():
+            Path(folder, secret.name).symlink_to(secret)
+        usual = CourseDirectory.directory_structure.default_value
+        with temp_attrs(
+            course.coursedir, directory_structure=usual, db_url=f"sqlite:///{folder}/gradebook.db", **steps
+        ):
             generate_assignment(course, assignment)
-            yield
+            yield Path(folder)
 
 
 def generate_assignment(course: Course, assignment: str) -> None:
-    """Run nbgrader's generate_assignment. Raises `CourseError` with the last error that it logged."""
+    """Run nbgrader's generate_assignment. Raises `CourseError` with nbgrader's reason."""
     from nbgrader.converters import GenerateAssignment  # and nbconvert, which most commands do without
 
     with temp_attrs(course.coursedir, assignment_id=assignment):
         converter = GenerateAssignment(coursedir=course.coursedir, parent=course.app)
         converter.force = True
         converter.create_assignment = True
-        outcome = capture_log(converter)
-    if not outcome["success"]:
-        raise CourseError(f"nbgrader cannot release {assignment!r}: {complaint(outcome)}")
+        reason = converted(converter)
+    if reason:
+        raise CourseError(f"nbgrader cannot release {assignment!r}. {reason}")
+
+
+def exactly(student: str) -> str:
+    """The pattern that makes nbgrader take this student's folder: it would strip spaces around a name."""
+    return re.sub(r"^\s|\s$", r"[\g<0>]", student)
+
+
+def _names_at(path: str, pattern: str = "*") -> list[str]:
+    """The names that stand in a path in place of HERE and fit a pattern, without litter. Everything else in the path
+    means itself.
+    """
+    fits = re.compile("([^/]+)".join(map(re.escape, path.split(HERE))))
+    found = map(fits.fullmatch, glob.glob(glob.escape(path).replace(HERE, pattern)))
+    return sorted({match[1] for match in found if match and not is_litter(match[1])} - {".", ".."})
 
 
 def submitted_students(course: Course, assignment: str, pattern: str = "*") -> list[str]:
     """The students who have a submission of the assignment in the course directory, sorted."""
     coursedir = course.coursedir
-    step = coursedir.submitted_directory
-    named = re.compile(coursedir.format_path(step, "(?P<student>[^/]+)", assignment, escape=True) + "/?$")
-    matches = (named.match(folder) for folder in glob.glob(coursedir.format_path(step, pattern, assignment)))
-    excluded = coursedir.student_id_exclude.split(",")
-    return sorted({match["student"] for match in matches if match and match["student"] not in excluded})
+    found = _names_at(coursedir.format_path(coursedir.submitted_directory, HERE, assignment), pattern)
+    return [student for student in found if student not in coursedir.student_id_exclude.split(",")]
 
 
 def hidden_submissions(course: Course, assignment: str) -> list[str]:
     """The folders of submissions whose names begin with a dot, which are left out here as in nbgrader."""
-    folders = glob.glob(course.coursedir.format_path(course.coursedir.submitted_directory, ".*", assignment))
-    found = {Path(os.path.relpath(folder, course.root)).parts for folder in folders}
-    names = {next((part for part in parts if part.startswith(".")), "") for parts in found}
-    return sorted(names - {"", *course.coursedir.student_id_exclude.split(","), *course.coursedir.ignore})
+    there = set(submitted_students(course, assignment, ".*")) - set(submitted_students(course, assignment))
+    return sorted(there - set(course.coursedir.ignore))
 
 
 def notebooks_of(course: Course, assignment: str) -> list[str]:
     """The names of an assignment's notebooks in `source/` and `release/`, without the extension."""
     folders = (course.folder(step, ".", assignment) for step in ("source", "release"))
-    return sorted({path.stem for folder in folders for path in folder.glob("*.ipynb")})
+    return sorted({path.stem for folder in folders for path in folder.glob("[!.]*.ipynb")})
 
 
 def misplaced_notebooks(course: Course, assignment: str, pattern: str = "*") -> list[tuple[str, str, bool]]:
@@ -221,35 +262,24 @@ def misplaced_notebooks(course: Course, assignment: str, pattern: str = "*") -> 
     whether a notebook of that name is already there. They lie directly in a student's folder, in a folder there that
     belongs to no assignment, or among the students' folders.
     """
-    step, names = course.coursedir.submitted_directory, [f"{name}.ipynb" for name in notebooks_of(course, assignment)]
-    if Path(course.coursedir.format_path(step, "x", assignment)).name != assignment:
+    coursedir, names = course.coursedir, [f"{name}.ipynb" for name in notebooks_of(course, assignment)]
+    place = Path(coursedir.format_path(coursedir.submitted_directory, HERE, assignment))
+    if place.name != assignment:
         return []  # this course does not keep the assignments of a student in one folder
-    students = Path(course.coursedir.format_path(step, pattern, assignment)).parent
-    known, found = {assignment, *assignments_of(course)}, []
-    for student in sorted(set(map(Path, glob.glob(str(students)))) - _excluded(course, assignment)):
-        folders = [student, *(Path(it) for it in sorted(glob.glob(f"{glob.escape(str(student))}/*/")))]
+    students, known, found = str(place.parent), {assignment, *assignments_of(course)}, []
+    for name in _names_at(students, pattern):
+        if name in coursedir.student_id_exclude.split(","):
+            continue
+        student = Path(students.replace(HERE, name))
+        folders = [student, *(folder for folder in sorted(student.glob("*/")) if not folder.name.startswith("."))]
         lie = [folder / name for folder in folders if folder.name not in known for name in names]
         found += [(path, student / assignment) for path in lie if path.is_file()]
     if not pattern.strip("*"):
-        loose = sorted(students.parent.glob("*.ipynb"))
-        found += [(path, students.parent / "STUDENT" / assignment) for path in loose if path.is_file()]
+        among = Path(students).parent
+        loose = sorted(path for path in among.glob("[!.]*.ipynb") if path.is_file())
+        found += [(path, among / "STUDENT" / assignment) for path in loose]
     short = functools.partial(os.path.relpath, start=course.root)
     return [(short(path), short(target), (target / path.name).exists()) for path, target in found]
-
-
-def _excluded(course: Course, assignment: str) -> set[Path]:
-    """The folders of students whom the course excludes."""
-    names = filter(None, course.coursedir.student_id_exclude.split(","))
-    return {course.folder("submitted", name, assignment).parent for name in names}
-
-
-def complaint(outcome: dict[str, str]) -> str:
-    """The most telling line of what nbgrader logged: the last exception, or the last error."""
-    lines = [line.strip() for line in outcome.get("log", "").splitlines() if line.strip()]
-    exceptions = [line for line in lines if re.match(r"[\w.]*(Error|Exception|Entry)\b", line)]
-    errors = [line.partition("]")[2].strip() for line in lines if line.startswith("[ERROR]")]
-    last = (exceptions or errors or outcome.get("error", "").strip().splitlines() or ["unknown reason"])[-1]
-    return last[:300]
 
 
 def _patient(db_url: str) -> str:
@@ -259,9 +289,10 @@ def _patient(db_url: str) -> str:
     return db_url
 
 
-def assignments_of(course: Course) -> list[str]:
-    """The assignments that have a source folder."""
-    return sorted(path.name for path in course.folder("source", ".", "x").parent.glob("*") if path.is_dir())
+def assignments_of(course: Course, pattern: str = "*") -> list[str]:
+    """The assignments that have a source folder and fit a pattern."""
+    found = _names_at(course.coursedir.format_path(course.coursedir.source_directory, ".", HERE), pattern)
+    return [name for name in found if course.folder("source", ".", name).is_dir()]
 
 
 def what_there_is(course: Course) -> str:

@@ -19,12 +19,15 @@ SKIPPED = (
 
 @dataclass(frozen=True)
 class Answered:
-    """What a student was told about one attempt, and when. `failing` is the first test that lost points, if any did."""
+    """What a student was told about one attempt, and when. `failing` is the first test that lost points, if any did;
+    `open_points` were waiting for a person.
+    """
 
     at: datetime
     points: float
     of_points: float
     failing: str
+    open_points: float = 0.0
 
 
 @dataclass
@@ -79,7 +82,8 @@ class Journal:
     def _take(self, entry: dict[str, Any]) -> None:
         student, at = entry["student"], datetime.fromisoformat(entry["at"])
         if entry["event"] == "released":
-            answer = Answered(at, entry["points"], entry["of_points"], entry["failing"])
+            points = entry["points"], entry["of_points"]
+            answer = Answered(at, *points, entry["failing"], entry.get("open_points", 0.0))  # older ones say nothing
             self.released[student] = entry["of"]
             self.answers.setdefault(student, []).append(answer)
         elif entry["event"] == "collected":

@@ -10,7 +10,9 @@ import os
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from pathlib import Path
+from shlex import quote
 from typing import Any
 
 from autograder.grading.course import (
@@ -40,6 +42,7 @@ from autograder.grading.workers.feedback_pages import write_feedback
 from autograder.grading.workers.local import Finished, Job, Task, grade_in_worker, on_path, open_worker
 from autograder.grading.workers.pool import Died, KeptPools, WorkerPool
 from autograder.grading.workers.spool import Spool
+from autograder.nbgrader_plugins.times import shown_time
 from autograder.notebooks.verdicts import SolutionTrial
 from autograder.sandbox.process.isolation import isolation_available
 from autograder.sandbox.process.limits import SandboxUnavailable
@@ -109,12 +112,7 @@ def opened_class(request: Request, *, waiting: bool = False) -> Iterator[OpenCla
     """Open an assignment, and keep other runs from grading it. Raises `CourseError` if it cannot be graded here, or,
     unless the caller is `waiting` for submissions, if there are none.
     """
-    isolation = isolation_available()
-    if not request.unsafe and not isolation:
-        raise CourseError(
-            "Submissions run only in a sandbox, and there is none on this machine: "
-            f"{' '.join(isolation.description.split())} Or pass --unsafe-no-sandbox if you trust every submission."
-        )
+    require_isolation(request)
     with open_course(request.course, unsafe=request.unsafe) as course:
         opened = OpenClass(request, course, Spool.of(course.root, request.assignment))
         if not is_in_gradebook(course, request.assignment):
@@ -124,6 +122,16 @@ def opened_class(request: Request, *, waiting: bool = False) -> Iterator[OpenCla
             generate_assignment(course, request.assignment)
         with opened.spool.held():
             yield opened
+
+
+def require_isolation(request: Request) -> None:
+    """Raise `CourseError` if submissions cannot be run in a sandbox here, and the request does not do without."""
+    isolation = isolation_available()
+    if not request.unsafe and not isolation:
+        raise CourseError(
+            "Submissions run only in a sandbox, and there is none on this machine: "
+            f"{' '.join(isolation.description.split())} Or pass --unsafe-no-sandbox if you trust every submission."
+        )
 
 
 @dataclass(frozen=True)
@@ -271,7 +279,7 @@ class _Run:
         return found
 
     def _refusal(self) -> FailingSolutionError:
-        advice = NOT_GRADED.format(assignment=self.assignment.name)
+        advice = NOT_GRADED.format(assignment=quote(self.assignment.name))
         return FailingSolutionError("\n".join([*failures(kept_trials(self.spool.root, self.assignment) or {}), advice]))
 
     def _say_trials(self) -> None:
@@ -375,6 +383,7 @@ def record(result: Result, entry: Entry) -> SubmissionRecord:
         reason=result.reason,
         isolation=result.isolation,
         late_penalty=sum(penalties),
+        handed_in=shown_time(datetime.fromisoformat(result.timestamp)) if result.timestamp else "",
     )
 
 

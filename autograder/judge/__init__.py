@@ -1,21 +1,23 @@
 """Decides what a notebook earns: takes its test cells out, runs them on this side against the sandbox, writes outputs
 and points back.
+
+What is imported here judges in a process of its own; `judge.py`, which that process runs, also needs NumPy.
 """
 
-from autograder.judge.apart import JudgeDied, judge_apart
-from autograder.judge.judge import CellVerdict, Verdict, judge_notebook, seed_of
-from autograder.judge.rehearsal import REHEARSED_BEFORE, read_ahead, rehearse
+from autograder.judge.apart import FOR_CHECKS, JUDGE, REHEARSED_BEFORE, JudgeDied, judge_apart, rehearse_apart
+from autograder.judge.source import Source
 from autograder.judge.trial import try_solution
+from autograder.judge.verdict import CellVerdict, Verdict
 
 __all__ = [
+    "FOR_CHECKS",
+    "JUDGE",
     "REHEARSED_BEFORE",
     "CellVerdict",
     "JudgeDied",
+    "Source",
     "Verdict",
     "judge_apart",
-    "judge_notebook",
-    "read_ahead",
-    "rehearse",
-    "seed_of",
+    "rehearse_apart",
     "try_solution",
 ]

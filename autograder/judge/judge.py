@@ -6,11 +6,8 @@ from __future__ import annotations
 
 import contextlib
 import functools
-import hashlib
-import hmac
 import time
-from collections.abc import Collection, Iterator
-from dataclasses import dataclass, field, replace
+from collections.abc import Callable, Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -19,64 +16,36 @@ from autograder.judge.inside import run_inside
 from autograder.judge.outside import mirroring
 from autograder.judge.outside.namespace import TestNamespace, TrustedPath
 from autograder.judge.outside.running import CellOutcome, Ran, run_test
+from autograder.judge.seeds import seed_of
+from autograder.judge.verdict import CellVerdict, Verdict
 from autograder.judge.writing.answers import STOPPED, troubles
 from autograder.judge.writing.messages import cut, error_name, explain, said_by
 from autograder.judge.writing.outputs import INSIDE, clean_student_outputs, printable, said_of_believed, verdict_outputs
 from autograder.judge.writing.points import points_for_value
 from autograder.notebooks.cells import CodeCell, code_cells
-from autograder.notebooks.libraries import withheld_from
+from autograder.notebooks.libraries import kind_for
 from autograder.notebooks.regions import hidden_lines
 from autograder.notebooks.statements import parse
 from autograder.notebooks.trusted import TrustedNames, trusted_names
 from autograder.runs.context import check_context
 from autograder.sandbox.empty import empty_arrays_kept
 from autograder.sandbox.process.limits import Limits
-from autograder.sandbox.process.process import isolation_in_force
+from autograder.sandbox.process.process import Start, start_confined
 from autograder.sandbox.sandbox import Sandbox
 
 HIDDEN_VALUE = "The hidden part of the test gave something that is not a number of points between 0 and {:g}."
-
-
-@dataclass(frozen=True)
-class CellVerdict:
-    """What one test cell earned, and why it is not more. `inside`: the test ran in the submission's process, or used
-    names of given cells that the submission has bound otherwise.
-    """
-
-    grade_id: str
-    points: float
-    max_points: float
-    message: str
-    seconds: float
-    inside: bool = False
-
-
-@dataclass
-class Verdict:
-    """The verdict on a notebook. `isolation` says how the student's code was isolated."""
-
-    cells: list[CellVerdict] = field(default_factory=list)
-    seconds: float = 0.0
-    isolation: str = ""
-    restarts: int = 0
-
-    @property
-    def points(self) -> float:
-        return sum(cell.points for cell in self.cells)
-
-    @property
-    def max_points(self) -> float:
-        return sum(cell.max_points for cell in self.cells)
+UNSEEDED = functools.partial(seed_of, b"")
+LONGEST_PRINT = 200  # characters of what a test printed; the page has the rest
 
 
 def judge_notebook(
     notebook: Any,
     *,
     source: Any | None = None,
-    secret: bytes = b"",
+    seed: Callable[[str], int] = UNSEEDED,
     limits: Limits | None = None,
-    files: Path | None = None,
-    unsafe: bool = False,
+    files: Mapping[str, bytes] | None = None,
+    start: Start | None = None,
     points_only: bool = False,
     inside: Collection[str] = (),
     undecided: Collection[str] = (),
@@ -86,24 +55,25 @@ def judge_notebook(
     """Run and judge a notebook in place: the outputs of every code cell are rewritten.
 
     `notebook` is an nbformat v4 notebook with nbgrader metadata whose test cells are the instructor's, hidden tests
-    included. `source` is the instructor's own notebook; with it, more names are known to be the instructor's. `secret`
-    seeds the inputs of gradient checks, `files` is a folder of files that the notebook may read. Raises
-    SandboxUnavailable if student code cannot be isolated, unless `unsafe`, or if a sandbox does not start; otherwise
-    every test cell gets a verdict, whatever the notebook contains. With `points_only` the outputs will not be read, so
-    one run is enough, and the search for causes of wrong answers is skipped. `inside` names test cells that run in the
-    submission's process; `undecided` those of which nobody knows whether they have to: they run there too, and what
-    they earn there counts if they do not earn more outside. `helpers` is a folder of the instructor's with modules that
-    tests import. `student` is the name of the student who handed the notebook in.
+    included. `source` is the instructor's own notebook; with it, more names are known to be the instructor's. `seed`
+    gives the seed of a test cell's random inputs, by its name; `files` are those that the notebook may read; `start`
+    starts submissions' processes, which is otherwise done as `source` says. Raises SandboxUnavailable if one does not
+    start; otherwise every test cell gets a verdict, whatever the notebook contains. With `points_only` the outputs will
+    not be read, so one run is enough, and the search for causes of wrong answers is skipped. `inside` names test cells
+    that run in the submission's process; `undecided` those of which nobody knows whether they have to: they run there
+    too, and what they earn there counts if they do not earn more outside. `helpers` is a folder of the instructor's
+    with modules that tests import. `student` is the name of the student who handed the notebook in.
+
+    Tests run in this process, so a class is judged with `judge_apart`.
     """
-    isolation = "none, because the instructor turned it off" if unsafe else isolation_in_force()
-    limits = replace(limits or Limits(), withheld=withheld_from(source))
     began = time.monotonic()
     sandboxes: list[Sandbox] = []
+    how = start or functools.partial(start_confined, kind=kind_for(source))
 
     def started(draws: bool = False) -> Sandbox:
         for sandbox in sandboxes:
             sandbox.close()
-        sandboxes.append(Sandbox(limits, files=files, unsafe=unsafe, draws=draws))
+        sandboxes.append(Sandbox(limits, files, how, draws))
         return stack.enter_context(sandboxes[-1])
 
     with contextlib.ExitStack() as stack:
@@ -113,7 +83,7 @@ def judge_notebook(
             scored = shown = run_inside(notebook, started(draws=not points_only), inside)
         else:
             names = trusted_names(notebook, source)
-            outside = functools.partial(_Pass, names=names, secret=secret, skipped=inside, helpers=helpers)
+            outside = functools.partial(_Pass, names=names, seed=seed, skipped=inside, helpers=helpers)
             shown = [] if points_only else outside(started(draws=True), visible_only=True).run(notebook)
             there = {*inside, *undecided}
             within = run_inside(notebook, started(), there) if there else []
@@ -121,7 +91,7 @@ def judge_notebook(
             scored = shown if is_all else outside(started()).run(notebook)
             inside = {*inside, *_better_inside(notebook, within, scored, undecided)}
             scored, shown = (_with_those(notebook, within, ran, inside) for ran in (scored, shown or scored))
-    verdict = Verdict(isolation=isolation, restarts=sum(sandbox.starts - 1 for sandbox in sandboxes))
+    verdict = Verdict(restarts=sum(sandbox.starts - 1 for sandbox in sandboxes))
     verdict.cells = _write_outputs(notebook, source, shown, scored, inside)
     verdict.seconds = time.monotonic() - began
     return verdict
@@ -139,7 +109,7 @@ def _better_inside(notebook: Any, within: list[Ran], outside: list[Ran], undecid
     """
     for (_, cell), there, here in zip(code_cells(notebook), within, outside, strict=False):
         if cell.is_test and cell.grade_id in undecided and there.outcome and here.outcome:
-            more, points = (_decide(cell, outcome, outcome)[0] for outcome in (there.outcome, here.outcome))
+            more, points = (_decide(cell, outcome, outcome, "")[0] for outcome in (there.outcome, here.outcome))
             if more > points or not points:
                 yield cell.grade_id
 
@@ -155,8 +125,7 @@ def _write_outputs(
 ) -> list[CellVerdict]:
     """Write the shown outputs and each test cell's verdict into the notebook. Returns the verdicts in order."""
     for (node, _), seen in zip(code_cells(notebook), shown, strict=True):
-        node["execution_count"] = None
-        node["outputs"] = seen.outputs
+        node["execution_count"], node["outputs"] = None, seen.outputs
     before = troubles(notebook, source)  # read from the outputs, so before verdicts are written there
     verdicts = []
     for (node, cell), seen, ran in zip(code_cells(notebook), shown, scored, strict=True):
@@ -164,7 +133,18 @@ def _write_outputs(
             outcomes = seen.outcome or _not_run(), ran.outcome or _not_run()
             node["outputs"], judged = _judge(cell, *outcomes, before.get(cell.grade_id, ""), cell.grade_id in inside)
             verdicts.append(judged)
+    for node, _ in code_cells(notebook):
+        node["outputs"] = _of_kind(type(node), node["outputs"])
     return verdicts
+
+
+def _of_kind(kind: type, value: Any) -> Any:
+    """A value whose dicts are of the kind that the notebook's own are: nbformat's nodes, or plain ones."""
+    if kind is dict:
+        return value
+    if isinstance(value, dict):
+        return kind({key: _of_kind(kind, part) for key, part in value.items()})
+    return [_of_kind(kind, part) for part in value] if isinstance(value, list) else value
 
 
 class _Pass:
@@ -174,12 +154,12 @@ class _Pass:
         self,
         sandbox: Sandbox,
         names: TrustedNames,
-        secret: bytes,
+        seed: Callable[[str], int],
         skipped: Collection[str],
         helpers: Path | None,
         visible_only: bool = False,
     ):
-        self.sandbox, self.secret, self.skipped, self.visible_only = sandbox, secret, skipped, visible_only
+        self.sandbox, self.seed, self.skipped, self.visible_only = sandbox, seed, skipped, visible_only
         self.namespace = TestNamespace(sandbox, names, helpers)
         self.files = mirroring.Files(sandbox, helpers)
 
@@ -213,20 +193,10 @@ class _Pass:
         seconds = self.sandbox.limits.cell_seconds
         try:
             with self.files.shared(cell.source):
-                return run_test(cell, self.namespace, self.seed(cell), seconds, self.visible_only)
+                return run_test(cell, self.namespace, self.seed(cell.grade_id), seconds, self.visible_only)
         except Exception as error:
             said = f"The test could not be run ({type(error).__name__})."
             return CellOutcome(error=TestNotRun(said), met_hidden=bool(hidden_lines(cell.source)))
-
-    def seed(self, cell: CodeCell) -> int:
-        """The seed of this cell's random inputs, which cannot be known without the course's secret."""
-        return seed_of(self.secret, cell.grade_id)
-
-
-def seed_of(secret: bytes, grade_id: str) -> int:
-    """The seed of a test cell's random inputs: the same for all submissions of a course with this secret."""
-    digest = hmac.new(secret, grade_id.encode("utf-8", "replace"), hashlib.sha256).digest()
-    return int.from_bytes(digest[:8], "big")
 
 
 class TestNotRun(Exception):  # noqa: N818
@@ -246,7 +216,7 @@ def _judge(
     """Outputs and verdict of a test cell. Points come from the full run, messages from the run without hidden tests,
     except the message that a hidden test failed. `before`: what was wrong with the answer before the test began.
     """
-    points, message, full = _decide(cell, shown, scored)
+    points, message, full = _decide(cell, shown, scored, _printed(shown, inside))
     if before and not full:
         message = cut(f"{before} {message}")
     weak = INSIDE if inside else said_of_believed(scored.believed)
@@ -267,9 +237,11 @@ def _judge(
     return outputs, CellVerdict(cell.grade_id, points, cell.points, message, seconds, bool(weak))
 
 
-def _decide(cell: CodeCell, shown: CellOutcome, scored: CellOutcome) -> tuple[float, str, bool]:
-    """Points, message, and whether these are full marks."""
+def _decide(cell: CodeCell, shown: CellOutcome, scored: CellOutcome, printed: str) -> tuple[float, str, bool]:
+    """Points, message, and whether these are full marks. `printed`: what the test printed, as a sentence."""
     if scored.error is not None:
+        if not scored.failed_hidden and isinstance(shown.error, AssertionError) and not shown.text and printed:
+            return 0.0, cut(f"{explain(shown)}. {printed}"), False
         if scored.failed_hidden or scored is shown:
             return 0.0, explain(scored), False
         return 0.0, explain(shown) if shown.error else "The test failed when it was run again.", False
@@ -278,7 +250,19 @@ def _decide(cell: CodeCell, shown: CellOutcome, scored: CellOutcome) -> tuple[fl
         return points, HIDDEN_VALUE.format(cell.points) if scored.hidden_value else reason, False
     if points >= cell.points:
         return cell.points, "", True
-    return points, said_by(_reports_of(shown, scored)) or f"{points:g} of {cell.points:g} points.", False
+    said = cut(f"{said_by(_reports_of(shown, scored))} {printed}")
+    return points, said or f"{points:g} of {cell.points:g} points.", False
+
+
+def _printed(shown: CellOutcome, inside: bool) -> str:
+    """What a test printed, in one line, or the empty string: a test that counts points by itself prints its reasons.
+    Inside, nobody can tell what the test printed from what the submission's code printed.
+    """
+    lines = (line.strip() for line in (shown.printed if inside else shown.printed_by_test).splitlines())
+    text = "; ".join(filter(None, lines))
+    return (
+        cut(f"{'Printed while the test ran' if inside else 'The test printed'}: {text}", LONGEST_PRINT) if text else ""
+    )
 
 
 def _reports_of(shown: CellOutcome, scored: CellOutcome) -> list[Any]:

@@ -25,8 +25,6 @@ from autograder.notebooks.cells import code_cells
 from autograder.notebooks.trusted import trusted_names
 
 OUR_CHECKS = "autograder.student"
-REHEARSED_BEFORE = 3
-"""Rehearse before this submission of an assignment (counted from 1): a rehearsal costs as much as a submission."""
 
 
 def rehearse(source: Any, **options: Any) -> None:

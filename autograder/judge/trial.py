@@ -12,7 +12,8 @@ from collections.abc import Mapping
 from typing import Any
 
 from autograder.judge.apart import judge_apart
-from autograder.judge.judge import CellVerdict
+from autograder.judge.source import Source
+from autograder.judge.verdict import CellVerdict
 from autograder.judge.writing.messages import about_solution, sentences
 from autograder.notebooks.cells import code_cells
 from autograder.notebooks.regions import without_marks
@@ -21,17 +22,18 @@ from autograder.notebooks.verdicts import SolutionTrial
 ROUNDS = 3  # once a test runs inside, another one that depends on it may fail outside
 
 
-def try_solution(source: Any, tests: Mapping[str, str], **options: Any) -> SolutionTrial:
+def try_solution(source: Source, tests: Mapping[str, str], **options: Any) -> SolutionTrial:
     """Judge the solution in the instructor's notebook. `tests` are the sources of test cells in students' notebooks, if
-    they differ from those in `source`; the options are those of `judge_notebook`.
+    they differ from those in `source`; the options are those of `judge_apart`.
     """
-    solution = copy.deepcopy(source)
+    solution = copy.deepcopy(source.notebook)
     for node, cell in code_cells(solution):
         if cell.is_test:  # the instructor reads the messages, so nothing is hidden
             node["source"] = without_marks(tests.get(cell.grade_id, cell.source))
 
     def lost(inside: Mapping[str, str]) -> dict[str, str]:
-        verdict = judge_apart(copy.deepcopy(solution), source=source, points_only=True, inside=tuple(inside), **options)
+        asked: dict[str, Any] = {"source": source, "files": source.given, "inside": tuple(inside), **options}
+        verdict = judge_apart(copy.deepcopy(solution), points_only=True, **asked)
         return {cell.grade_id: about_solution(cell.message) for cell in verdict.cells if not _is_full(cell)}
 
     outside: dict[str, str] = {}

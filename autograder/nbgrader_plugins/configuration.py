@@ -20,7 +20,9 @@ FORMGRADER = Path(NBGRADER.origin or "" if NBGRADER else "").parent / "server_ex
 FORMGRADER_TEMPLATES = FORMGRADER / "templates"
 JUDGE = f"{PLUGINS}.judge_notebook.JudgeNotebook"
 COMMENTS = f"{PLUGINS}.auto_comments.AutoComments"
+SUBMISSION_TIME = f"{PLUGINS}.submission_time.SubmissionTime"
 QUIZ_STUBS = f"{PLUGINS}.release.QuizStubs"
+GET_GRADES = f"{PLUGINS}.grades.GetGrades"
 HOLD_BACK = f"{PLUGINS}.release.HoldBack"
 UNCLAIMED_POINTS = f"{PLUGINS}.release.RefuseUnclaimedPoints"
 
@@ -38,6 +40,7 @@ AUTOGRADE = [
     "nbgrader.preprocessors.LimitOutput",
     "nbgrader.preprocessors.SaveAutoGrades",
     COMMENTS,
+    SUBMISSION_TIME,
     "nbgrader.preprocessors.AssignLatePenalties",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
@@ -60,7 +63,7 @@ RELEASE = [
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 FEEDBACK = [
-    "nbgrader.preprocessors.GetGrades",
+    GET_GRADES,
     f"{PLUGINS}.first_screen.FirstScreen",
     f"{PLUGINS}.feedback.HideHiddenTests",
     "nbconvert.preprocessors.CSSHTMLHeaderPreprocessor",
@@ -79,12 +82,13 @@ DISPLAYED = [
 
 @dataclass(frozen=True)
 class Settings:
-    """How notebooks of a course are judged."""
+    """How submissions of a course are judged. `zone`: the zone in which nbgrader writes when they were handed in."""
 
     secret: bytes
     cell_seconds: float
     query_seconds: float
     unsafe: bool = False
+    zone: str = ""
 
 
 def configure(c: Config) -> None:
@@ -117,11 +121,13 @@ REPLACED = {
     "DeduplicateIds": f"{PLUGINS}.restore_cells.RepairMetadata",
     "OverwriteCells": f"{PLUGINS}.restore_cells.RestoreCells",
     "ClearHiddenTests": f"{PLUGINS}.feedback.HideHiddenTests",
+    "GetGrades": GET_GRADES,
 }
 NEIGHBORS = (
     # (ours, the class it must directly precede or follow, where)
     (f"{PLUGINS}.restore_cells.RepairMetadata", "RestoreCells", "before"),
     (COMMENTS, "SaveAutoGrades", "after"),
+    (SUBMISSION_TIME, "AssignLatePenalties", "before"),
     (QUIZ_STUBS, "ClearSolutions", "after"),
     (UNCLAIMED_POINTS, "SaveCells", "before"),
     (HOLD_BACK, "SaveCells", "after"),

@@ -11,18 +11,15 @@ machine and about 0.2 s instead of 0.36 s on an idle one, so half a minute or mo
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from datetime import datetime, timedelta
 from functools import cached_property
-from pathlib import Path
 from typing import Any
 
 import nbformat
 from nbformat import NotebookNode
 
-from autograder.judge import judge_apart
+from autograder.judge import Source, judge_apart
 from autograder.nbgrader_plugins.configuration import Settings
 from autograder.notebooks.cells import grade_id, is_untouched
 from autograder.notebooks.known_cells import (
@@ -41,8 +38,6 @@ from autograder.sandbox.process.limits import Limits
 NO_RESPONSE = "No response."
 NO_TRIAL = SolutionTrial()
 MOST_LINES, MOST_TRACEBACK = 1000, 100  # nbgrader's LimitOutput
-LONGEST_TIME = 100
-WITH_ZONE = re.compile(r"(\S+ \S+) (\S+)")
 
 
 class Unusual(Exception):  # noqa: N818
@@ -51,16 +46,16 @@ class Unusual(Exception):  # noqa: N818
 
 @dataclass(frozen=True)
 class KnownNotebook:
-    """The instructor's notebook: its cells in the gradebook, and its source if there is one."""
+    """The instructor's notebook: its cells in the gradebook, and its source with the files beside it."""
 
     name: str
     kernelspec: dict[str, Any] | None
     cells: Mapping[str, KnownCell]
-    source: NotebookNode | None
+    source: Source
 
     @cached_property
     def order(self) -> list[str]:
-        return in_order(self.cells, self.source)
+        return in_order(self.cells, self.source.notebook)
 
     @property
     def graded(self) -> list[KnownCell]:
@@ -78,7 +73,8 @@ def known_notebooks(rows: Mapping[str, list[dict[str, Any]]], files: Mapping[str
         raw = files.get(f"{row['name']}.ipynb")
         source = None if raw is None else nbformat.reads(raw.decode(), as_version=4)
         kernelspec = json.loads(row["kernelspec"]) if row["kernelspec"] else None
-        found[row["name"]] = KnownNotebook(row["name"], kernelspec, cells_in_rows(rows, row["id"]), source)
+        cells = cells_in_rows(rows, row["id"])
+        found[row["name"]] = KnownNotebook(row["name"], kernelspec, cells, Source(source, files))
     return found
 
 
@@ -86,13 +82,12 @@ def graded_notebook(
     raw: bytes | None,
     known: KnownNotebook,
     settings: Settings,
-    files: Path | None,
-    helpers: Path,
+    files: Mapping[str, bytes],
     trial: SolutionTrial = NO_TRIAL,
     student: str | None = None,
 ) -> NotebookNode:
-    """Grade a submitted file, whose content is `raw`, or None if it is not a file. `files`: what it may read.
-    `helpers`: what its tests may import. `trial`: which tests run in its process. `student`: who has handed it in.
+    """Grade a submitted file, whose content is `raw`, or None if it is not a file. `files`: those beside it. `trial`:
+    which tests run in its process. `student`: who has handed it in.
     """
     notebook = stand_in(NO_FILE) if raw is None else read_submission(raw)
     restore(notebook, known)
@@ -105,7 +100,6 @@ def graded_notebook(
         unsafe=settings.unsafe,
         inside=tuple(trial.inside),
         undecided=tuple(trial.failed),
-        helpers=helpers,
         student=student,
     )
     notebook.metadata["autograder"] = {**notebook.metadata.get("autograder", {}), "isolation": verdict.isolation}
@@ -168,25 +162,6 @@ def comments(notebook: NotebookNode, known: KnownNotebook) -> dict[str, str | No
         elif name in messages:
             found[name] = "\n\n".join(messages[name])
     return found
-
-
-def submitted_at(text: str) -> datetime | None:
-    """The time in a `timestamp.txt`, in UTC. Raises ValueError for a text that is not a time."""
-    from dateutil import parser, tz  # takes longer to import than most submissions to grade
-
-    text = text.strip()
-    if not text:
-        return None
-    if len(text) > LONGEST_TIME:  # the parser's time grows with the square of its length
-        raise ValueError("too long for a time")
-    parts = WITH_ZONE.fullmatch(text)
-    if parts is None:
-        found = parser.parse(text)
-    else:
-        name = parts[2]
-        zone = int(name) if re.fullmatch(r"[+-]?\d+", name) else tz.gettz(name)
-        found = parser.parse(f"{parts[1]} TZ", tzinfos={"TZ": zone})
-    return found.replace(tzinfo=None) - (found.utcoffset() or timedelta())
 
 
 def _limit_streams(cell: NotebookNode) -> None:

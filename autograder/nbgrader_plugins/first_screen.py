@@ -19,8 +19,8 @@ from autograder.cards.style import escaped
 from autograder.nbgrader_plugins.auto_comments import NO_RESPONSE
 from autograder.notebooks.cells import grade_id, is_grade, is_solution, is_task, marks
 from autograder.notebooks.headings import headings, titles
-from autograder.notebooks.reading import note_of
-from autograder.notebooks.verdicts import messages_by_answer, verdict, without_repeats
+from autograder.notebooks.reading import NOT_ISOLATED, UNPROTECTED, note_of
+from autograder.notebooks.verdicts import fresh_parts, messages_by_answer, verdict
 
 FOLD = "autograder_fold"
 LESSON = "Text of the lesson"
@@ -37,14 +37,23 @@ class Loss:
 
 @dataclass
 class ExerciseRow:
-    """A row of the first screen."""
+    """A row of the first screen. `waiting`: the open points of each cell that waits for a person."""
 
     title: str
     anchor: str
     earned: float = 0.0
     points: float = 0.0
     losses: list[Loss] = field(default_factory=list)
+    waiting: dict[str, float] = field(default_factory=dict)
     comments: list[str] = field(default_factory=list)
+
+    @property
+    def open(self) -> float:
+        return sum(self.waiting.values())
+
+    @property
+    def lost(self) -> bool:
+        return self.earned + self.open < self.points
 
 
 class FirstScreen(NbGraderPreprocessor):
@@ -60,7 +69,14 @@ class FirstScreen(NbGraderPreprocessor):
         problem = note_of(nb, "problem")
         if problem:
             clear_outputs(nb)
-        resources["autograder"] = {"title": title, "exercises": exercises(nb), "problem": problem}
+        rows = exercises(nb)
+        resources["autograder"] = {
+            "title": title,
+            "exercises": rows,
+            "open": sum(row.open for row in rows),
+            "problem": problem,
+            "warning": UNPROTECTED if note_of(nb, "isolation") == NOT_ISOLATED else "",
+        }
         fold(nb)
         return nb, resources
 
@@ -70,11 +86,11 @@ def exercises(nb: NotebookNode) -> list[ExerciseRow]:
     names = titles(nb.cells)
     rows: dict[str, ExerciseRow] = {}
     said: list[str] = []
-    waiting: list[str] = []  # comments on answers whose test has not come yet
+    commented: list[str] = []  # answers with a comment whose test has not come yet
     for cell in nb.cells:
         name, noted = grade_id(cell), marks(cell)
         if noted.get("comment") and (is_solution(cell) or is_task(cell)):
-            waiting.append(name)
+            commented.append(name)
         if not is_grade(cell) and not is_task(cell):
             continue
         title = names.get(name, name)
@@ -82,14 +98,15 @@ def exercises(nb: NotebookNode) -> list[ExerciseRow]:
         earned, points = float(noted.get("score") or 0.0), float(noted.get("points") or 0.0)
         row.earned += earned
         row.points += points
-        row.comments += waiting
-        waiting = []
-        if earned < points:
+        row.comments += commented
+        commented = []
+        if noted.get("waiting"):
+            row.waiting[name] = points
+        elif earned < points:
             said.append(str(verdict(cell).get("message") or NO_REASON))
-            fresh = without_repeats(said)[len(without_repeats(said[:-1])) :]
-            row.losses.append(Loss(name, escaped(fresh[0] if fresh else said[-1])))
-    if waiting and rows:
-        list(rows.values())[-1].comments += waiting
+            row.losses.append(Loss(name, escaped(fresh_parts(said)[-1] or said[-1])))
+    if commented and rows:
+        list(rows.values())[-1].comments += commented
     return list(rows.values())
 
 

@@ -7,12 +7,9 @@ and the outputs of test cells come from our side; nbgrader's own SaveAutoGrades 
 from __future__ import annotations
 
 import json
-import shutil
-import tempfile
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import Any, ClassVar
 from weakref import WeakKeyDictionary
 
@@ -21,7 +18,8 @@ from nbgrader.coursedir import CourseDirectory
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Bool, Dict, Float, default
 
-from autograder.judge import REHEARSED_BEFORE, JudgeDied, judge_apart, rehearse, try_solution
+from autograder.files import files_below
+from autograder.judge import REHEARSED_BEFORE, JudgeDied, Source, judge_apart, rehearse_apart, try_solution
 from autograder.nbgrader_plugins.configuration import cell_seconds
 from autograder.nbgrader_plugins.converter_context import course_directory, source_notebook
 from autograder.nbgrader_plugins.course_secret import course_secret
@@ -71,47 +69,49 @@ class JudgeNotebook(NbGraderPreprocessor):
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         coursedir = course_directory(self)
         place = resources["nbgrader"]
-        source = source_notebook(coursedir, place["assignment"], place["notebook"])
+        notebook = source_notebook(coursedir, place["assignment"], place["notebook"])
         self._say_lost_points(nb, place["assignment"], place["notebook"])
         limits = Limits(cell_seconds=self.cell_seconds, query_seconds=self.query_seconds)
         secret = course_secret(coursedir)
-        helpers = Path(coursedir.format_path(coursedir.source_directory, ".", place["assignment"]))
-        options: dict[str, Any] = {"secret": secret, "limits": limits, "unsafe": self.unsafe, "helpers": helpers}
-        inside = self._tests_inside(nb, source, place, options)
+        folder = Path(coursedir.format_path(coursedir.source_directory, ".", place["assignment"]))
+        source = Source(notebook, files_below(folder))
+        options: dict[str, Any] = {"secret": secret, "limits": limits, "unsafe": self.unsafe}
+        inside, undecided = self._tests_inside(nb, source, place, options)
         self._rehearse(source, place, options)
-        with submitted_files(coursedir, place["assignment"], place["student"]) as files:
-            try:
-                student = place["student"]
-                verdict = judge_apart(nb, source=source, files=files, student=student, **inside, **options)
-            except (SandboxUnavailable, JudgeDied) as error:
-                JudgeNotebook.failure = error
-                raise
+        student = place["student"]
+        files = submitted_files(coursedir, place["assignment"], student)
+        try:
+            told: dict[str, Any] = {"source": source, "files": files, "student": student, **options}
+            verdict = judge_apart(nb, inside=inside, undecided=undecided, **told)
+        except (SandboxUnavailable, JudgeDied) as error:
+            JudgeNotebook.failure = error
+            raise
         nb.metadata["autograder"] = {**nb.metadata.get("autograder", {}), "isolation": verdict.isolation}
         return nb, resources
 
     def _tests_inside(
-        self, nb: NotebookNode, source: NotebookNode | None, place: Any, options: dict[str, Any]
-    ) -> dict[str, list[str]]:
+        self, nb: NotebookNode, source: Source, place: Any, options: dict[str, Any]
+    ) -> tuple[list[str], list[str]]:
         """The tests of this notebook that run in the submission's process, and those that may have to, as set by the
         instructor or else found by the trial of the solution.
         """
         name = place["notebook"]
-        if self.inside is not None or source is None:
-            return {"inside": (self.inside or {}).get(name, []), "undecided": self.undecided.get(name, [])}
+        if self.inside is not None or source.notebook is None:
+            return list((self.inside or {}).get(name, ())), list(self.undecided.get(name, ()))
         tests = {cell.grade_id: cell.source for _, cell in code_cells(nb) if cell.is_test and cell.locked}
-        key = json.dumps([source, tests, str(options)], sort_keys=True)
+        key = json.dumps([source.key, tests, str(options)], sort_keys=True)
         if key not in TRIALS:
-            trial = TRIALS[key] = try_solution(source, tests, files=options["helpers"], **options)
+            trial = TRIALS[key] = try_solution(source, tests, **options)
             for cell, said in trial.failed.items():
                 self.log.warning(SOLUTION_FAILS, name, cell, said)
-        return {"inside": list(TRIALS[key].inside), "undecided": list(TRIALS[key].failed)}
+        return list(TRIALS[key].inside), list(TRIALS[key].failed)
 
-    def _rehearse(self, source: NotebookNode | None, place: Any, options: dict[str, Any]) -> None:
-        """Prepare this process for the rest of a class, once there are enough submissions to expect one."""
-        key = str(options["helpers"]), place["notebook"]
+    def _rehearse(self, source: Source, place: Any, options: dict[str, Any]) -> None:
+        """Prepare for the rest of a class, once there are enough submissions to expect one."""
+        key = source.key, place["notebook"]
         GRADED[key] += 1
-        if source is not None and GRADED[key] == REHEARSED_BEFORE:
-            rehearse(source, files=options["helpers"], **options)
+        if GRADED[key] == REHEARSED_BEFORE:
+            rehearse_apart(source, **options)
 
     def _say_lost_points(self, nb: NotebookNode, assignment: str, notebook: str) -> None:
         """Log a warning for each test that gives marks for nothing, once for all submissions of a run."""
@@ -121,32 +121,23 @@ class JudgeNotebook(NbGraderPreprocessor):
         for sentence in found:
             self.log.warning("%s: %s", assignment, sentence)
         if found:
-            self.log.warning("%s: %s", assignment, ADVICE.format(assignment=assignment))
+            self.log.warning("%s: %s", assignment, ADVICE.format(assignment=quote(assignment)))
         said.update(found)
 
 
-@contextmanager
-def submitted_files(coursedir: CourseDirectory, assignment: str, student: str) -> Iterator[Path | None]:
-    """A folder with the files that a submission may read: its own and those the course hands out.
+def submitted_files(coursedir: CourseDirectory, assignment: str, student: str) -> dict[str, bytes]:
+    """The files that a submission may read: its own and those the course hands out, which are in its place already.
 
-    No notebook is among them, because the copies in `autograded/` hold the hidden tests by now; and no file that the
-    student handed in as a link, because nbgrader has copied what the link points to.
+    No file that the student handed in as a link is among them, because nbgrader has copied what the link points to.
     """
     graded = Path(coursedir.format_path(coursedir.autograded_directory, student, assignment))
     submitted = Path(coursedir.format_path(coursedir.submitted_directory, student, assignment))
     source = Path(coursedir.format_path(coursedir.source_directory, ".", assignment))
-    names = [path.relative_to(graded) for path in sorted(graded.rglob("*")) if path.is_file()]
-    names = [name for name in names if name.suffix != ".ipynb"]
-    names = [name for name in names if (source / name).exists() or not _through_link(submitted, name)]
-    if not names:
-        yield None
-        return
-    with tempfile.TemporaryDirectory(prefix="autograder-") as folder:
-        for name in names:
-            target = Path(folder, name)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            shutil.copyfile(graded / name, target)
-        yield Path(folder)
+    return {
+        name: content
+        for name, content in files_below(graded).items()
+        if (source / name).exists() or not _through_link(submitted, Path(name))
+    }
 
 
 def _through_link(root: Path, name: Path) -> bool:

@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterable
 from typing import Any
 
-from autograder.notebooks.cells import grade_id, is_grade, is_solution
+from autograder.notebooks.cells import grade_id, is_grade, is_solution, is_task
 
 HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.MULTILINE)
 
@@ -17,12 +17,14 @@ def headings(markdown: str) -> list[str]:
 
 
 def titles(cells: Iterable[Any]) -> dict[str, str]:
-    """The heading above each test and each answer, by the cell's name; cells without one are left out."""
+    """The heading above each test, answer and task, by the cell's name; cells without one are left out. What students
+    write names nothing.
+    """
     found: dict[str, str] = {}
     heading = ""
     for cell in cells:
-        if cell["cell_type"] == "markdown":
+        if cell["cell_type"] == "markdown" and not is_solution(cell):
             heading = (headings("".join(cell["source"])) or [heading])[-1]
-        if heading and (is_grade(cell) or is_solution(cell)):
+        if heading and (is_grade(cell) or is_solution(cell) or is_task(cell)):
             found[grade_id(cell)] = heading
     return found

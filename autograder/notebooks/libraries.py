@@ -15,7 +15,8 @@ from typing import Any
 
 from autograder.notebooks.cells import CodeCell, code_cells
 from autograder.notebooks.statements import parse
-from autograder.sandbox.inside.absent import OURS, WITHHELD
+from autograder.sandbox.inside.absent import OURS
+from autograder.sandbox.process.kind import OF_OTHER_COURSES, STUDENT, Kind
 
 OF_ANY_COURSE = {"variant"}  # what courses on any subject use of `autograder.student`
 PLACES = ("purelib", "platlib")
@@ -28,12 +29,12 @@ def libraries_in(notebooks: Iterable[Any]) -> list[str]:
     return sorted(name for name in named if _is_installed(name.partition(".")[0]))
 
 
-def withheld_from(*sources: Any | None) -> tuple[str, ...]:
-    """The packages that submissions may not use, as the instructor's notebooks say: ours, and also other engines if a
-    notebook is one of our lessons, in which students build one. Without any notebook that may be so.
+def kind_for(source: Any | None) -> Kind:
+    """The kind of process in which submissions of a notebook run, as the instructor's notebook says. Other engines are
+    withheld in our lessons, in which students build one, and where there is no such notebook.
     """
-    cells = [cell for source in sources if source is not None for _, cell in code_cells(source)]
-    return WITHHELD if not cells or is_lesson(cells) else OURS
+    cells = [] if source is None else [cell for _, cell in code_cells(source)]
+    return STUDENT if not cells or is_lesson(cells) else OF_OTHER_COURSES
 
 
 def is_lesson(cells: Iterable[CodeCell]) -> bool:
@@ -52,6 +53,11 @@ def _uses_checks(source: str) -> bool:
         if isinstance(node, ast.ImportFrom) and not {alias.name for alias in node.names} <= OF_ANY_COURSE
     ]
     return any(name.partition(".")[0] in OURS for name in packages)
+
+
+def needs_our_checks(text: bytes) -> bool:
+    """Whether a notebook names our checks, or PyTorch, with which they compare. A wrong guess only costs time."""
+    return any(name in text for name in (b"autograder", b"mini_autograd", b"torch"))
 
 
 def _imported(source: str) -> Iterator[str]:

@@ -20,7 +20,13 @@ HALF = "\\ud"  # how JSON writes half of a character, or a whole one in two halv
 ENCODINGS = ("utf-8-sig", "utf-16", "latin-1")
 CONFLICT = re.compile(rb"^<{7}(?= )", re.MULTILINE)  # as git writes it
 LARGEST = 120_000_000  # more than nbgrader lets a student hand in; most of it is outputs, which are thrown away
+LARGE = 10_000_000  # bytes; more could fill the memory of the process that only asks for `problem_of`
+SPACE = b"\xef\xbb\xbf\xff\xfe \t\r\n"  # byte-order marks, too
+OTHER_JSON = "The file is JSON, but not a Jupyter notebook."
+NO_CELLS = "The file has no list of cells, so it is not a Jupyter notebook."
 NO_FILE = "It is a link or a special file, not a notebook."
+NOT_ISOLATED = "none, because the instructor turned it off"  # how a submission was isolated, as it is noted
+UNPROTECTED = "Graded without isolation (--unsafe-no-sandbox): submissions could have changed anything."
 NEW_CELL = {"code": new_code_cell, "markdown": new_markdown_cell, "raw": new_raw_cell}
 
 
@@ -34,6 +40,21 @@ def read_submission(raw: bytes) -> NotebookNode:
         return _notebook(_parsed(raw))
     except UnreadableError as error:
         return stand_in(str(error))
+
+
+def problem_of(raw: bytes) -> str:
+    """Why a submitted file is not a notebook, or nothing if it is one. This is quick for every file: it looks neither
+    into cells nor to the end of a large file.
+    """
+    if len(raw) > LARGE:
+        return "" if raw[:100].replace(b"\0", b"").lstrip(SPACE).startswith(b"{") else "The file is not valid JSON."
+    try:
+        content = _parsed(raw)
+    except UnreadableError as error:
+        return str(error)
+    if not _is_like_a_notebook(content):
+        return OTHER_JSON
+    return "" if isinstance(content.get("cells", content.get("worksheets")), list) else NO_CELLS
 
 
 def note_of(notebook: NotebookNode, name: str) -> str:
@@ -70,9 +91,13 @@ def _whole_characters(content: Any) -> Any:
     return json.loads(text.encode("utf-16", "surrogatepass").decode("utf-16", "replace"))
 
 
+def _is_like_a_notebook(content: Any) -> bool:
+    return isinstance(content, dict) and isinstance(content.get("nbformat"), int)
+
+
 def _notebook(content: Any) -> NotebookNode:
-    if not isinstance(content, dict) or not isinstance(content.get("nbformat"), int):
-        raise UnreadableError("The file is JSON, but not a Jupyter notebook.")
+    if not _is_like_a_notebook(content):
+        raise UnreadableError(OTHER_JSON)
     try:
         if content["nbformat"] == 4:
             notebook = nbformat.v4.to_notebook(content)
@@ -91,7 +116,7 @@ def _salvaged(content: dict[str, Any]) -> NotebookNode:
     """A valid notebook made from the cells that are still valid."""
     cells = content.get("cells")
     if not isinstance(cells, list):
-        raise UnreadableError("The file has no list of cells, so it is not a Jupyter notebook.")
+        raise UnreadableError(NO_CELLS)
     notebook = new_notebook()
     for cell in cells:
         kind = cell.get("cell_type") if isinstance(cell, dict) else None

@@ -7,11 +7,12 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
-from typing import Any
-
-from nbformat import NotebookNode
+from typing import TYPE_CHECKING, Any
 
 from autograder.notebooks.cells import grade_id, is_code, is_grade, is_solution, is_untouched, points_of
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
 
 SENTENCE_END = re.compile(r"(?<=[.?!]) ")
 
@@ -42,6 +43,13 @@ def earned_points(cell: NotebookNode) -> float | None:
     return points_of(cell)
 
 
+def is_waiting(needs_manual_grade: bool, auto_score: float | None, manual_score: float | None) -> bool:
+    """Whether a cell's points are open, by its columns in the gradebook. nbgrader counts them as 0. A mark that was
+    given by hand to an earlier submission is a mark, although nbgrader asks a person to look again.
+    """
+    return bool(needs_manual_grade) and auto_score is None and manual_score is None
+
+
 def verdict(cell: NotebookNode) -> dict[str, Any]:
     """What the judge noted in the outputs of a test cell: `message`, `points`, `bugs`. Empty if it noted nothing."""
     for output in cell.get("outputs", []):
@@ -70,10 +78,15 @@ def messages_by_answer(nb: NotebookNode) -> dict[str, list[str]]:
 
 def without_repeats(messages: Iterable[str]) -> list[str]:
     """Messages of several tests about one answer, without the sentences of an earlier one, such as its cause."""
+    return [message for message in fresh_parts(messages) if message]
+
+
+def fresh_parts(messages: Iterable[str]) -> list[str]:
+    """What each of several messages says that no earlier one has said; empty if nothing."""
     said: set[str] = set()
     kept = []
     for message in messages:
         fresh = [sentence for sentence in SENTENCE_END.split(message) if sentence not in said]
         said.update(fresh)
         kept.append(" ".join(fresh))
-    return [message for message in kept if message]
+    return kept

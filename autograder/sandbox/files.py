@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import os
-import stat
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
 KnownFiles = dict[str, Any]
@@ -46,26 +43,15 @@ def is_file_name(name: object) -> bool:
     return len(parts) <= 8 and all(part and not part.startswith(".") and part != "matplotlibrc" for part in parts)
 
 
-def read_files(folder: Path, max_bytes: int) -> dict[str, bytes]:
-    """The regular files below a folder, up to `max_bytes` in total, without notebooks (they may contain hidden tests),
-    databases, links and hidden folders.
+def readable(files: Mapping[str, bytes], max_bytes: int) -> dict[str, bytes]:
+    """Those of these files that a notebook may read, up to `max_bytes` in total: no notebooks, which may contain hidden
+    tests, and nothing hidden.
     """
     found: dict[str, bytes] = {}
     room = max_bytes
-    for root, folders, names in os.walk(folder, followlinks=False):
-        folders[:] = sorted(name for name in folders if not name.startswith("."))
-        for name in sorted(names):
-            path = Path(root, name)
-            if name.lower().endswith((".ipynb", ".db")):
-                continue
-            try:
-                with open(os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK), "rb") as file:
-                    status = os.fstat(file.fileno())
-                    if not stat.S_ISREG(status.st_mode) or status.st_size > room:
-                        continue
-                    data = file.read(room)
-            except OSError:
-                continue
-            room -= len(data)
-            found[str(path.relative_to(folder))] = data
+    for name, content in sorted(files.items()):
+        hidden = any(part.startswith(".") for part in name.split("/")[:-1])
+        if not hidden and not name.lower().endswith(".ipynb") and len(content) <= room:
+            room -= len(content)
+            found[name] = content
     return found

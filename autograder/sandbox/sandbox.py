@@ -11,14 +11,13 @@ import threading
 import time
 import weakref
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any, Protocol
 
 from autograder.sandbox import errors
 from autograder.sandbox.empty import from_submission
-from autograder.sandbox.files import ChangedFiles, KnownFiles, files_in, read_files
+from autograder.sandbox.files import ChangedFiles, KnownFiles, files_in
 from autograder.sandbox.handles import (
     CLASSES_LIMIT,
     Handle,
@@ -41,7 +40,7 @@ from autograder.sandbox.process.limits import (
     SandboxLost,
     SandboxUnavailable,
 )
-from autograder.sandbox.process.process import StudentProcess
+from autograder.sandbox.process.process import Start, StudentProcess, start_confined
 from autograder.sandbox.replies import builtin_class, names_in, places_in, print_again
 from autograder.sandbox.travel import (
     ACTING_MODULES,
@@ -94,18 +93,21 @@ class Mirror(Protocol):
 class Sandbox:
     """One submission's process and the references to its objects.
 
-    `files` is a folder whose regular files (no notebooks, no links) are copied to the working directory. `draws` says
-    whether the outputs of cells have pictures. Raises SandboxUnavailable when student code cannot be isolated here,
-    unless `unsafe` is true.
+    `files` are written into the working directory. `start` starts its process. `draws` says whether the outputs of
+    cells have pictures. Raises SandboxUnavailable when student code cannot be isolated here.
     """
 
     def __init__(
-        self, limits: Limits | None = None, files: Path | None = None, unsafe: bool = False, draws: bool = True
+        self,
+        limits: Limits | None = None,
+        files: Mapping[str, bytes] | None = None,
+        start: Start = start_confined,
+        draws: bool = True,
     ):
         self.limits = limits or Limits()
-        self.unsafe = unsafe
+        self.start = start
         self.draws = draws
-        self.files = read_files(files, self.limits.files_bytes) if files else {}
+        self.files = files or {}
         self.notes: list[str] = []
         self.allowance: Allowance | None = None  # for all questions of a test cell together
         self.mirror: Mirror | None = None  # of the files in the working directory, kept up to date by each question
@@ -273,7 +275,7 @@ class Sandbox:
         self.close()  # whatever interrupted the last exchange may have interrupted this too
         with self._failures_kept():
             try:
-                self._process = StudentProcess(self.limits, self.unsafe)
+                self._process = StudentProcess(self.limits, self.start)
             except OSError as error:
                 self.failure = error
                 raise
@@ -281,8 +283,8 @@ class Sandbox:
 
     def require_undisturbed(self) -> None:
         """Raise the reason if the submission cannot be judged, for a reason that does not lie with it."""
-        if self.failure is None and self._process is not None and (fault := self._process.look_for_fault()):
-            self.failure = SandboxLost(fault)
+        if self.failure is None and self._process is not None and self._process.disturbed_by:
+            self.failure = SandboxLost(self._process.disturbed_by)
         if self.failure is not None:
             raise self.failure
 
@@ -344,19 +346,19 @@ class Sandbox:
         total = self.limits.total_seconds
         if self.used <= total or self._process is None:
             return False
-        usage = self._process.usage()
+        usage = self._process.process.usage()
         return usage is None or usage.processor > total or self.used - sum(usage.waited.values()) > ASLEEP * total
 
     def usage(self) -> Usage | None:
         """The processor time of this thread, which runs the tests, and of the submission's processes."""
         if self._process is None:
             return None
-        theirs = self._process.usage()
+        theirs = self._process.process.usage()
         return theirs and usage_of_this_thread(asleep=self._process.asked) + theirs
 
     def quick_usage(self) -> Usage | None:
         """Like `usage`, without running processes that the submission's process has started."""
-        theirs = None if self._process is None else self._process.quick_usage()
+        theirs = None if self._process is None else self._process.process.quick_usage()
         return theirs and usage_of_this_thread() + theirs
 
     def _exchange(

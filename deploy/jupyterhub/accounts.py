@@ -1,5 +1,6 @@
 """Makes what a class needs on this machine: an account for everybody on the class list, an account that owns the
-course, the course, and nbgrader's exchange. Run it as root, and again whenever the list has changed:
+course, the course, and nbgrader's exchange. It also closes the checkout to students, except for what their servers run.
+Run it as root, and again whenever the list has changed:
 
     python deploy/jupyterhub/accounts.py
 
@@ -17,6 +18,7 @@ import pwd
 import re
 import secrets
 import shutil
+import stat
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -27,6 +29,13 @@ GRADER, COURSE, EXCHANGE, COURSE_ID = "grader", "course", "exchange", "mini-auto
 LIST, PASSWORDS = "class.csv", "passwords.csv"
 ROLES = ("student", "instructor")
 NAME = re.compile(r"[a-z][a-z0-9_-]{0,30}")
+CHECKOUT = Path(__file__).resolve().parents[2]
+OPEN = (
+    *(".venv", "autograder", "mini_autograd", "course/gallery.py", "course/data", "course/pictures"),
+    *("deploy/jupyterhub/everybody", "deploy/jupyterhub/student"),
+)
+"""What students' servers use of the checkout. Everything else there may hold solutions, hidden tests, marks or
+passwords."""
 FIRST_ID = 20_000  # accounts of people; a home that is there already keeps its owner's number
 LAST_ID = 60_000
 FIRST_OF_PEOPLE, NOBODY = 1000, 65_534  # a directory of the university may give people any higher number
@@ -156,12 +165,25 @@ def make_course(folder: Path) -> None:
     (folder / EXCHANGE / COURSE_ID).chmod(0o755)
     shutil.chown(folder / EXCHANGE / COURSE_ID, GRADER, GRADER)
     course = folder / COURSE
-    if not course.exists():
+    if course.exists():
+        course.chmod(stat.S_IMODE(course.stat().st_mode) & ~0o007)
+    else:
         course.mkdir(mode=0o700)
         shutil.chown(course, GRADER, GRADER)
         program = str(Path(sys.executable).with_name("autograder"))
         for command in (["course", str(course)], ["build", "--course", str(course)]):
             subprocess.run(["runuser", "-u", GRADER, "--", program, *command], check=True, cwd=course)
+
+
+def close_checkout(folder: Path, opened: list[Path]) -> None:
+    """Close to students what lies in this folder, except for what is `opened`. The course's account may read it."""
+    for path in folder.iterdir():
+        if any(path in wanted.parents for wanted in opened):
+            close_checkout(path, opened)
+        elif path not in opened and not path.is_symlink():
+            mode = stat.S_IMODE(path.stat().st_mode)
+            shutil.chown(path, group=GRADER)
+            path.chmod(mode & ~0o007 | (mode & 0o005) << 3)
 
 
 def main() -> int:
@@ -179,6 +201,7 @@ def main() -> int:
     lines = [f"{name}:{password}" for name, password in passwords.items()]
     subprocess.run(["chpasswd"], input="\n".join(lines), text=True, check=True)
     make_course(folder)
+    close_checkout(CHECKOUT, [folder, *(CHECKOUT / name for name in OPEN)])
     print(f"{len(people)} people, {sum(person.role == 'instructor' for person in people)} of them instructors.")
     return 0
 

@@ -8,13 +8,18 @@ CLASS_FOLDER      the class list, the course and the exchange; /srv/class where 
 HUB_PORT          where the hub listens; 8000. The three ports after it are for its parts, on this machine alone
 HUB_ADDRESS       on which address of the machine; all of them
 GRADEBOOK         nbgrader's gradebook, such as postgresql+psycopg://grader:...@db/gradebook; SQLite in the course
+SUBDOMAIN_HOST    the hub's address if its subdomains lead to it too; each server then has an origin of its own
 ATTEMPTS_PER_DAY  how many attempts of a student at one lesson are graded on a day; all of them
 """
 
 import os
+import re
 import sys
 from pathlib import Path
 from typing import Any
+
+from jupyterhub.utils import subdomain_hook_idna
+from traitlets.log import get_logger
 
 HERE = Path(__file__).resolve().parent
 sys.path.insert(0, str(HERE))
@@ -37,18 +42,37 @@ def variables(who: str, **more: str) -> dict[str, str]:
 
 def first_page(page: Any) -> str:
     """Where somebody goes after the login: instructors to the course, students to their own server."""
-    return "/services/course/" if page.current_user and page.current_user.name in instructors else ""
+    return course_page if page.current_user and page.current_user.name in instructors else ""
 
+
+# With a subdomain for each server, what a student's server shows is a stranger to all others for a browser.
+course_page = "/services/course/"
+c.JupyterHub.subdomain_host = host = os.environ.get("SUBDOMAIN_HOST", "")
+if match := re.fullmatch(r"(https?://)([\w.-]+(?::\d+)?)", host):
+    course_page = match[1] + subdomain_hook_idna("course", match[2], "service") + course_page
+elif host:
+    sys.exit(f"SUBDOMAIN_HOST is {host!r}. It has to be like https://hub.example.edu, without a path.")
+else:
+    get_logger().warning(
+        "All servers of this hub have one origin, so a page that a student serves below /user/NAME/ can act in the "
+        "course as the instructor who opens it. docs/hub.md says how to set SUBDOMAIN_HOST, and what to do without it."
+    )
 
 port = int(os.environ.get("HUB_PORT", "8000"))
 c.JupyterHub.bind_url = f"http://{os.environ.get('HUB_ADDRESS', '')}:{port}"
 c.JupyterHub.hub_port = port + 1
-c.JupyterHub.db_url = f"sqlite:///{folder / 'jupyterhub.sqlite'}"
-c.JupyterHub.cookie_secret_file = str(folder / "jupyterhub_cookie_secret")
+# What the hub writes (accounts, hashes of tokens, the secret of cookies, and copies of these) is for root alone.
+own = folder / "hub"
+own.mkdir(mode=0o700, exist_ok=True)
+own.chmod(0o700)
+for path in folder.glob("jupyterhub*"):  # where earlier versions wrote it, for all to read
+    path.replace(own / path.name)
+c.JupyterHub.db_url = f"sqlite:///{own / 'jupyterhub.sqlite'}"
+c.JupyterHub.cookie_secret_file = str(own / "jupyterhub_cookie_secret")
 c.JupyterHub.cleanup_servers = False  # students go on working while the hub starts again
 c.ConfigurableHTTPProxy.command = [str(HERE / "node_modules" / ".bin" / "configurable-http-proxy")]
 c.ConfigurableHTTPProxy.api_url = f"http://127.0.0.1:{port + 2}"
-c.ConfigurableHTTPProxy.pid_file = str(folder / "jupyterhub-proxy.pid")
+c.ConfigurableHTTPProxy.pid_file = str(own / "jupyterhub-proxy.pid")
 
 # Names and passwords are those of the system. docs/hub.md names what to change for single sign-on.
 c.JupyterHub.authenticator_class = "pam"

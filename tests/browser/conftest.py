@@ -209,7 +209,8 @@ def browser(folder: Path) -> Iterator:
     path = next(filter(None, map(shutil.which, BROWSERS)), None)
     if path is None:
         pytest.skip(INSTALL)
-    playwright = pytest.importorskip("playwright.sync_api", reason="install it with `pip install playwright`")
+    from playwright import sync_api as playwright
+
     playwright.expect.set_options(timeout=PATIENCE)
     with playwright.sync_playwright() as driver:
         profile = driver.chromium.launch_persistent_context(

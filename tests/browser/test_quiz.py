@@ -183,7 +183,7 @@ def what_was_clicked_is_what_is_graded(quiz):
     """Answers to the first three questions are right: one clicked, one clicked without a kernel, and one typed."""
     quiz.lab.save()
     notebook = nbformat.read(quiz.lab.root / LESSON / f"{LESSON}.ipynb", as_version=4)
-    verdict = judge_notebook(notebook, source=assemble(TEXT), secret=b"secret")
+    verdict = judge_notebook(notebook, source=assemble(TEXT))
     assert [(cell.points, cell.max_points) for cell in verdict.cells] == [(1.5, 4)]
 
 

@@ -28,8 +28,6 @@ def test_the_checklist_is_whole() -> None:
 
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_a_lesson_leaves_no_topic_out(lesson: str, found: Coverage) -> None:
-    if lesson not in found.lessons:
-        pytest.skip(f"lesson {lesson} is not written yet")
     assert [f"{topic.name}: {topic.title}" for topic in found.gaps() if lesson in topic.lessons] == []
 
 

@@ -3,7 +3,8 @@
     unshare --mount --pid --fork --kill-child --mount-proc python own_machine.py FOLDER COMMAND ...
 
 For tests that make accounts, as root. /etc is a copy, so that programs such as useradd change nothing outside; homes
-are in FOLDER; and the folders above the interpreter and the checkout are opened to other accounts.
+are in FOLDER; what happens to the checkout happens to a layer over it; and the folders above the interpreter and the
+checkout are opened to other accounts.
 """
 
 from __future__ import annotations
@@ -43,6 +44,16 @@ def open_to_all(folder: Path, wanted: list[Path]) -> None:
         mount("--bind", aside, path)
 
 
+def layer_over(folder: Path, path: Path) -> None:
+    """Keep what is changed below a path in a layer of its own, in memory."""
+    folder.mkdir()
+    mount("-t", "tmpfs", "-o", "mode=755", "tmpfs", folder)
+    above, work = folder / "above", folder / "work"
+    above.mkdir()
+    work.mkdir()
+    mount("-t", "overlay", "overlay", "-o", f"lowerdir={path},upperdir={above},workdir={work}", path)
+
+
 def main() -> None:
     folder = Path(sys.argv[1]).resolve()
     folder.mkdir()
@@ -51,6 +62,7 @@ def main() -> None:
     own(folder, "home", copied=False)
     own(folder, "srv", copied=False)
     open_to_all(folder, [Path(sys.base_prefix).resolve(), Path(sys.prefix).resolve(), ROOT])
+    layer_over(folder / "layer", ROOT)
     os.execvp(sys.argv[2], sys.argv[2:])
 
 

@@ -69,3 +69,32 @@ def test_accounts_of_the_system_are_refused(tmp_path: Path) -> None:
     for name in [entry.pw_name for entry in pwd.getpwall() if entry.pw_uid in (0, 65_534)]:
         with pytest.raises(accounts.ClassListError, match=f"{name} is a system account"):
             accounts.choose_passwords(tmp_path, [name])
+
+
+@pytest.mark.parametrize(
+    ("path", "before", "after"),
+    [
+        ("tests/", 0o755, 0o750),
+        (".env", 0o644, 0o640),
+        (".env", 0o600, 0o600),
+        ("notes.txt", 0o666, 0o660),
+        ("autograder/", 0o755, 0o755),
+        ("course/", 0o755, 0o755),
+        ("course/data/", 0o755, 0o755),
+        ("course/lessons/", 0o755, 0o750),
+        ("course/data.csv", 0o644, 0o640),
+        ("class/", 0o755, 0o755),  # the class folder, which this test has in the checkout
+        ("class/exchange/", 0o1777, 0o1777),
+    ],
+)
+def test_of_the_checkout_only_what_students_need_stays_open(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, path: str, before: int, after: int
+) -> None:
+    monkeypatch.setattr(accounts.shutil, "chown", lambda path, group: None)
+    for folder in ("autograder", "course/data"):
+        (tmp_path / folder).mkdir(parents=True)
+    there = tmp_path / path
+    there.mkdir(parents=True, exist_ok=True) if path.endswith("/") else there.touch()
+    there.chmod(before)
+    accounts.close_checkout(tmp_path, [tmp_path / "class", *(tmp_path / name for name in accounts.OPEN)])
+    assert there.stat().st_mode & 0o7777 == after

@@ -32,7 +32,6 @@ from mini_autograd.operations.shapes import gathering, joining
 
 pytestmark = pytest.mark.slow
 
-pytest.importorskip("expecttest", reason="PyTorch's operator samples need it")
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     from torch.testing._internal import common_utils

@@ -100,13 +100,11 @@ def _loop(arguments: argparse.Namespace, console: Console) -> int:
     damage = pretend_course.changed(before, after) + pretend_course.disagreements(records, marks)
     console.print(results(members.CLASS, records, problems))
     for notice in reporter.notices:
-        console.print(f"{lesson.stem}: {notice}", highlight=False, markup=False, soft_wrap=True)
+        console.print(f"{lesson.stem}: {notice}", soft_wrap=True)
     for line in damage:
-        console.print(f"changed by a submission: {line}", highlight=False)
-    console.print(
-        f"feedback: {root}/feedback/STUDENT/{lesson.stem}/{lesson.stem}.html", highlight=False, soft_wrap=True
-    )
-    console.print(f"marks:    {root}/grades.csv", highlight=False, soft_wrap=True)
+        console.print(f"changed by a submission: {line}")
+    console.print(f"feedback: {root}/feedback/STUDENT/{lesson.stem}/{lesson.stem}.html", soft_wrap=True)
+    console.print(f"marks:    {root}/grades.csv", soft_wrap=True)
     return 1 if damage or any(problems.values()) else 0
 
 
@@ -123,7 +121,6 @@ def judged(members: tuple[Pretender, ...], records: list[SubmissionRecord]) -> d
 
 def results(members: tuple[Pretender, ...], records: list[SubmissionRecord], problems: dict[str, list[str]]) -> Table:
     """The table of students, with their points, the bugs that were named and the bugs that were expected."""
-    from rich.markup import escape
     from rich.table import Table
 
     from autograder.grading.pretend_class.students import diagnoses
@@ -139,7 +136,7 @@ def results(members: tuple[Pretender, ...], records: list[SubmissionRecord], pro
         points = shown_points(record) if record else "-"
         verdict = "; ".join(problems[member.student])
         row = (member.student, member.what, points, found, member.bug, f"not ok: {verdict}" if verdict else "ok")
-        table.add_row(*map(escape, row))
+        table.add_row(*row)
     return table
 
 
@@ -164,7 +161,7 @@ def _alone(build: Path) -> Iterator[None]:
 def _step(console: Console, what: str) -> Iterator[None]:
     started = time.perf_counter()
     yield
-    console.print(f"{what}: {time.perf_counter() - started:.1f} s", highlight=False)
+    console.print(f"{what}: {time.perf_counter() - started:.1f} s")
 
 
 def loaded(path: Path) -> ModuleType:

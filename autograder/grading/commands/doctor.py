@@ -107,7 +107,7 @@ def _rows(assignment: Assignment, trials: dict[str, SolutionTrial]) -> Iterator[
         why = {**trial.failed, **trial.inside}
         for first, *others in (cells for said in (trial.failed, trial.inside) for cells, _ in by_kind(said)):
             why |= dict.fromkeys(others, f"As in {first!r}.")
-        tests = [] if known.source is None or name not in trials else code_cells(known.source)
+        tests = code_cells(known.source.notebook) if name in trials else ()
         for cell in (cell for _, cell in tests if cell.is_test):
             judged = FAILS if cell.grade_id in trial.failed else INSIDE if cell.grade_id in trial.inside else OUTSIDE
             released = known.cells.get(cell.grade_id)
@@ -117,14 +117,13 @@ def _rows(assignment: Assignment, trials: dict[str, SolutionTrial]) -> Iterator[
 
 
 def _print(name: str, rows: list[tuple[str, float, str, str]]) -> None:
-    from rich.markup import escape
     from rich.table import Table
 
     from autograder.grading.report.progress_display import wide_console
 
     table = Table("test cell", "points", "judged", "what goes wrong outside", title=name, title_justify="left")
     for cell, points, judged, why in rows:
-        table.add_row(escape(cell), f"{points:g}", judged, escape(why))
+        table.add_row(cell, f"{points:g}", judged, why)
     console = wide_console()
     console.print(table)
     total = sum(points for _, points, _, _ in rows)

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
+from shlex import quote
 from typing import TYPE_CHECKING, Any
 
 from autograder.files import COURSE
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from nbgrader.api import Assignment, Gradebook
 
     from autograder.grading.course import Course
+    from autograder.grading.gradebook.tables import Entries
 
 MOST_NAMED = 5
 NOTHING_GRADED = (
@@ -25,6 +27,13 @@ NOTHING_GRADED = (
 )
 # Options that name a file of the LMS, and the platforms that they go with.
 TABLES = {"canvas_gradebook": ("canvas",), "moodle_worksheet": ("moodle",), "feedback": ("canvas", "moodle")}
+
+
+WITHOUT_ROW = {
+    "Canvas": "Canvas's gradebook has no row for {}, or more than one that fits, so their marks are not in the file. "
+    "Export the gradebook again, with all students: a row is found by the SIS Login ID, the SIS User ID or the ID.",
+    "Moodle": "no row of the worksheet could be matched with certainty: {}.",
+}
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -56,8 +65,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> int:
-    """Write the files and say where they are. Returns 1 if there are no marks, or if a student is left out or has a 0
-    for a notebook that could not be read, 2 for a bad request.
+    """Write the files and say where they are. Returns 1 if there are no marks, or if a student is left out, has no mark
+    yet, or has a 0 for a notebook that could not be read, 2 for a bad request.
     """
     from autograder.imports import quick_imports
 
@@ -73,11 +82,17 @@ def run(arguments: argparse.Namespace) -> int:
         with faults_said(), open_course(arguments.course) as course, _gradebook_of(course) as gradebook:
             _check(arguments, gradebook)
             remarks: list[str] = []
-            notes = list(_write_marks(arguments, course, gradebook, target, remarks))
-            print(target)
+            entries = _write_marks(arguments, course, gradebook, target, remarks)
+            print(target, flush=True)
+            notes: list[str] = []
+            if entries is not None:
+                platform = arguments.platform.capitalize()
+                _show_changes(entries, platform)
+                notes += _about_entries(entries, platform, remarks)
             if arguments.feedback:
                 notes += _write_feedback(arguments, course, target.with_name(f"{arguments.lessons[0]}-feedback.zip"))
             notes += _failed(gradebook, arguments.lessons)
+            notes += _waiting(gradebook, arguments.lessons)
             notes += _without_notebook(course, gradebook, arguments.lessons)
             notes += _nothing_graded(course, gradebook, arguments.lessons)
             complaints = [*remarks, *notes, *unfinished(course, gradebook, arguments.lessons)]
@@ -120,17 +135,16 @@ def _check(arguments: argparse.Namespace, gradebook: Gradebook) -> None:
 
 def _write_marks(
     arguments: argparse.Namespace, course: Course, gradebook: Gradebook, target: Path, remarks: list[str]
-) -> Iterator[str]:
-    """Write the table of marks, and name the students missing from it. Sentences about scaled marks go to `remarks`."""
+) -> Entries | None:
+    """Write the table of marks. Returns what it changes in a table of the LMS, if one was given. What an instructor
+    should know before uploading it goes to `remarks`.
+    """
     from autograder.files import atomic_write
     from autograder.grading.gradebook.exporters import CanvasExportPlugin, HarmlessCsvExportPlugin, MoodleExportPlugin
     from autograder.grading.lms.answering import fill_worksheet
 
     if arguments.moodle_worksheet:
-        missing = fill_worksheet(course, gradebook, arguments.lessons[0], arguments.moodle_worksheet, target)
-        if missing:
-            yield f"no row of the worksheet could be matched with certainty: {_named(set(missing))}."
-        return
+        return fill_worksheet(course, gradebook, arguments.lessons[0], arguments.moodle_worksheet, target)
     plugins: dict[str, Any] = {
         "canvas": CanvasExportPlugin,
         "moodle": MoodleExportPlugin,
@@ -143,14 +157,38 @@ def _write_marks(
     with atomic_write(target) as draft:
         plugin.to = str(draft)
         plugin.export(gradebook)
-    if arguments.platform == "canvas":
-        remarks += plugin.remarks
-        if plugin.without_row:
-            yield (
-                f"Canvas's gradebook has no row for {_named(plugin.without_row, 'student')}, so their marks are not in "
-                "the file. Export the gradebook again, with all students: a row is found by the SIS Login ID, the SIS "
-                "User ID or the ID."
-            )
+    remarks += getattr(plugin, "remarks", ())
+    return plugin.entries if arguments.canvas_gradebook else None
+
+
+def _show_changes(entries: Entries, platform: str) -> None:
+    """Print what uploading the file changes: who, from what to what."""
+    from rich.markup import escape
+    from rich.table import Table
+
+    from autograder.grading.report.progress_display import shown_name, wide_console
+
+    console = wide_console()
+    if entries.changes:
+        table = Table(title=f"what the file changes in {platform}", title_justify="left")
+        for name in ("student", "column", f"in {platform} now", "in the file"):
+            table.add_column(name, overflow="fold")
+        for change in sorted(entries.changes, key=lambda it: (it.column, it.student)):
+            texts = (change.student, change.column, change.before, change.after)
+            table.add_row(*(escape(shown_name(text)) for text in texts))
+        console.print(table)
+    new = sum(not change.before for change in entries.changes)
+    changed = len(entries.changes) - new
+    console.print(f"{platform}: {new} new, {changed} changed; everything else stays as it is.", highlight=False)
+
+
+def _about_entries(entries: Entries, platform: str, remarks: list[str]) -> Iterator[str]:
+    """Name the students whose marks are not in the file. Those whose entry stays as it is go to `remarks`."""
+    if entries.kept:
+        kept = (f"{it.student} ({it.before}, not {it.after})" for it in entries.kept)
+        remarks.append(f"entries that are no number stay as they are in {platform}: {', '.join(sorted(kept))}.")
+    if entries.without_row:
+        yield WITHOUT_ROW[platform].format(_named(entries.without_row, "student"))
 
 
 def _write_feedback(arguments: argparse.Namespace, course: Course, target: Path) -> Iterator[str]:
@@ -164,7 +202,7 @@ def _write_feedback(arguments: argparse.Namespace, course: Course, target: Path)
         done = write_feedback_archive(course, lesson, download, arguments.platform, table, target)
     print(target)
     if done.without:
-        again = f"Run autograder grade {lesson} --feedback, and export again."
+        again = f"Run autograder grade {quote(lesson)} --feedback, and export again."
         yield f"no feedback page: {_named(set(done.without))}. {again}"
     if done.no_notebook:
         yield f"no notebook of {lesson} handed in, so there is no feedback page: {_named(set(done.no_notebook))}."
@@ -176,14 +214,14 @@ def _write_feedback(arguments: argparse.Namespace, course: Course, target: Path)
 
 def _failed(gradebook: Gradebook, lessons: Sequence[str]) -> Iterator[str]:
     """Name the students whose submissions could not be graded, lesson by lesson."""
-    from autograder.grading.gradebook.zeros import failed_students
+    from autograder.grading.gradebook.zeros import states
 
     for assignment in _chosen(gradebook, lessons):
         name = assignment.name
-        if students := failed_students(gradebook, name):
+        if students := states(gradebook, name).failed:
             yield (
                 f"{name}: grading failed, so there is no mark and no feedback page: {_named(students)}. Run autograder "
-                f"grade {name}, which says why, and export again."
+                f"grade {quote(name)}, which says why, and export again."
             )
 
 
@@ -204,7 +242,7 @@ def _without_notebook(course: Course, gradebook: Gradebook, lessons: Sequence[st
         if students := without_notebook(course, gradebook, assignment.name):
             yield (
                 f"{assignment.name}: a notebook could not be read or was not handed in under its name, so it counts 0: "
-                f"{_named(students)}. autograder grade {assignment.name} says why."
+                f"{_named(students)}. autograder grade {quote(assignment.name)} says why."
             )
 
 
@@ -213,23 +251,36 @@ def _chosen(gradebook: Gradebook, lessons: Sequence[str]) -> list[Assignment]:
     return [assignment for assignment in gradebook.assignments if not lessons or assignment.name in lessons]
 
 
-def unfinished(course: Course, gradebook: Gradebook, lessons: Sequence[str]) -> Iterator[str]:
-    """Name the students whose marks are not final yet, lesson by lesson: the file has them as they are."""
-    from nbgrader.api import Grade, SubmittedAssignment, SubmittedNotebook
-
-    from autograder.grading.course import submitted_students
-    from autograder.grading.gradebook.zeros import failed_students
+def _waiting(gradebook: Gradebook, lessons: Sequence[str]) -> Iterator[str]:
+    """Name the students who have no mark because a person has to give some of its points, lesson by lesson."""
+    from autograder.grading.gradebook.zeros import states
 
     for assignment in _chosen(gradebook, lessons):
-        name = assignment.name
+        if students := states(gradebook, assignment.name).waiting:
+            yield (
+                f"{assignment.name}: waiting for a person, so these marks are left out: {_named(students)}. Grade them "
+                "in Formgrader, and export again."
+            )
+
+
+def unfinished(course: Course, gradebook: Gradebook, lessons: Sequence[str]) -> Iterator[str]:
+    """Name the students who are not graded, and those whose mark in the file may still change, lesson by lesson."""
+    from nbgrader.api import SubmittedAssignment
+
+    from autograder.grading.course import submitted_students
+    from autograder.grading.gradebook.zeros import states
+
+    for assignment in _chosen(gradebook, lessons):
+        name, found = assignment.name, states(gradebook, assignment.name)
         own = SubmittedAssignment.assignment_id == assignment.id
-        graded = gradebook.db.query(SubmittedAssignment.student_id).filter(own)
-        joined = graded.join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
-        by_hand = joined.join(Grade, Grade.notebook_id == SubmittedNotebook.id).filter(Grade.needs_manual_grade)
-        if waiting := set(submitted_students(course, name)) - {student for (student,) in graded}:
-            yield f"{name}: not graded yet: {_named(waiting)}. Run autograder grade {name}, and export again."
-        if waiting := {student for (student,) in by_hand.distinct()} - failed_students(gradebook, name):
-            yield f"{name}: cells that a person has to look at, in Formgrader: {_named(waiting)}."
+        known = {student for (student,) in gradebook.db.query(SubmittedAssignment.student_id).filter(own)}
+        if ungraded := set(submitted_students(course, name)) - (known - found.unscored):
+            yield f"{name}: not graded yet: {_named(ungraded)}. Run autograder grade {quote(name)}, and export again."
+        if found.looked_at:
+            yield (
+                f"{name}: marks in the file that are not final, because a person has to look at them in Formgrader: "
+                f"{_named(found.looked_at)}."
+            )
 
 
 def _named(students: set[str], what: str = "submission") -> str:

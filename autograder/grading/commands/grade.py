@@ -99,12 +99,11 @@ def _grade(arguments: argparse.Namespace, cluster: Connection | None) -> int:
     from autograder.imports import quick_imports
 
     with quick_imports():
-        from rich.markup import escape
-
         from autograder.files import atomic_write
         from autograder.grading.report import progress_display
         from autograder.grading.run import grade_class
         from autograder.grading.submission.class_records import NEEDS_A_LOOK
+        from autograder.notebooks.reading import UNPROTECTED
     request = _request(arguments, cluster)
     console = progress_display.wide_console()
     started = time.perf_counter()
@@ -112,12 +111,10 @@ def _grade(arguments: argparse.Namespace, cluster: Connection | None) -> int:
         records = grade_class(request, reporter.start, reporter.record, reporter.notice, reporter.remark)
     console.print(progress_display.results_table(records, arguments.lesson))
     for notice in [*reporter.notices, *reporter.remarks]:
-        console.print(
-            f"{arguments.lesson}: {escape(progress_display.shown_name(notice))}", highlight=False, soft_wrap=True
-        )
-    console.print(_summary(request, records, time.perf_counter() - started), highlight=False)
+        console.print(f"{arguments.lesson}: {progress_display.shown_name(notice)}", soft_wrap=True)
+    console.print(_summary(request, records, time.perf_counter() - started))
     if request.unsafe:
-        console.print("Graded without isolation (--unsafe-no-sandbox): submissions could have changed anything.")
+        console.print(UNPROTECTED)
     if arguments.json:
         with atomic_write(arguments.json) as draft:
             draft.write_text(json.dumps([record.as_json() for record in records], indent=1) + "\n")
@@ -150,7 +147,7 @@ def _summary(request: Request, records: Sequence[SubmissionRecord], seconds: flo
     return (
         done
         + (f", {unchanged} of them unchanged since they were graded" if unchanged else "")
-        + (f"; {by_hand} with answers that a person has to grade" if by_hand else "")
+        + (f"; {by_hand} waiting for a person" if by_hand else "")
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import sys
 from collections.abc import Iterable
 from pathlib import Path
@@ -86,8 +87,8 @@ def collected(course: Course, lesson: str, target: Path) -> ClassReport:
     from autograder.grading.workers.spool import Spool
 
     nothing = CourseError(
-        f"Nothing of {lesson!r} has been graded in {course.root}: run autograder grade {lesson}, or name your course "
-        "with --course."
+        f"Nothing of {lesson!r} has been graded in {course.root}: run autograder grade {shlex.quote(lesson)}, or name "
+        "your course with --course."
     )
     if not is_in_gradebook(course, lesson):
         require_source(course, lesson)

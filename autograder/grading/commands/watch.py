@@ -115,7 +115,7 @@ def _watch_all(arguments: argparse.Namespace, stop: threading.Event) -> None:
             options += ["--ignore-failing-solution"]
         if arguments.unsafe_no_sandbox:
             options += ["--unsafe-no-sandbox"]
-        return [sys.executable, "-u", "-m", "autograder.cli", "watch", lesson, *options]
+        return [sys.executable, "-u", "-m", "autograder.cli", "watch", *options, "--", lesson]
 
     with open_course(root) as course:
         _stop_on_signals(stop)
@@ -141,12 +141,14 @@ class _Screen:
     """One line per answer and per notice, and in a terminal a last line that says what is being waited for."""
 
     def __init__(self, lesson: str, stop: threading.Event) -> None:
+        from rich.text import Text
+
         from autograder.grading.report.progress_display import wide_console
         from autograder.grading.watching.output import Output
 
         self.lesson, self.console = lesson, wide_console()
         self.console.file = Output(sys.stdout, stop)  # type: ignore[assignment]
-        self.status = self.console.status(f"{lesson}: starting")
+        self.status = self.console.status(Text(f"{lesson}: starting"))  # a plain text would be read for styles
 
     def __enter__(self) -> _Screen:
         if self.console.is_terminal:
@@ -161,7 +163,7 @@ class _Screen:
 
     def answered(self, record: SubmissionRecord, released: bool) -> None:
         where = "feedback released" if released else "feedback in feedback/" if record.status != "missing" else ""
-        points = f"{record.points:g} of {record.max_points:g}"
+        points = f"{record.points:g} of {record.max_points:g}{record.what_is_open}"
         reason = f": {record.reason}" if record.reason else ""
         late = f", {record.lateness}" if record.lateness else ""
         by_hand = f"  {record.by_hand}" if record.by_hand else ""
@@ -171,19 +173,18 @@ class _Screen:
         self._line(text)
 
     def looking(self, submissions: int, waiting: int) -> None:
+        from rich.text import Text
+
         waits = f", {waiting} arriving" if waiting else ""
-        self.status.update(f"{self.lesson}: {submissions} submissions{waits}")
+        self.status.update(Text(f"{self.lesson}: {submissions} submissions{waits}"))
 
     def _line(self, text: str) -> None:
         from datetime import datetime
 
-        from rich.markup import escape
-
         from autograder.grading.report.progress_display import shown_name
 
         shown = " ".join(map(shown_name, text.splitlines()))  # a refusal has a line for each reason
-        line = f"{datetime.now():%H:%M:%S}  {escape(shown)}"
-        self.console.print(line, highlight=False, soft_wrap=True)
+        self.console.print(f"{datetime.now():%H:%M:%S}  {shown}", soft_wrap=True)
 
 
 def _check(arguments: argparse.Namespace) -> None:

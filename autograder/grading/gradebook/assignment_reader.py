@@ -13,12 +13,14 @@ from nbgrader.api import Base
 from sqlalchemy import Connection, select
 from traitlets.config import Config
 
+from autograder.files import files_below
 from autograder.grading.course import Course, CourseError
 from autograder.grading.grader_version import grader_version
-from autograder.grading.submission.assignments import Assignment, files_below
+from autograder.grading.submission.assignments import Assignment
 from autograder.nbgrader_plugins import configure
 from autograder.nbgrader_plugins.configuration import Settings, cell_seconds, query_seconds
 from autograder.nbgrader_plugins.course_secret import course_secret
+from autograder.nbgrader_plugins.times import zone_of
 
 TABLES = Base.metadata.tables
 # Classes whose settings direct grading would not see: everything that nbgrader's converter runs, with its bases.
@@ -27,7 +29,7 @@ STEPS = {
     *("ClearMetadataPreprocessor", "ClearOutput", "ClearOutputPreprocessor", "Configurable", "Exporter", "FilesWriter"),
     *("IgnorePattern", "LateSubmissionPlugin", "LimitOutput", "LoggingConfigurable", "NbConvertBase"),
     *("NbGraderPreprocessor", "NotebookExporter", "OverwriteCells", "OverwriteKernelspec", "Preprocessor"),
-    *("RepairMetadata", "RestoreCells", "SaveAutoGrades", "SubmissionExporter", "WriterBase"),
+    *("RepairMetadata", "RestoreCells", "SaveAutoGrades", "SubmissionExporter", "SubmissionTime", "WriterBase"),
 }
 PENALTIES = {"AssignLatePenalties", "LateSubmissionPlugin", "BasePlugin"}
 JUDGED_BY = {"unsafe", "cell_seconds", "query_seconds", "enabled"}
@@ -58,9 +60,13 @@ def read_assignment(course: Course, name: str, *, unsafe: bool = False) -> Assig
 
 
 def settings_of(course: Course, unsafe: bool) -> Settings:
-    """How the judge is set up in this course."""
+    """How the judge is set up in this course. Raises `CourseError` if its secret cannot be used."""
     config = course.app.config
-    return Settings(course_secret(course.coursedir), cell_seconds(config), query_seconds(config), unsafe)
+    try:
+        secret = course_secret(course.coursedir)
+    except ValueError as error:
+        raise CourseError(str(error)) from error
+    return Settings(secret, cell_seconds(config), query_seconds(config), unsafe, zone_of(config))
 
 
 def is_usual(config: Config) -> bool:

@@ -1,9 +1,10 @@
-"""Finds who has a 0 because there was no notebook to read or grading failed: in the gradebook, this mark looks like any
-other.
+"""Finds whose mark is not what it looks like in the gradebook: because there was no notebook to read, because grading
+failed, or because a person has not given all points yet.
 """
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
 
 import nbformat
@@ -15,6 +16,7 @@ from autograder.grading.gradebook.mark_writer import RESULTS
 from autograder.grading.submission.class_records import NEEDS_A_LOOK
 from autograder.grading.submission.result import Result
 from autograder.notebooks.reading import note_of
+from autograder.notebooks.verdicts import is_waiting
 
 
 def without_notebook(course: Course, gradebook: Gradebook, assignment: str) -> set[str]:
@@ -32,21 +34,39 @@ def without_notebook(course: Course, gradebook: Gradebook, assignment: str) -> s
     return by_nbgrader | {student for student in zeros if reasons.get(student)}
 
 
-def failed_students(gradebook: Gradebook, assignment: str) -> set[str]:
-    """The students whose submission could not be graded, so that their 0 says nothing. They have a mark again once a
-    person has marked a cell, or nbgrader has graded the submission: neither leaves every cell for a person to grade.
+@dataclass(frozen=True)
+class States:
+    """The students whose mark is not simply a mark. `failed`: the submission could not be graded, so that its 0 says
+    nothing. `waiting`: a person has to give some of the points. `unscored`: the gradebook has rows for them, but no
+    score, as nbgrader makes them for an extension. `looked_at`: a person has to look at their mark again.
     """
-    failed = {student for student, result in _results(gradebook, assignment).items() if result.status in NEEDS_A_LOOK}
+
+    failed: set[str]
+    waiting: set[str]
+    unscored: set[str]
+    looked_at: set[str]
+
+    @property
+    def unmarked(self) -> set[str]:
+        """The students without a mark. nbgrader counts what is not there as 0."""
+        return self.failed | self.waiting | self.unscored
+
+
+def states(gradebook: Gradebook, assignment: str) -> States:
+    """What the gradebook's marks of an assignment are."""
     own = SubmittedAssignment.assignment_id == gradebook.find_assignment(assignment).id
-    submitted = gradebook.db.query(SubmittedAssignment.student_id).filter(own)
-    joined = submitted.join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
-    marked = joined.join(Grade, Grade.notebook_id == SubmittedNotebook.id).filter(~Grade.needs_manual_grade)
-    return failed - {student for (student,) in marked.distinct()} if failed else set()
-
-
-def misnamed(gradebook: Gradebook, assignment: str) -> set[str]:
-    """The students who handed in no notebook with the name of one of the assignment's."""
-    return {student for student, result in _results(gradebook, assignment).items() if result.status == "missing"}
+    columns = (SubmittedAssignment.student_id, Grade.needs_manual_grade, Grade.auto_score, Grade.manual_score)
+    submissions = gradebook.db.query(*columns).select_from(SubmittedAssignment).filter(own)
+    notebooks = submissions.join(SubmittedNotebook, SubmittedNotebook.assignment_id == SubmittedAssignment.id)
+    rows = notebooks.join(Grade, Grade.notebook_id == SubmittedNotebook.id).all()
+    asked = {student for student, by_hand, _, _ in rows if by_hand}
+    waiting = {student for student, *score in rows if is_waiting(*score)}
+    scored = {student for student, _, auto, manual in rows if auto is not None or manual is not None}
+    # A person who marks a cell, or nbgrader when it grades, leaves not every cell for a person.
+    left = {student for student, result in kept_results(gradebook, assignment).items() if result.status in NEEDS_A_LOOK}
+    failed = left - {student for student, by_hand, _, _ in rows if not by_hand}
+    unscored = {student for student, *_ in rows} - scored - waiting
+    return States(failed, waiting - failed, unscored, asked - waiting - failed)
 
 
 def _zeros(gradebook: Gradebook, assignment: str) -> dict[str, list[str]]:
@@ -64,11 +84,11 @@ def _reasons(gradebook: Gradebook, assignment: str) -> dict[str, str]:
     """Student -> why a notebook was not read, or the empty string, as `autograder grade` kept it. Submissions that a
     person has to look at are named elsewhere.
     """
-    results = _results(gradebook, assignment)
+    results = kept_results(gradebook, assignment)
     return {student: "" if result.status in NEEDS_A_LOOK else result.reason for student, result in results.items()}
 
 
-def _results(gradebook: Gradebook, assignment: str) -> dict[str, Result]:
+def kept_results(gradebook: Gradebook, assignment: str) -> dict[str, Result]:
     """Student -> the result that `autograder grade` kept."""
     if not inspect(gradebook.engine).has_table(RESULTS.name):
         return {}

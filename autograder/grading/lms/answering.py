@@ -7,6 +7,7 @@ that the file has in the download. So each page gets the name that the notebook 
 from __future__ import annotations
 
 import csv
+import html
 import zipfile
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -14,13 +15,21 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
-from nbgrader.api import Gradebook, SubmittedAssignment
+from nbgrader.api import Grade, Gradebook, SubmittedAssignment
 
 from autograder.files import atomic_write
 from autograder.grading.course import Course, notebooks_of
-from autograder.grading.gradebook.exporters import harmless, marks_by_student, number, points_in, scaled
-from autograder.grading.gradebook.tables import read_table, require_columns
-from autograder.grading.gradebook.zeros import failed_students, misnamed
+from autograder.grading.gradebook.exporters import marks_by_student
+from autograder.grading.gradebook.tables import (
+    Entries,
+    harmless,
+    number,
+    points_in,
+    read_table,
+    require_columns,
+    scaled,
+)
+from autograder.grading.gradebook.zeros import kept_results, states
 from autograder.grading.lms.archives import Archive
 from autograder.grading.lms.importing import (
     NOTEBOOK,
@@ -33,7 +42,10 @@ from autograder.grading.lms.importing import (
 )
 from autograder.grading.lms.names import MOODLE, Upload
 from autograder.grading.lms.roster import IN_ENGLISH, NUMBER, roster_of
+from autograder.grading.submission.result import GradedCell, Result
+from autograder.grading.watching.copying import WhatCounts
 from autograder.notebooks.cells import grade_id
+from autograder.notebooks.verdicts import fresh_parts
 
 # Columns of Moodle's grading worksheet.
 IDENTIFIER, NAME, GRADE, MAXIMUM = "Identifier", "Full name", "Grade", "Maximum Grade"
@@ -59,14 +71,15 @@ def write_feedback_archive(
     """
     required_platform(download.names, platform, "--for")
     with course.gradebook() as gradebook:
-        failed = failed_students(gradebook, assignment)
+        failed = states(gradebook, assignment).failed
     done, answered = Imported(platform), PagesWritten()
     notebooks, roster = required_notebooks(course, assignment), roster_for(course, platform, table)
+    limits = WhatCounts.of(course.coursedir)
     with atomic_write(target) as draft, zipfile.ZipFile(draft, "w", zipfile.ZIP_DEFLATED) as file:
         for student, uploads in uploads_by_student(download.names, roster, done):
             if student in failed:
                 continue
-            chosen = HandedIn(download, notebooks, uploads).chosen(student, [])
+            chosen = HandedIn(download, notebooks, uploads, limits).chosen(student, [])
             pages = sorted(course.folder("feedback", student, assignment).glob("*.html"))
             for page in pages:
                 if upload := chosen.get(f"{page.stem}{NOTEBOOK}"):
@@ -80,36 +93,37 @@ def write_feedback_archive(
 
 
 def _name_of(upload: Upload, name: str) -> str:
-    """The name of an upload in the download, with another file's name instead of the submitted file's."""
-    return upload.member.removesuffix(upload.file) + name
+    """The name that the LMS gave an upload, with another file's name instead of the submitted file's."""
+    return upload.member.removeprefix(upload.outer).removesuffix(upload.file) + name
 
 
-def fill_worksheet(course: Course, gradebook: Gradebook, assignment: str, worksheet: Path, target: Path) -> list[str]:
+def fill_worksheet(course: Course, gradebook: Gradebook, assignment: str, worksheet: Path, target: Path) -> Entries:
     """Write Moodle's grading worksheet with marks and comments filled in, and everything else as it was.
 
-    Returns the students without a row. Marks are converted to the scale of the column Maximum Grade. Raises CourseError
+    Returns what that changes. Marks are converted to the scale of the column Maximum Grade. Raises CourseError
     if the file is not such a worksheet.
     """
     head, rows = read_table(worksheet)
     require_columns(worksheet, head, (IDENTIFIER, NAME, GRADE), "Moodle grading worksheet", IN_ENGLISH)
     roster, marks = roster_of(gradebook, MOODLE, worksheet), marks_by_student(gradebook, [assignment])[assignment]
-    maximum, left = float(gradebook.find_assignment(assignment).max_score or 0.0), set(marks)
-    order, without = order_of_cells(course, assignment), misnamed(gradebook, assignment)
+    maximum, entries = float(gradebook.find_assignment(assignment).max_score or 0.0), Entries(without_row=set(marks))
+    order, results = order_of_cells(course, assignment), kept_results(gradebook, assignment)
     for row in rows:
         key = NUMBER.search(row[IDENTIFIER] or "")
         student = roster.student_of(Upload("", MOODLE, key[0] if key else "", row[NAME] or "", ""))
-        if student not in marks:
+        if student is None or student not in marks:
             continue
-        left.discard(student)
-        row[GRADE] = number(scaled(marks[student], maximum, points_in(row.get(MAXIMUM)) or maximum))
+        entries.without_row.discard(student)
+        mark = scaled(marks[student], maximum, points_in(row.get(MAXIMUM)) or maximum)
+        row[GRADE] = entries.entry(student, GRADE, row[GRADE] or "", mark)
         if COMMENTS in head:
             submission = gradebook.find_submission(assignment, student)
-            row[COMMENTS] = harmless(comment(submission, order, student in without and not submission.score))
+            row[COMMENTS] = harmless(comment(submission, order, results.get(student)))
     with atomic_write(target) as draft, open(draft, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, head, extrasaction="ignore")
         writer.writeheader()
         writer.writerows(rows)
-    return sorted(left)
+    return entries
 
 
 def order_of_cells(course: Course, assignment: str) -> dict[tuple[str, str], int]:
@@ -123,22 +137,39 @@ def order_of_cells(course: Course, assignment: str) -> dict[tuple[str, str], int
     return order
 
 
-def comment(submission: SubmittedAssignment, order: Mapping[tuple[str, str], int], misnamed: bool) -> str:
-    """A short explanation of a mark: the sum, the tests that lost points, and what people wrote. `misnamed`: no
-    notebook had the name of one of the assignment's.
+def comment(submission: SubmittedAssignment, order: Mapping[tuple[str, str], int], result: Result | None) -> str:
+    """A short explanation of a mark, as HTML: the sum, the tests that lost points, each with what it said, and what
+    people wrote. `result`: what `autograder grade` kept of this submission.
     """
     parts = [f"{number(submission.score)} of {number(submission.max_score)} points."]
     if submission.late_submission_penalty:
         parts.append(f"{number(submission.late_submission_penalty)} points taken off for lateness.")
-    if misnamed:
+    if result is not None and result.status == "missing" and not submission.score:
         names = " or ".join(sorted(f"{notebook.name}{NOTEBOOK}" for notebook in submission.notebooks))
         return " ".join([*parts, f"No notebook had the name {names}, so none was graded."])
+    judged = {(cell.notebook, cell.name): cell for cell in result.cells} if result is not None else {}
     for notebook in sorted(submission.notebooks, key=lambda one: str(one.name)):
         lost = [grade for grade in _sorted(notebook.grades, order) if grade.score < grade.max_score]
-        parts += [f"{grade.name}: {number(grade.score)} of {number(grade.max_score)}." for grade in lost]
+        reasons = fresh_parts(_reason(grade, judged.get((notebook.name, grade.name))) for grade in lost)
+        for grade, reason in zip(lost, reasons, strict=True):
+            points = f"{grade.name}: {number(grade.score)} of {number(grade.max_score)}."
+            parts += [points, _as_sentence(reason)] if reason else [points]
         written = _sorted(notebook.comments, order)
         parts += [row.manual_comment for row in written if row.manual_comment]
     return " ".join(parts)
+
+
+def _reason(grade: Grade, cell: GradedCell | None) -> str:
+    """What the test said, unless the mark is a person's or from another run."""
+    if cell is None or grade.manual_score is not None or grade.auto_score != cell.auto:
+        return ""
+    return cell.message
+
+
+def _as_sentence(message: str) -> str:
+    """A test's message in one line of HTML. Parts of it may be a student's, and Moodle shows comments as HTML."""
+    line = html.escape(" ".join(message.split()), quote=False)
+    return line if line.endswith((".", "?", "!")) else f"{line}."
 
 
 def _sorted(rows: Iterable[Any], order: Mapping[tuple[str, str], int]) -> list[Any]:

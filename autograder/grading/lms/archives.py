@@ -11,8 +11,10 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import IO
 
+from autograder.files import is_litter
 from autograder.grading.errors import CourseError
 from autograder.grading.watching.copying import RefusedError
+from autograder.notebooks.reading import problem_of
 
 MOST_MEMBERS = 50_000
 LONGEST = 200  # characters of a name
@@ -21,36 +23,48 @@ DRIVE = re.compile(r"[A-Za-z]:")
 
 
 class Archive:
-    """An open archive. `names` are the members that may be read, `refused` the others, each with the reason."""
+    """An open archive. `names` are the members that may be read, `refused` the others, each with the reason, except for
+    the `litter` of operating systems.
+    """
 
     def __init__(self, file: zipfile.ZipFile) -> None:
         self._file = file
-        self._infos: dict[str, zipfile.ZipInfo] = {}
         self.refused: dict[str, str] = {}
-        seen: set[str] = set()  # in lowercase: not every file system distinguishes case
+        self.litter: list[str] = []
+        self._infos: dict[str, list[zipfile.ZipInfo]] = {}
+        seen: dict[str, str] = {}  # names by their lowercase: not every file system distinguishes case
         for info in file.infolist():
-            if info.is_dir():
-                continue
             name = unicodedata.normalize("NFC", info.filename)
-            reason = _reason_to_refuse(info, name)
-            if not reason and name.casefold() in seen:
-                reason = "another file has the same name"
-            seen.add(name.casefold())
-            if reason:
+            if "/" not in name:
+                name = name.replace("\\", "/")  # as some programs for Windows write it
+            if name.endswith("/"):
+                continue
+            if is_litter(name):
+                self.litter.append(name)
+            elif reason := _reason_to_refuse(info, name):
                 self.refused[name] = reason
             else:
-                self._infos[name] = info
+                first = seen.setdefault(name.casefold(), name)
+                self._infos.setdefault(first, []).append(info)
+                if len(self._infos[first]) > 1:
+                    self.refused[name] = "another file has the same name"
 
     @property
     def names(self) -> list[str]:
         return list(self._infos)
 
     def read(self, name: str, most: float) -> bytes:
-        """The bytes of a member. Raises RefusedError if it is damaged or has more than `most`, whatever it claims."""
+        """The bytes of a member; of several with one name, the first notebook, or else the first. Raises RefusedError
+        if it is damaged or has more than `most`, whatever it claims.
+        """
+        first, *others = (self._content(info, most) for info in self._infos[name])
+        return next((copy for copy in (first, *others) if not problem_of(copy)), first) if others else first
+
+    def _content(self, info: zipfile.ZipInfo, most: float) -> bytes:
         parts: list[bytes] = []
         left = most
         try:
-            with self._file.open(self._infos[name]) as file:
+            with self._file.open(info) as file:
                 for part in _parts(file):
                     left -= len(part)
                     if left < 0:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import tempfile
+import unicodedata
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -11,13 +12,14 @@ from pathlib import Path, PurePosixPath
 
 from nbgrader.api import Gradebook
 
-from autograder.files import swap_folders
-from autograder.grading.course import Course, has_gradebook, notebooks_of, what_there_is
+from autograder.files import is_litter, swap_folders
+from autograder.grading.course import Course, has_gradebook, notebooks_of, require_usable_name, what_there_is
 from autograder.grading.errors import CourseError
 from autograder.grading.lms.archives import Archive, reason_against
 from autograder.grading.lms.names import CANVAS_ANONYMOUS, Upload, platform_of, readings, without_copy
 from autograder.grading.lms.roster import Roster, roster_of
-from autograder.grading.watching.copying import RefusedError, WhatCounts
+from autograder.grading.watching.copying import Notebooks, RefusedError, WhatCounts
+from autograder.notebooks.reading import problem_of
 
 REPLACED = "replaced"  # beside `submitted`: submissions that an import has replaced
 NOTEBOOK = ".ipynb"
@@ -49,8 +51,12 @@ def import_archive(
     done = Imported(platform)
     done.remarks += [f"left out {name}: {reason}" for name, reason in archive.refused.items()]
     notebooks = required_notebooks(course, assignment)
+    if archive.litter:
+        count = f"{len(archive.litter)} file" + "s" * (len(archive.litter) > 1)
+        done.remarks.append(f"left out {count} that an operating system has added, such as {archive.litter[0]}")
+    limits = WhatCounts.of(course.coursedir)
     for student, uploads in uploads_by_student(archive.names, roster, done):
-        _import_student(course, assignment, student, HandedIn(archive, notebooks, uploads), replace, done)
+        _import_student(course, assignment, student, HandedIn(archive, notebooks, uploads, limits), replace, done)
     return done
 
 
@@ -75,10 +81,11 @@ def roster_for(course: Course, platform: str, table: Path | None) -> Roster:
 
 
 def required_notebooks(course: Course, assignment: str) -> set[str]:
-    """`notebooks_of` the assignment. Raises CourseError if it has none."""
+    """`notebooks_of` the assignment. Raises CourseError if it has none, or if nbgrader cannot grade it."""
     found = set(notebooks_of(course, assignment))
     if not found:
         raise CourseError(f"The course has no assignment {assignment!r} with a notebook. {what_there_is(course)}")
+    require_usable_name(assignment)
     return found
 
 
@@ -114,44 +121,74 @@ def uploads_by_student(names: Sequence[str], roster: Roster, done: Imported) -> 
 class HandedIn:
     """What one student has handed in, under the names that nbgrader expects."""
 
-    def __init__(self, archive: Archive, notebooks: set[str], uploads: Sequence[Upload]) -> None:
-        self.archive, self.notebooks, self.uploads = archive, notebooks, uploads
+    def __init__(self, archive: Archive, notebooks: set[str], uploads: Sequence[Upload], limits: WhatCounts) -> None:
+        self.archive, self.notebooks, self.uploads, self.limits = archive, notebooks, uploads, limits
+        self._known = {_folded(name): name for name in notebooks}
+        self._problems: dict[str, str] = {}
 
     def chosen(self, student: str, remarks: list[str]) -> dict[str, Upload]:
-        """The newest upload for each name. A student's only notebook gets the name of the assignment's only one."""
-        found: dict[str, Upload] = {}
+        """The upload for each name: the newest one, but a notebook before anything else. A student's only notebook gets
+        the name of the assignment's only one.
+        """
+        claims: dict[str, list[Upload]] = defaultdict(list)
         for upload in sorted(self.uploads, key=lambda one: one.version):
+            parts = PurePosixPath(upload.file).parts
             if not upload.file:
                 where = upload.platform.capitalize()
                 remarks.append(f"{student}: left out {upload.member}: text typed in {where} is not a notebook")
-                continue
-            name = self._expected(upload.file)
-            if name in found:
-                remarks.append(f"{student}: there are two files for {name}; the later one is taken")
-            found[name] = upload
-        own = [name for name in found if name.endswith(NOTEBOOK)]
+            elif self.limits.wants(parts[-1]) and not any(map(self.limits.ignores, parts)):
+                claims[self._expected(upload.file)].append(upload)
+        own = [name for name in claims if name.endswith(NOTEBOOK)]
+        if len(own) > 1:
+            own = [name for name in own if not all(map(self._problem, claims[name]))] or own
         if len(own) == len(self.notebooks) == 1 and own[0] != (wanted := f"{next(iter(self.notebooks))}{NOTEBOOK}"):
             remarks.append(f"{student}: {own[0]} is used as {wanted}")
-            found[wanted] = found.pop(own[0])
+            claims[wanted] = claims.pop(wanted, []) + claims.pop(own[0])
         if any(upload.late for upload in self.uploads):
             remarks.append(f"{student}: Canvas marks this as late; the archive does not say when it was submitted")
-        return found
+        return {name: self._best(name, uploads, student, remarks) for name, uploads in claims.items()}
+
+    def _best(self, name: str, uploads: list[Upload], student: str, remarks: list[str]) -> Upload:
+        """The last of these uploads that is a notebook, or else the last. The others are named in `remarks`."""
+        judged = name.endswith(NOTEBOOK) and len(uploads) > 1
+        problems = [self._problem(upload) if judged else "" for upload in uploads]
+        best = max(range(len(uploads)), key=lambda at: (not problems[at], at))
+        for at, upload in enumerate(uploads):
+            if at != best:
+                worse = problems[at] and not problems[best]
+                why = f"it is not a notebook. {problems[at]}" if worse else "the later one is taken"
+                remarks.append(f"{student}: there are {len(uploads)} files for {name}; left out {upload.member}: {why}")
+        return uploads[best]
+
+    def _problem(self, upload: Upload) -> str:
+        """Why an upload cannot be read as a notebook, or nothing."""
+        if upload.member not in self._problems:
+            try:
+                problem = problem_of(self.archive.read(upload.member, self.limits.file_size))
+            except RefusedError as error:
+                problem = str(error)
+            self._problems[upload.member] = problem
+        return self._problems[upload.member]
 
     def _expected(self, file: str) -> str:
         path = PurePosixPath(file)
-        stem = without_copy(path.stem)
-        is_copy = path.suffix == NOTEBOOK and path.stem not in self.notebooks and stem in self.notebooks
-        return str(path.with_name(f"{stem}{NOTEBOOK}")) if is_copy else str(path)
+        if path.suffix != NOTEBOOK or path.stem in self.notebooks:
+            return file
+        known = self._known.get(_folded(path.stem)) or self._known.get(_folded(without_copy(path.stem)))
+        return str(path.with_name(f"{known}{NOTEBOOK}")) if known else file
 
-    def contents(self, chosen: Mapping[str, Upload], limits: WhatCounts) -> dict[str, bytes]:
-        """The bytes of each file that counts. Raises RefusedError if there are too many."""
-        found, room = {}, limits.folder_size
+    def contents(self, chosen: Mapping[str, Upload]) -> dict[str, bytes]:
+        """The bytes of each file. Raises RefusedError if there are too many."""
+        found, room = {}, self.limits.folder_size
         for name, upload in chosen.items():
-            path = PurePosixPath(name)
-            if limits.wants(path.name) and not any(map(limits.ignores, path.parts)):
-                found[name] = self.archive.read(upload.member, min(limits.file_size, room))
-                room -= len(found[name])
+            found[name] = self.archive.read(upload.member, min(self.limits.file_size, room))
+            room -= len(found[name])
         return found
+
+
+def _folded(name: str) -> str:
+    """A name as it is compared: a system may have changed its case, or how its accents are stored."""
+    return unicodedata.normalize("NFC", name).casefold()
 
 
 def _import_student(
@@ -159,14 +196,17 @@ def _import_student(
 ) -> None:
     target = course.folder("submitted", student, assignment)
     try:
-        contents = files.contents(files.chosen(student, done.remarks), WhatCounts.of(course.coursedir))
+        contents = files.contents(files.chosen(student, done.remarks))
     except RefusedError as error:
         done.unknown.append(f"{student}: {error}")
         return
+    handed_in = Notebooks.among(files.notebooks, contents.get)
     if not any(name.endswith(NOTEBOOK) for name in contents):
         done.unknown.append(f"{student}: there is no notebook among the files")
     elif target.is_dir() and _same(target, contents):
         done.unchanged.append(student)
+    elif harm := handed_in.harm_to(Notebooks.inside(target, files.notebooks)):
+        done.unknown.append(f"{student}: {harm}. The existing submission stays")
     elif target.exists() and not replace:
         done.kept.append(student)
     else:
@@ -180,7 +220,8 @@ def _import_student(
 
 def _same(folder: Path, contents: Mapping[str, bytes]) -> bool:
     """Whether a folder has these files. A timestamp that an instructor added makes no difference."""
-    there = {str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file()}
+    files = (str(path.relative_to(folder)) for path in folder.rglob("*") if path.is_file())
+    there = {name for name in files if not is_litter(name)}
     there -= {TIMESTAMP} - set(contents)
     return there == set(contents) and all((folder / name).read_bytes() == data for name, data in contents.items())
 

@@ -4,7 +4,8 @@ Canvas (*Download Submissions*) has one flat folder: `lastnamefirstname_USERID_F
 the user's id if the file was late, and without the name if grading is anonymous. A file that was uploaded again has
 `-1`, `-2` and so on after its name. Text typed in Canvas is `lastnamefirstname_USERID_text.html`. Moodle (*Download all
 submissions*) has a folder for each person, `First Last_PARTICIPANT_assignsubmission_file/lesson.ipynb`, or the same as
-one flat name; the folder of typed text ends in `onlinetext`.
+one flat name; the folder of typed text ends in `onlinetext`. An archive that somebody has packed again may have a
+folder around all that.
 """
 
 from __future__ import annotations
@@ -16,8 +17,9 @@ from dataclasses import dataclass
 CANVAS, MOODLE = "canvas", "moodle"
 ID = re.compile(r"[1-9][0-9]*")  # Canvas writes no zeros before a number, but lessons do: 02_scalar_engine
 CANVAS_TYPED = (["text.html"], ["link.html"])
-CANVAS_ANONYMOUS = re.compile(r"(LATE_)?anon_[^/]+")  # has a code in place of the user's id
+CANVAS_ANONYMOUS = re.compile(r"(.*/)?(LATE_)?anon_[^/]+")  # has a code in place of the user's id
 MOODLE_NAME = re.compile(
+    r"(?P<outer>((?![^/]*_assignsubmission_)[^/]+/)*?)"
     r"(?P<name>[^/]+?)_(?P<key>\d+)_assignsubmission_(file(_/|/|_)(?P<file>.+)|onlinetext.*)"
 )  # the first number counts: a student may have put another one into the name of a file
 COPY = re.compile(r"(-\d+| ?\(\d+\))$")
@@ -26,7 +28,8 @@ COPY = re.compile(r"(-\d+| ?\(\d+\))$")
 @dataclass(frozen=True)
 class Upload:
     """One file of a download. `key` is the user's number in the LMS, `name` the person's name there, `version` larger
-    for a later upload, `file` the path that the student gave it, or empty for text that was typed in the LMS.
+    for a later upload, `file` the path that the student gave it, or empty for text that was typed in the LMS. `outer`
+    is the folder around what the LMS named.
     """
 
     member: str
@@ -36,6 +39,7 @@ class Upload:
     file: str
     version: int = 0
     late: bool = False
+    outer: str = ""
 
 
 def readings(member: str, platform: str) -> list[Upload]:
@@ -46,25 +50,34 @@ def readings(member: str, platform: str) -> list[Upload]:
 
 
 def _canvas_readings(member: str) -> Iterator[Upload]:
-    """Any number between two underscores may be the user's id, because names of people and files have both, too."""
+    """The ways to read what follows the last slash, and then those by which a student has put the slash there."""
     if CANVAS_ANONYMOUS.fullmatch(member):
         return
-    parts = member.split("_")
+    outer, slash, flat = member.rpartition("/")
+    found = list(_in_canvas_name(flat, member, outer + slash))
+    yield from found
+    if found and slash:
+        yield from (upload for upload in _in_canvas_name(member, member) if "/" in upload.file)
+
+
+def _in_canvas_name(text: str, member: str, outer: str = "") -> Iterator[Upload]:
+    """Any number between two underscores may be the user's id, because names of people and files have both, too."""
+    parts = text.split("_")
     for at, part in enumerate(parts):
         before, after = parts[:at], parts[at + 1 :]
         late = before[-1:] == ["LATE"]
         name, file = "_".join(before[:-1] if late else before), "_".join(after[1:])
         if not ID.fullmatch(part):
             continue
-        if file and "/" not in file and ID.fullmatch(after[0]):
-            yield Upload(member, CANVAS, part, name, file, int(after[0]), late)
+        if file and ID.fullmatch(after[0]):
+            yield Upload(member, CANVAS, part, name, file, int(after[0]), late, outer)
         elif after in CANVAS_TYPED:
             yield Upload(member, CANVAS, part, name, "", late=late)
 
 
 def _moodle_readings(member: str) -> Iterator[Upload]:
     if match := MOODLE_NAME.fullmatch(member):
-        yield Upload(member, MOODLE, match["key"], match["name"], match["file"] or "")
+        yield Upload(member, MOODLE, match["key"], match["name"], match["file"] or "", outer=match["outer"])
 
 
 def platform_of(members: Sequence[str]) -> str | None:

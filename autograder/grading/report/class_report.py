@@ -12,6 +12,7 @@ from autograder.bugs.bank import BUGS
 from autograder.grading.journal import Answered
 from autograder.grading.report.similarity import AsReference, Group
 from autograder.grading.submission.class_records import CellRecord, SubmissionRecord
+from autograder.notebooks.reading import NOT_ISOLATED, UNPROTECTED
 
 BARS = 10
 SLOWEST = 5
@@ -29,8 +30,8 @@ class Bar:
 
 @dataclass(frozen=True)
 class Exercise:
-    """How a class did at one graded cell. `ungraded`: how many still need points from a person. `inside`: the test ran
-    in the submissions' processes.
+    """How a class did at one graded cell. `ungraded`: how many still need points from a person. `mean`: of the others,
+    None if there are none. `inside`: the test ran in the submissions' processes.
     """
 
     name: str
@@ -39,12 +40,16 @@ class Exercise:
     partial: int
     none: int
     ungraded: int
-    mean: float
+    mean: float | None
     inside: bool = False
 
     @property
+    def graded(self) -> int:
+        return self.full + self.partial + self.none
+
+    @property
     def students(self) -> int:
-        return self.full + self.partial + self.none + self.ungraded
+        return self.graded + self.ungraded
 
 
 @dataclass(frozen=True)
@@ -96,37 +101,47 @@ class ClassReport:
         return [record for record in self.records if record.status == "graded"]
 
     @property
+    def final(self) -> list[SubmissionRecord]:
+        """The judged submissions whose mark is final: none of its points waits for a person."""
+        return [record for record in self.graded if not record.open_points]
+
+    @property
     def troubled(self) -> list[SubmissionRecord]:
-        return [record for record in self.records if record.status != "graded" or record.reason]
+        return [record for record in self.records if record.status != "graded" or record.reason or record.by_hand]
 
     @property
     def slowest(self) -> list[SubmissionRecord]:
         return sorted(self.graded, key=lambda record: -record.seconds)[:SLOWEST]
 
     @property
+    def warning(self) -> str:
+        """What has to be known before anything else is read."""
+        return UNPROTECTED if any(record.isolation == NOT_ISOLATED for record in self.records) else ""
+
+    @property
     def isolation(self) -> str:
         return "; ".join(sorted({record.isolation for record in self.records if record.isolation}))
 
     @property
-    def mean(self) -> float:
-        return statistics.fmean(scores) if (scores := self._scores()) else 0.0
+    def mean(self) -> float | None:
+        return statistics.fmean(scores) if (scores := self._scores()) else None
 
     @property
-    def median(self) -> float:
-        return statistics.median(scores) if (scores := self._scores()) else 0.0
+    def median(self) -> float | None:
+        return statistics.median(scores) if (scores := self._scores()) else None
 
     @property
     def full_marks(self) -> int:
         return sum(score >= self.max_points > 0 for score in self._scores())
 
     def _scores(self) -> list[float]:
-        return [record.points or 0.0 for record in self.graded]
+        return [record.points or 0.0 for record in self.final]
 
     @property
     def bars(self) -> list[Bar]:
-        """The students, grouped by their percentage of the points."""
+        """The students with a final mark, grouped by their percentage of the points."""
         found: list[list[str]] = [[] for _ in range(BARS)]
-        for record in self.graded:
+        for record in self.final:
             share = (record.points or 0.0) / record.max_points if record.max_points else 0.0
             found[min(BARS - 1, max(0, int(share * BARS)))].append(record.student)
         step = 100 // BARS
@@ -157,7 +172,8 @@ class ClassReport:
 
     def attempts(self, student: str) -> str:
         """The points of a student's attempts in chronological order."""
-        return ", ".join(f"{answer.points:g}" for answer in self.answers.get(student, ()))
+        answers = self.answers.get(student, ())
+        return ", ".join(f"{it.points:g}" + (f" ({it.open_points:g} open)" if it.open_points else "") for it in answers)
 
     @property
     def mistakes(self) -> list[Mistake]:
@@ -182,7 +198,7 @@ class ClassReport:
             lost = {
                 (cell.grade_id, cell.message.splitlines()[0][:200])
                 for cell in record.cells
-                if cell.message and not cell.bugs and (cell.points or 0.0) < cell.max_points
+                if cell.message and not cell.bugs and cell.lost
             }
             said.update(lost)
         return [(name, message, count) for (name, message), count in said.most_common(10) if count > 1]
@@ -204,7 +220,7 @@ def _exercise(name: str, met: Sequence[CellRecord]) -> Exercise:
         len(given) - full - none,
         none,
         len(met) - len(given),
-        statistics.fmean(shares) if shares else 0.0,
+        statistics.fmean(shares) if shares else None,
         any(cell.inside for cell in met),
     )
 

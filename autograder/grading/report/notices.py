@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
+from shlex import quote
 
 import nbformat
 from nbformat import NotebookNode
@@ -51,7 +52,7 @@ def differences(assignment: Assignment, *, as_written: bool = True) -> list[str]
 
 
 def _with_advice(found: list[str], advice: str, assignment: str) -> list[str]:
-    return [*found, advice.format(assignment=assignment)] if found else []
+    return [*found, advice.format(assignment=quote(assignment))] if found else []
 
 
 def _source(assignment: Assignment, name: str) -> NotebookNode | None:

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from typing import Any
 
 from rich.console import Console
-from rich.markup import escape
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
@@ -18,9 +18,12 @@ WIDEST_NAME = 32  # a longer name is wrapped, which leaves room for the points
 
 
 def wide_console() -> Console:
-    """The terminal as it is; a file or a log gets lines wide enough for the tables."""
-    console = Console()
-    return console if console.is_terminal else Console(width=WIDTH_OF_FILES)
+    """The terminal as it is; a file or a log gets lines wide enough for the tables. Text is printed as it is: names may
+    contain what Rich would read as a style (`[a]`) or an emoji (`:a:`).
+    """
+    as_it_is: dict[str, Any] = {"markup": False, "emoji": False, "highlight": False}
+    console = Console(**as_it_is)
+    return console if console.is_terminal else Console(width=WIDTH_OF_FILES, **as_it_is)
 
 
 class Reporter:
@@ -39,7 +42,7 @@ class Reporter:
     def record(self, record: SubmissionRecord) -> None:
         self.done += 1
         line = f"{self.done}/{self.total} {summary(record)}"
-        self.console.print(escape(line), highlight=False, soft_wrap=True)
+        self.console.print(line, soft_wrap=True)
 
     def notice(self, text: str) -> None:
         """Keep a notice for the end, where it is not scrolled away."""
@@ -65,7 +68,7 @@ class BarReporter(Reporter):
     def record(self, record: SubmissionRecord) -> None:
         self.progress.update(self.bar, advance=1)
         if record.status in NEEDS_A_LOOK:
-            self.progress.console.print(escape(summary(record)), highlight=False)
+            self.progress.console.print(summary(record))
 
 
 @contextmanager
@@ -81,7 +84,7 @@ def reporter(console: Console) -> Iterator[Reporter]:
 
 def summary(record: SubmissionRecord) -> str:
     """One record in one line."""
-    note = f"  {found_first(record)}".rstrip()
+    note = f"  {record.finding}".rstrip()
     line = f"{shown_name(record.student)}  {record.status}  {shown_points(record)}  {record.seconds:.1f} s{note}"
     return line if len(line) <= LONGEST_LINE else f"{line[: LONGEST_LINE - 3]}..."
 
@@ -94,26 +97,21 @@ def shown_name(name: str) -> str:
 def shown_points(record: SubmissionRecord) -> str:
     if record.points is None:
         return "-"
-    return f"{record.points:g} / {record.max_points:g}"
+    return f"{record.points:g} / {record.max_points:g}{record.what_is_open}"
 
 
-def found_first(record: SubmissionRecord) -> str:
-    """Why the mark is below full marks: lateness (which the points do not include), the first test that failed, and
-    what is left for a person to grade.
-    """
-    found = ". ".join(part for part in (record.lateness, record.first_message) if part)
-    return f"{found} ({record.by_hand})".lstrip() if record.by_hand else found
-
-
-def results_table(records: Iterable[SubmissionRecord], assignment: str) -> Table:
-    """Student, points, time, and the first thing that cost points."""
+def results_table(records: Sequence[SubmissionRecord], assignment: str) -> Table:
+    """Student, points, time, when it was handed in if that is known, and the first thing that cost points."""
     table = Table(title=assignment, title_justify="left")
     table.add_column("student", overflow="fold", max_width=WIDEST_NAME)
     table.add_column("points", justify="right", no_wrap=True)
     table.add_column("seconds", justify="right", no_wrap=True)
+    timed = any(record.handed_in for record in records)
+    if timed:
+        table.add_column("handed in (UTC)", no_wrap=True)
     table.add_column("first finding", overflow="fold")
     for record in records:
         status = "" if record.status == "graded" else f"{record.status}: "
-        found = escape(f"{status}{found_first(record)}")
-        table.add_row(escape(shown_name(record.student)), shown_points(record), f"{record.seconds:.1f}", found)
+        about = [shown_name(record.student), shown_points(record), f"{record.seconds:.1f}"]
+        table.add_row(*about, *[record.handed_in.removesuffix(" UTC")] * timed, f"{status}{record.finding}")
     return table

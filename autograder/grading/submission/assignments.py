@@ -9,14 +9,14 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import stat
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any
 
+from autograder.files import files_and_links
 from autograder.grading.errors import MACHINE_FAULTS
 from autograder.nbgrader_plugins.configuration import Settings
 from autograder.notebooks.verdicts import SolutionTrial
@@ -96,11 +96,6 @@ class Submission:
         return hashlib.sha256(f"{assignment.fingerprint} {self.earlier.extension} {self.digest}".encode()).hexdigest()
 
 
-def files_below(folder: Path) -> dict[str, bytes]:
-    """The files below a folder by their relative names, without links."""
-    return {path: (folder / path).read_bytes() for path, link in sorted(_walk(folder)) if not link}
-
-
 def read_submission(folder: Path, student: str, earlier: Earlier | None = None) -> Submission:
     """Read a submission's folder. Raises `UnusableError`, or OSError if the machine is at fault."""
     try:
@@ -116,7 +111,7 @@ def read_submission(folder: Path, student: str, earlier: Earlier | None = None) 
 def _contents(folder: Path) -> tuple[dict[str, bytes], tuple[str, ...]]:
     """The files below a folder by their relative names, and the names of links."""
     files, links, room = {}, [], LARGEST
-    for name, link in sorted(_walk(folder)):
+    for name, link in sorted(files_and_links(folder)):
         if link:
             links.append(name)
             continue
@@ -132,19 +127,3 @@ def _with_files(digest: Any, files: Mapping[str, bytes], links: tuple[str, ...])
         digest.update(f"\0{name}\0{len(content)}\0".encode("utf-8", "surrogateescape") + content)
     digest.update("\0".join(sorted(links)).encode("utf-8", "surrogateescape"))
     return digest.hexdigest()
-
-
-def _refuse(error: OSError) -> None:
-    """Raise the error of listing a folder, which must not pass for an empty one; a missing folder counts as empty."""
-    if not isinstance(error, FileNotFoundError):
-        raise error
-
-
-def _walk(folder: Path) -> Iterator[tuple[str, bool]]:
-    """The files below a folder and whether each is a link. Devices and pipes are left out."""
-    for directory, folders, files in os.walk(folder, onerror=_refuse):
-        for entry in [*folders, *files]:
-            path = Path(directory, entry)
-            mode = path.lstat().st_mode
-            if stat.S_ISLNK(mode) or stat.S_ISREG(mode):
-                yield str(path.relative_to(folder)), stat.S_ISLNK(mode)

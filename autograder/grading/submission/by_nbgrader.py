@@ -17,10 +17,10 @@ from nbgrader.api import Gradebook, MissingEntry, SubmittedAssignment, Submitted
 from nbgrader.apps.baseapp import NbGrader
 from nbgrader.converters import Autograde
 from nbgrader.coursedir import CourseDirectory
-from nbgrader.utils import capture_log
 
 from autograder.files import write_file
-from autograder.grading.course import complaint, put_environment_on_path, quieted
+from autograder.grading.converting import converted, in_one_line
+from autograder.grading.course import exactly, put_environment_on_path, quieted
 from autograder.grading.submission.assignments import Assignment, Earlier, Submission
 from autograder.grading.submission.graded_notebooks import cell_result, result_of
 from autograder.grading.submission.private_gradebook import URL, PrivateGradebook
@@ -81,16 +81,16 @@ class NbgraderWay:
             (folder / name).symlink_to(self.folders.root / EMPTY)
         with self.gradebook.opened():
             self._tell(submission)
-            self.coursedir.student_id = student
+            self.coursedir.student_id = exactly(student)
             converter = Autograde(coursedir=self.coursedir, parent=self.app)
             converter.force = True
             JudgeNotebook.failure = None
-            outcome = capture_log(converter)
+            reason = converted(converter)
             if JudgeNotebook.failure is not None:
                 raise JudgeNotebook.failure
-            if not outcome["success"]:
+            if reason:
                 self._probe()
-                return ungraded(self.assignment, student, "failed", complaint(outcome))
+                return ungraded(self.assignment, student, "failed", in_one_line(reason))
             return self._result(student)
 
     def _probe(self) -> None:

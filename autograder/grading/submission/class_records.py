@@ -28,10 +28,21 @@ class CellRecord:
     inside: bool = False
     by_hand: bool = False
 
+    @property
+    def waiting(self) -> bool:
+        """Whether its points are open: a person has to give them."""
+        return self.by_hand and self.points is None
+
+    @property
+    def lost(self) -> bool:
+        return self.points is not None and self.points < self.max_points
+
 
 @dataclass(frozen=True)
 class SubmissionRecord:
-    """The result of one submission. Points are the gradebook's, messages the judge's."""
+    """The result of one submission. Points are the gradebook's, messages the judge's. `handed_in`: when, as the time in
+    `timestamp.txt` was understood; empty if there is none.
+    """
 
     student: str
     assignment: str
@@ -44,31 +55,39 @@ class SubmissionRecord:
     isolation: str = ""
     late_penalty: float = 0.0
     unchanged: bool = False
+    handed_in: str = ""
 
     def as_json(self) -> dict[str, Any]:
-        return asdict(self)
+        return {**asdict(self), "open_points": self.open_points}
+
+    @property
+    def open_points(self) -> float:
+        """The points that wait for a person. As long as there are any, the mark is not final."""
+        return sum(cell.max_points for cell in self.cells if cell.waiting)
+
+    @property
+    def what_is_open(self) -> str:
+        """The open points in words, to follow the points, or the empty string."""
+        return f", {self.open_points:g} open" if self.open_points else ""
 
     @property
     def first_lost(self) -> str:
         """The first test that lost points, or the empty string. A cell that a person has to grade has lost none."""
-        lost = (cell for cell in self.cells if cell.points is not None and cell.points < cell.max_points)
-        return next((cell.grade_id for cell in lost), "")
+        return next((cell.grade_id for cell in self.cells if cell.lost), "")
 
     @property
     def first_message(self) -> str:
         """Why points were lost, in one line: the reason, or the first cell's message."""
-        lost = (cell for cell in self.cells if cell.message and (cell.points or 0.0) < cell.max_points)
-        first = next(lost, None)
+        first = next((cell for cell in self.cells if cell.message and cell.lost), None)
         return self.reason or (first.message.splitlines()[0] if first else "")
 
     @property
     def by_hand(self) -> str:
         """What a person has to do, in words, or the empty string."""
-        waiting = [cell for cell in self.cells if cell.by_hand]
-        new = ", ".join(cell.grade_id for cell in waiting if cell.points is None)
-        again = ", ".join(cell.grade_id for cell in waiting if cell.points is not None)
+        new = ", ".join(cell.grade_id for cell in self.cells if cell.waiting)
+        again = ", ".join(cell.grade_id for cell in self.cells if cell.by_hand and not cell.waiting)
         found = (
-            f"to grade by hand: {new}" if new else "",
+            f"waiting for a person: {new}" if new else "",
             f"marked by hand before, look again: {again}" if again else "",
         )
         return "; ".join(filter(None, found))
@@ -80,3 +99,11 @@ class SubmissionRecord:
             return ""
         left = max(0.0, (self.points or 0.0) - self.late_penalty)
         return f"late: {self.late_penalty:g} taken off, {left:g} left"
+
+    @property
+    def finding(self) -> str:
+        """Why the mark is below full marks: lateness (which the points do not include), the first test that failed, and
+        what is left for a person to grade.
+        """
+        found = ". ".join(part for part in (self.lateness, self.first_message) if part)
+        return f"{found} ({self.by_hand})" if found and self.by_hand else found or self.by_hand

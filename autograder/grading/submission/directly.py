@@ -10,7 +10,7 @@ import fnmatch
 import os
 from collections.abc import Iterable, Iterator
 from datetime import datetime, timedelta
-from pathlib import Path, PurePosixPath
+from pathlib import PurePosixPath
 
 from nbformat import NotebookNode
 
@@ -19,7 +19,7 @@ from autograder.grading.submission.assignments import Assignment, Submission
 from autograder.grading.submission.graded_notebooks import cell_result, result_of
 from autograder.grading.submission.result import GradedCell, Result
 from autograder.grading.submission.work_folders import WorkFolders
-from autograder.judge import rehearse
+from autograder.judge import rehearse_apart
 from autograder.nbgrader_plugins.direct import (
     KnownNotebook,
     Unusual,
@@ -29,12 +29,11 @@ from autograder.nbgrader_plugins.direct import (
     known_notebooks,
     limits_of,
     scores,
-    submitted_at,
 )
+from autograder.nbgrader_plugins.times import TIMESTAMP, read_time
 from autograder.notebooks.cells import grade_id
 from autograder.notebooks.verdicts import SolutionTrial, verdict
 
-TIMESTAMP = "timestamp.txt"
 READ_ONLY = 0o444
 
 
@@ -44,9 +43,6 @@ class DirectWay:
     def __init__(self, assignment: Assignment, folders: WorkFolders) -> None:
         self.assignment, self.folders = assignment, folders
         self.notebooks = known_notebooks(assignment.rows, assignment.files)
-        self.helpers = folders.folder("source", ".")
-        for name, content in assignment.files.items():
-            write_file(self.helpers / name, content)
         self.ignored = (*assignment.ignored, "*.ipynb")
         self.due: datetime | None = assignment.rows["assignment"][0]["duedate"]
 
@@ -55,20 +51,14 @@ class DirectWay:
         student, files = submission.student, submission.files
         folder = self.folders.folder("autograded", student)
         folder.mkdir(parents=True)
-        timestamp = submitted_at(files[TIMESTAMP].decode()) if TIMESTAMP in files else None
+        timestamp = read_time(files.get(TIMESTAMP, b""), self.assignment.settings.zone)
         if self.assignment.penalties and self._is_late(timestamp, submission):
             raise Unusual
-        extra = list(self._place_files(submission, folder))
+        beside = self._beside(submission)
+        for name, content in beside.items():
+            write_file(folder / name, content)
         graded = {
-            name: graded_notebook(
-                raw,
-                known,
-                self.assignment.settings,
-                folder if extra else None,
-                self.helpers,
-                self.trial(name),
-                student,
-            )
+            name: graded_notebook(raw, known, self.assignment.settings, beside, self.trial(name), student)
             for name, known in self.notebooks.items()
             for raw in self._handed_in(submission, name)
         }
@@ -87,15 +77,7 @@ class DirectWay:
         """Prepare this process to judge many submissions."""
         settings = self.assignment.settings
         for known in self.notebooks.values():
-            if known.source is not None:
-                rehearse(
-                    known.source,
-                    secret=settings.secret,
-                    limits=limits_of(settings),
-                    files=self.helpers,
-                    helpers=self.helpers,
-                    unsafe=settings.unsafe,
-                )
+            rehearse_apart(known.source, secret=settings.secret, limits=limits_of(settings), unsafe=settings.unsafe)
 
     def trial(self, notebook: str) -> SolutionTrial:
         """What the trial of a notebook's solution has found; nothing if there was none."""
@@ -111,12 +93,10 @@ class DirectWay:
         elif file in submission.files:
             yield submission.files[file]
 
-    def _place_files(self, submission: Submission, folder: Path) -> Iterator[str]:
-        """Write what a submission may read: its own files, then the course's, which replace them. Yields the names."""
-        for files in (submission.files, self.assignment.files):
-            for name in self._kept(files):
-                write_file(folder / name, files[name])
-                yield name
+    def _beside(self, submission: Submission) -> dict[str, bytes]:
+        """What a submission may read: its own files, and the course's, which replace them."""
+        both = {**submission.files, **self.assignment.files}
+        return {name: both[name] for name in self._kept(both)}
 
     def _kept(self, names: Iterable[str]) -> Iterator[str]:
         """The names of which no part matches a pattern that the course ignores."""

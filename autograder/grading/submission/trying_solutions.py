@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import tempfile
-from pathlib import Path
-
-from autograder.files import write_file
 from autograder.grading.submission.assignments import Assignment
 from autograder.grading.submission.worker import prepare
 from autograder.judge import JudgeDied, try_solution
@@ -19,18 +15,10 @@ def trials_of(assignment: Assignment) -> dict[str, SolutionTrial]:
     """The trial of each notebook that has a source, by name. Raises SandboxUnavailable."""
     prepare(assignment)
     notebooks = known_notebooks(assignment.rows, assignment.files)
-    with tempfile.TemporaryDirectory(prefix="autograder-") as folder:
-        for name, content in assignment.files.items():
-            if not name.endswith(".ipynb"):
-                write_file(Path(folder, name), content)
-        return {
-            name: _trial(assignment, notebook, Path(folder))
-            for name, notebook in notebooks.items()
-            if notebook.source is not None
-        }
+    return {name: _trial(assignment, known) for name, known in notebooks.items() if known.source.notebook is not None}
 
 
-def _trial(assignment: Assignment, known: KnownNotebook, files: Path) -> SolutionTrial:
+def _trial(assignment: Assignment, known: KnownNotebook) -> SolutionTrial:
     settings = assignment.settings
     try:
         return try_solution(
@@ -38,8 +26,6 @@ def _trial(assignment: Assignment, known: KnownNotebook, files: Path) -> Solutio
             {cell.name: cell.source for cell in known.cells.values() if cell.locked},
             secret=settings.secret,
             limits=limits_of(settings),
-            files=files,
-            helpers=files,
             unsafe=settings.unsafe,
         )
     except JudgeDied as error:

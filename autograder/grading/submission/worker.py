@@ -7,15 +7,13 @@ count once the one process that writes has put both in place.
 
 from __future__ import annotations
 
-import contextlib
 import gc
 import glob
-import importlib
 import shutil
 import tempfile
 import time
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
@@ -24,22 +22,23 @@ from typing import TYPE_CHECKING
 from autograder.grading.errors import MACHINE_FAULTS
 from autograder.grading.submission.assignments import Assignment, Submission
 from autograder.grading.submission.class_records import NEEDS_A_LOOK
-from autograder.grading.submission.directly import TIMESTAMP, DirectWay
+from autograder.grading.submission.directly import DirectWay
 from autograder.grading.submission.result import Result
 from autograder.grading.submission.ungraded import ungraded
 from autograder.grading.submission.work_folders import WorkFolders
-from autograder.judge import REHEARSED_BEFORE, JudgeDied, read_ahead
-from autograder.nbgrader_plugins.direct import known_notebooks, submitted_at
-from autograder.notebooks.libraries import libraries_in, withheld_from
-from autograder.notebooks.trusted import STATEFUL
+from autograder.judge import JUDGE, REHEARSED_BEFORE, JudgeDied
+from autograder.nbgrader_plugins.direct import known_notebooks
+from autograder.nbgrader_plugins.times import TIMESTAMP, NoTimeError, read_time
+from autograder.notebooks.libraries import kind_for, libraries_in
 from autograder.sandbox.process.forkserver import preload
+from autograder.sandbox.process.kind import OF_OTHER_COURSES, STUDENT
 from autograder.sandbox.process.limits import SandboxLost, SandboxUnavailable
 
 if TYPE_CHECKING:
     from autograder.grading.submission.by_nbgrader import NbgraderWay
 
 MOST_NAMES, LONGEST_NAME = 3, 60
-NO_TIME = "`timestamp.txt` contains no time. Write one such as 2026-03-01 12:00:00 UTC, or delete it, and grade again."
+NO_TIME = "`timestamp.txt` contains no time that is certain: {}. Correct or delete the file, and grade again."
 DIED = "Judging this submission failed twice: {}. Other students' marks are not affected."
 PATTERN = (
     "nbgrader reads a name with *, ? or [ as a pattern and would grade another student's notebook. Rename the folder, "
@@ -111,8 +110,10 @@ class Workshop:
         student = submission.student
         if glob.escape(student) != student:
             return self._failed(submission, PATTERN)
-        if not _has_readable_time(submission):
-            return self._failed(submission, NO_TIME)
+        try:
+            read_time(submission.files.get(TIMESTAMP, b""), self.assignment.settings.zone)
+        except NoTimeError as error:
+            return self._failed(submission, NO_TIME.format(error))
         if not any(f"{name}.ipynb" in (*submission.files, *submission.links) for name in self.assignment.notebooks):
             reason = missing(self.assignment.notebooks, submission)
             return replace(ungraded(self.assignment, student, "missing", reason), comments=())
@@ -140,38 +141,18 @@ class Workshop:
         return ungraded(self.assignment, submission.student, "failed", reason)
 
 
-def load(libraries: Iterable[str]) -> None:
-    """Import these modules here, except those that test cells import in the submission's process. Errors are ignored:
-    the test that needs a module will report them.
-    """
-    for name in libraries:
-        if name.partition(".")[0] not in STATEFUL:
-            with contextlib.suppress(Exception):
-                importlib.import_module(name)
-
-
 def prepare(assignment: Assignment) -> None:
-    """Load what the notebooks of an assignment import, both in this process, from which each judge is forked, and in
-    the one from which each submission's process is forked. Read here what each judge would have to read.
+    """Let the processes from which submissions' processes and judges are forked load what an assignment's notebooks
+    import.
     """
-    notebooks = known_notebooks(assignment.rows, assignment.files).values()
-    sources = [known.source for known in notebooks if known.source is not None]
-    libraries = libraries_in(sources)
     if not assignment.settings.unsafe:
-        preload(libraries, withheld_from(*sources))
-    load(libraries)
-    for source in sources:
-        read_ahead(source)
+        known = known_notebooks(assignment.rows, assignment.files).values()
+        sources = [notebook.source.notebook for notebook in known if notebook.source.notebook is not None]
+        for kind in (STUDENT, OF_OTHER_COURSES):
+            if alike := [source for source in sources if kind_for(source) is kind]:
+                preload(libraries_in(alike), kind)
+        preload([], JUDGE)  # what judges need, a branch loads, if the one that it is forked from has not
     gc.freeze()  # a collection in a fork would touch, and so copy, every page
-
-
-def _has_readable_time(submission: Submission) -> bool:
-    """Whether the submission's timestamp can be read, if it has one."""
-    try:
-        submitted_at(submission.files.get(TIMESTAMP, b"").decode())
-    except (ValueError, OverflowError):
-        return False
-    return True
 
 
 def missing(notebooks: Sequence[str], submission: Submission, there: Sequence[str] = ()) -> str:

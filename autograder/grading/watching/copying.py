@@ -9,11 +9,14 @@ from __future__ import annotations
 import fnmatch
 import os
 import stat
-from collections.abc import Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
 from nbgrader.coursedir import CourseDirectory
+
+from autograder.files import is_litter
+from autograder.notebooks.reading import problem_of
 
 MOST_FILES, DEEPEST, KILO, CHUNK = 10_000, 20, 1000, 1 << 20
 
@@ -37,22 +40,50 @@ class WhatCounts:
         return cls(tuple(coursedir.ignore), tuple(coursedir.include), *sizes)
 
     def ignores(self, name: str) -> bool:
-        return any(fnmatch.fnmatch(name, pattern) for pattern in self.ignore)
+        return is_litter(name) or any(fnmatch.fnmatch(name, pattern) for pattern in self.ignore)
 
     def wants(self, name: str) -> bool:
         """Whether a file of this name counts."""
         return not self.ignores(name) and any(fnmatch.fnmatch(name, pattern) for pattern in self.include)
 
 
-def copy_submission(source: Path, target: Path, limits: WhatCounts) -> list[str]:
+@dataclass(frozen=True)
+class Notebooks:
+    """The notebooks of an assignment in a submission: those that can be read, and why the others cannot."""
+
+    readable: frozenset[str]
+    problems: Mapping[str, str]
+
+    @classmethod
+    def among(cls, names: Iterable[str], read: Callable[[str], bytes | None]) -> Notebooks:
+        """`read` gives the content of a file, or None if there is no such file."""
+        files = [f"{name}.ipynb" for name in names]
+        problems = {name: problem_of(raw) for name in files if (raw := read(name)) is not None}
+        return cls(frozenset(name for name in problems if not problems[name]), {k: v for k, v in problems.items() if v})
+
+    @classmethod
+    def inside(cls, folder: Path, names: Iterable[str]) -> Notebooks:
+        """Those in a folder that nobody else writes to."""
+        return cls.among(names, lambda name: path.read_bytes() if (path := folder / name).is_file() else None)
+
+    def harm_to(self, other: Notebooks) -> str:
+        """Why a submission with these must not take the place of another one, or nothing."""
+        worse = [name for name in self.problems if name in other.readable]
+        if not worse:
+            return ""
+        return f"{worse[0]} is not a notebook, and the one before is ({self.problems[worse[0]].rstrip('.')})"
+
+
+def copy_submission(source: Path, target: Path, limits: WhatCounts) -> tuple[list[str], float]:
     """Copy the plain files that belong to the owner of `source` into the new folder `target`.
 
-    Returns the names that were left out. Raises `RefusedError` for a folder that is too large, and OSError.
+    Returns the names that were left out, and when what was copied last changed, in seconds since 1970. Raises
+    `RefusedError` for a folder that is too large, and OSError.
     """
     if not stat.S_ISDIR(os.lstat(source).st_mode):
         raise RefusedError("it is not a folder")
     left_out: list[str] = []
-    room, files, owner = limits.folder_size, 0, os.lstat(source).st_uid
+    room, files, owner, changed = limits.folder_size, 0, os.lstat(source).st_uid, 0.0
     for folder, names, descriptor in _folders(source, limits):
         (target / folder).mkdir()
         for name in names:
@@ -63,14 +94,16 @@ def copy_submission(source: Path, target: Path, limits: WhatCounts) -> list[str]
             if copied is None:
                 left_out.append(str(folder / name))
             else:
-                room -= copied
+                room -= copied[0]
+                changed = max(changed, copied[1])
             if room < 0:
                 raise RefusedError(
                     f"it is larger than {limits.folder_size / 1e6:.0f} MB (CourseDirectory.max_dir_size)"
                 )
+        changed = max(changed, os.fstat(descriptor).st_ctime)
     if not target.is_dir():
         raise RefusedError("it disappeared")
-    return left_out
+    return left_out, changed
 
 
 def _folders(source: Path, limits: WhatCounts) -> Iterator[tuple[Path, list[str], int]]:
@@ -83,8 +116,10 @@ def _folders(source: Path, limits: WhatCounts) -> Iterator[tuple[Path, list[str]
         yield relative, sorted(filter(limits.wants, [*names, *links])), descriptor
 
 
-def _copy(folder: int, name: str, target: Path, owner: int, most: float) -> int | None:
-    """Copy one file. Returns its size, or None if it has more than `most` bytes or is not a plain file of the owner."""
+def _copy(folder: int, name: str, target: Path, owner: int, most: float) -> tuple[int, float] | None:
+    """Copy one file. Returns its size and when it last changed, or None if it has more than `most` bytes or is not a
+    plain file of the owner.
+    """
     try:
         descriptor = os.open(name, os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK, dir_fd=folder)
     except OSError:
@@ -97,4 +132,4 @@ def _copy(folder: int, name: str, target: Path, owner: int, most: float) -> int 
             left = about.st_size  # its owner may still be writing
             while left > 0 and (part := file.read(min(left, CHUNK))):
                 left -= copy.write(part)
-    return about.st_size
+        return about.st_size, os.fstat(descriptor).st_ctime

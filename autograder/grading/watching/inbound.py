@@ -2,6 +2,10 @@
 
 `nbgrader submit` writes the notebooks first and the time and the secret last, so an attempt without a secret may still
 be on its way.
+
+The student chooses the folder's name, and so the time in it. The time that counts is that one if the folder and its
+files have not changed since, but for minutes: the system sets when they last changed (`st_ctime`), and a student cannot
+set it back. Otherwise it is the time at which they changed.
 """
 
 from __future__ import annotations
@@ -11,32 +15,38 @@ import os
 import pwd
 import re
 import shutil
-import tempfile
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 
 from nbgrader.exchange import ExchangeFactory, default
-from nbgrader.utils import notebook_hash, parse_utc
+from nbgrader.utils import notebook_hash
 
 from autograder.files import atomic_write, swap_folders
-from autograder.grading.course import Course
+from autograder.grading.course import Course, notebooks_of
 from autograder.grading.errors import CourseError
-from autograder.grading.watching.copying import RefusedError, WhatCounts, copy_submission
+from autograder.grading.watching.copying import Notebooks, RefusedError, WhatCounts, copy_submission
+from autograder.nbgrader_plugins.times import TIMESTAMP, NoTimeError, read_time, zone_of
 
 SECRET = "submission_secret.txt"
+UNCLEAR = "{}: the attempt {} is not collected: {}. Do that, and start again."
+SKEW = timedelta(minutes=5)  # clocks of two machines differ, and a large submission takes a while to write
+A_COPY = timedelta(hours=1)  # in which somebody copies an exchange
 AT_REST = 10.0  # seconds without a change, after which an attempt without a secret counts as complete
 
 
 @dataclass(frozen=True)
 class Attempt:
-    """One submission of a student in the exchange. `time` is nbgrader's, in UTC without a zone."""
+    """One submission of a student in the exchange. `time` is what its folder's name claims; `unseen` is when a watch
+    looked and it was not there yet. Both are in UTC without a zone.
+    """
 
     student: str
     time: datetime
     folder: Path
+    unseen: datetime | None = None
 
     def complete(self) -> bool:
         """Whether the whole attempt has arrived."""
@@ -48,6 +58,22 @@ class Attempt:
         with contextlib.suppress(OSError):
             return time.time() - self.folder.lstat().st_mtime > AT_REST
         return False
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A copy of an attempt, which the student cannot change any more. `left_out` are the names of files that were not
+    copied, `changed` is when its files last changed, `doubted` whether that is too late for the time that it claims,
+    and `time` is the one that counts.
+    """
+
+    attempt: Attempt
+    folder: Path
+    left_out: list[str]
+    notebooks: Notebooks
+    changed: datetime
+    doubted: bool
+    time: datetime
 
 
 def inbound_folder(course: Course) -> Path:
@@ -79,62 +105,106 @@ class Inbound:
         self.course, self.assignment = course, assignment
         self.limits = WhatCounts.of(course.coursedir)
         self.excluded = set(course.coursedir.student_id_exclude.split(","))
-        self._named = re.compile(rf"(?P<student>[^.].*)\+{re.escape(assignment)}\+(?P<time>[^+]+)(\+[^+]+)?")
+        self.zone = zone_of(course.app.config)
+        # The time may end in an offset such as +0545.
+        self._named = re.compile(
+            rf"(?P<student>[^.].*)\+{re.escape(assignment)}\+(?P<time>[^+]*[^+ ]( ?\+\d\d(:?\d\d)?)?)(\+[^+]+)?"
+        )
         self._known: dict[str, Attempt | None] = {}
+        self.unclear: list[str] = []  # sentences about attempts whose time is not certain
+        self._looked: datetime | None = None
 
-    def newest(self) -> dict[str, Attempt]:
-        """The last attempt of each student that has arrived completely."""
+    def attempts(self) -> dict[str, list[Attempt]]:
+        """The attempts of each student, the last one first. They may not have arrived completely."""
         found: dict[str, list[Attempt]] = {}
+        before, self._looked = self._looked, _utc(time.time())
         with os.scandir(self.folder) as entries:
             for name in [entry.name for entry in entries]:
                 if name not in self._known:
-                    self._known[name] = self._read(name)
+                    self._known[name] = self._read(name, before)
                 if attempt := self._known[name]:
                     found.setdefault(attempt.student, []).append(attempt)
-        ordered = {student: sorted(attempts, key=lambda it: it.time) for student, attempts in found.items()}
-        last = {student: _last_complete(attempts) for student, attempts in ordered.items()}
-        return {student: attempt for student, attempt in last.items() if attempt}
+        return {student: sorted(attempts, key=lambda it: it.time, reverse=True) for student, attempts in found.items()}
 
-    def _read(self, name: str) -> Attempt | None:
+    def _read(self, name: str, unseen: datetime | None) -> Attempt | None:
         match = self._named.fullmatch(name)
         if match is None or match["student"] in self.excluded:
             return None
         try:
             name.encode()
-            return Attempt(match["student"], parse_utc(match["time"]), self.folder / name)
-        except (ValueError, OverflowError):
+            moment = read_time(match["time"], self.zone)
+        except UnicodeEncodeError:
             return None
+        except NoTimeError as error:
+            self.unclear.append(UNCLEAR.format(match["student"], name, error))
+            return None
+        return Attempt(match["student"], moment, self.folder / name, unseen) if moment else None
 
     def collected(self, student: str) -> tuple[bool, datetime | None]:
         """Whether the student has a submission in the course directory, and its timestamp."""
         folder = self.course.folder("submitted", student, self.assignment)
         if not folder.is_dir():
             return False, None
-        with contextlib.suppress(ValueError, OverflowError, OSError):
-            return True, self.course.coursedir.get_existing_timestamp(str(folder))
+        with contextlib.suppress(NoTimeError, OSError):
+            return True, read_time((folder / TIMESTAMP).read_bytes(), self.zone)
         return True, None
 
-    def take(self, attempt: Attempt, work: Path) -> list[str]:
-        """Replace what the student handed in before by an attempt, completely or not at all.
-
-        Returns the names of files that were left out. Raises `RefusedError` if it is not taken.
+    def copy(self, attempt: Attempt, target: Path) -> Copy:
+        """Copy an attempt into a folder that does not exist yet. Its `timestamp.txt` then has the time that counts.
+        Raises `RefusedError` if it cannot be taken.
         """
         self._check_owner(attempt)
-        target = self.course.folder("submitted", attempt.student, self.assignment)
-        part = Path(tempfile.mkdtemp(prefix="attempt-", dir=work))
         try:
-            left_out = copy_submission(attempt.folder, part / "new", self.limits)
-            if self.course.coursedir.groupshared:
-                self.exchange.set_perms(part / "new", fileperms=0o664, dirperms=0o2775)
-            target.parent.mkdir(parents=True, exist_ok=True)
-            swap_folders(part / "new", target, part / "old")
+            left_out, seconds = copy_submission(attempt.folder, target, self.limits)
         except OSError as error:
             if error.filename is None or not str(error.filename).startswith(str(attempt.folder)):
                 raise
             raise RefusedError(f"it cannot be read: {error.strerror}") from error
-        finally:
-            shutil.rmtree(part, ignore_errors=True)
-        return left_out
+        changed = self._handed_in(attempt, seconds)
+        doubted = changed - attempt.time > SKEW
+        counts = changed if doubted and not self._came_with_a_copy(attempt, changed) else attempt.time
+        self._write_time(target / TIMESTAMP, counts)
+        if self.course.coursedir.groupshared:
+            self.exchange.set_perms(target, fileperms=0o664, dirperms=0o2775)
+        notebooks = Notebooks.inside(target, notebooks_of(self.course, self.assignment))
+        return Copy(attempt, target, left_out, notebooks, changed, doubted, counts)
+
+    def notebooks(self, student: str) -> Notebooks:
+        """The notebooks that the student has in the course directory."""
+        folder = self.course.folder("submitted", student, self.assignment)
+        return Notebooks.inside(folder, notebooks_of(self.course, self.assignment))
+
+    def place(self, copy: Copy) -> None:
+        """Replace what the student handed in before by a copy of an attempt, completely or not at all."""
+        target = self.course.folder("submitted", copy.attempt.student, self.assignment)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        swap_folders(copy.folder, target, copy.folder.with_name("old"))
+
+    def _write_time(self, path: Path, counts: datetime) -> None:
+        """Write the time of a submission, unless it is there. The student may have put anything in its place."""
+        with contextlib.suppress(NoTimeError, OSError):
+            if path.is_file() and read_time(path.read_bytes(), self.zone) == counts:
+                return
+        shutil.rmtree(path, ignore_errors=True)
+        path.write_text(f"{counts} UTC", "utf-8")
+
+    def _handed_in(self, attempt: Attempt, changed: float) -> datetime:
+        """When an attempt was handed in at the earliest, from when it last changed, in seconds since 1970."""
+        known = _utc(min(changed, time.time()))  # the file system's clock may be ahead of ours
+        return max(known, attempt.unseen or known)
+
+    def _came_with_a_copy(self, attempt: Attempt, changed: datetime) -> bool:
+        """Whether this attempt came when somebody copied or restored those of a class, which makes all of them look
+        late: another student's came in the same hour and looks late, too, and no earlier one bears out its time.
+        """
+        late: list[datetime] = []
+        in_time: list[datetime] = []
+        for other in self._known.values():
+            if other is not None and other.student != attempt.student:
+                with contextlib.suppress(OSError):
+                    when = self._handed_in(other, other.folder.lstat().st_ctime)
+                    (late if when - other.time > SKEW else in_time).append(when)
+        return any(abs(when - changed) < A_COPY for when in late) and not any(when <= changed for when in in_time)
 
     def release(self, pages: Sequence[Path], secret: str) -> None:
         """Put feedback pages, named after the attempt's secret, where *Fetch feedback* finds them, each in one step.
@@ -162,5 +232,6 @@ class Inbound:
             )
 
 
-def _last_complete(attempts: list[Attempt]) -> Attempt | None:
-    return next((attempt for attempt in reversed(attempts) if attempt.complete()), None)
+def _utc(seconds: float) -> datetime:
+    """A time in seconds since 1970, in UTC without a zone."""
+    return datetime.fromtimestamp(seconds, UTC).replace(tzinfo=None)

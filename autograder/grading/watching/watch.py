@@ -12,9 +12,10 @@ import math
 import os
 import tempfile
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from itertools import chain, islice, takewhile
 from pathlib import Path
 from threading import Event
 
@@ -25,25 +26,33 @@ from autograder.grading.errors import CourseError, faults_said
 from autograder.grading.journal import NAME, Journal, day, now
 from autograder.grading.run import FailingSolutionError, OpenClass, Request, has_a_name, opened_class
 from autograder.grading.submission.class_records import SubmissionRecord
-from autograder.grading.watching.copying import RefusedError
-from autograder.grading.watching.inbound import SECRET, Attempt, Inbound
+from autograder.grading.watching.copying import Notebooks, RefusedError
+from autograder.grading.watching.inbound import SECRET, TIMESTAMP, Attempt, Copy, Inbound
 from autograder.grading.workers.pool import KeptPools
 
 EVERY, AFTER_A_FAULT = 1.0, 30.0  # seconds between two looks
 TOGETHER = 8  # submissions to grade before answering them, so that the first need not wait for the last
 LEFT_OUT_EVERY = 10.0  # seconds
+CLAIMED = "says that it was handed in at {:%Y-%m-%d %H:%M:%S} UTC, but its files are from {:%Y-%m-%d %H:%M:%S} UTC."
+LATER = "The later time counts. If you have put the files there, write the earlier time into {}."
+COPIED = "So are those of others: the exchange looks copied. The earlier time counts."
 MOST_PAGES = 20  # for notebooks under other names
+MOST_TRIED = 20  # attempts of a student, of which the last ones may be unusable
 ONE_UNCHANGED, UNCHANGED = (
     "1 submission unchanged since it was graded",
     "{} submissions unchanged since they were graded",
 )
-RENAME = """<!DOCTYPE html>
+NOT_GRADED = """<!DOCTYPE html>
 <html lang="en"><head><meta charset="utf-8"><title>{lesson}</title></head><body>
 <h1>{lesson}</h1>
-<p>{found} was not graded, because its name is not that of this assignment's notebook.</p>
-<p>Rename it to {wanted} and submit again.</p>
+<p>{found} was not graded: {why}.</p>
+<p>{advice}</p>
 </body></html>
 """
+MISNAMED = "its name is not that of this assignment's notebook"
+SUBMIT_AGAIN = "What you submitted before still counts. Save the notebook, and submit again."
+RENAME = "Rename it to {} and submit again."
+NOT_COLLECTED = "{attempt.student}: the attempt {attempt.folder.name} is not collected: {why}."
 Signature = tuple[tuple[str, int, int], ...]
 
 
@@ -150,29 +159,33 @@ class Watch:
         """Take over the newest attempts that may be graded now. Returns their students."""
         if self.inbound is None:
             return set()
-        taken = set()
-        for student, attempt in sorted(self.inbound.newest().items()):
-            if self.settled.get(student) == attempt:
+        taken, attempts_of = set(), self.inbound.attempts()
+        for sentence in self.inbound.unclear:
+            self._say(sentence)
+        for student, attempts in sorted(attempts_of.items()):
+            arrived = (attempt for attempt in attempts if attempt.complete())
+            last = next(arrived, None)
+            if last is None or self.settled.get(student) == last:
                 continue
-            new = self._is_new(attempt)
-            if new and not self._has_a_turn(attempt):
+            is_new = self._is_new(self.inbound, last)
+            if is_new(last) and not self._has_a_turn(last):
                 continue
-            self.settled[student] = attempt
-            if new and self._take(self.inbound, attempt):
+            self.settled[student] = last
+            if self._take(self.inbound, student, takewhile(is_new, chain([last], arrived))):
                 taken.add(student)
         return taken
 
-    def _is_new(self, attempt: Attempt) -> bool:
-        assert self.inbound is not None
-        there, time = self.inbound.collected(attempt.student)
+    def _is_new(self, inbound: Inbound, last: Attempt) -> Callable[[Attempt], bool]:
+        """Whether an attempt is later than what the student has in the course directory."""
+        there, time = inbound.collected(last.student)
         if there and time is None:
             self._say(
-                f"{attempt.student}: submitted/ has a submission without a timestamp.txt, so the attempt of "
-                f"{attempt.time:%Y-%m-%d %H:%M:%S} UTC is not collected. To have it collected, move that submission "
+                f"{last.student}: submitted/ has a submission without a timestamp.txt, so the attempt of "
+                f"{last.time:%Y-%m-%d %H:%M:%S} UTC is not collected. To have it collected, move that submission "
                 "away and start again."
             )
-            return False
-        return time is None or attempt.time > time
+            return lambda attempt: False
+        return lambda attempt: time is None or attempt.time > time
 
     def _has_a_turn(self, attempt: Attempt) -> bool:
         most, today = self.attempts_per_day, day(now())
@@ -181,17 +194,48 @@ class Watch:
         self._say(f"{attempt.student}: {most} attempts were graded on {today}; the next one waits until tomorrow.")
         return False
 
-    def _take(self, inbound: Inbound, attempt: Attempt) -> bool:
-        try:
-            left_out = inbound.take(attempt, self.opened.spool.work)
-        except RefusedError as refused:
-            self._say(f"{attempt.student}: the attempt {attempt.folder.name} is not collected: {refused}.")
-            return False
-        self.journal.add("collected", attempt.student, attempt=attempt.folder.name, handed_in=f"{attempt.time} UTC")
-        if left_out:
-            shown = ", ".join(left_out[:5]) + (", ..." if len(left_out) > 5 else "")
-            self._say(f"{attempt.student}: left out (links, other people's files, or too large): {shown}.")
+    def _take(self, inbound: Inbound, student: str, attempts: Iterable[Attempt]) -> bool:
+        """Take over the first of these attempts, which is the last of a student; but one that is refused, or that would
+        replace a notebook by a file that is none, leaves its place to the one before. Returns whether one was taken.
+        """
+        best: Copy | None = None
+        with tempfile.TemporaryDirectory(
+            prefix="attempts-", dir=self.opened.spool.work, ignore_cleanup_errors=True
+        ) as work:
+            for number, attempt in enumerate(islice(attempts, MOST_TRIED)):
+                try:
+                    copy = inbound.copy(attempt, Path(work, str(number)))
+                except RefusedError as refused:
+                    self._say(NOT_COLLECTED.format(attempt=attempt, why=refused))
+                    continue
+                if best is None or self._leaves_its_place(inbound, best, copy.notebooks):
+                    best = copy
+                if not best.notebooks.problems:
+                    break
+            if best is None:
+                return False
+            if best.notebooks.problems and self._leaves_its_place(inbound, best, inbound.notebooks(student)):
+                return False
+            inbound.place(best)
+        self.journal.add("collected", student, attempt=best.attempt.folder.name, handed_in=f"{best.time} UTC")
+        if best.doubted:
+            folder = self.opened.course.folder("submitted", student, self.opened.request.assignment)
+            counts = COPIED if best.time == best.attempt.time else LATER.format(folder / TIMESTAMP)
+            times = CLAIMED.format(best.attempt.time, best.changed)
+            self._say(f"{student}: the attempt {best.attempt.folder.name} {times} {counts}")
+        if best.left_out:
+            shown = ", ".join(best.left_out[:5]) + (", ..." if len(best.left_out) > 5 else "")
+            self._say(f"{student}: left out (links, other people's files, or too large): {shown}.")
         return True
+
+    def _leaves_its_place(self, inbound: Inbound, copy: Copy, before: Notebooks) -> bool:
+        """Whether an attempt must not replace what was handed in before. If so, say that, also to the student."""
+        why = copy.notebooks.harm_to(before)
+        if why:
+            self._say(NOT_COLLECTED.format(attempt=copy.attempt, why=why))
+            with self._said_why_not_released(copy.attempt.student):
+                self._release_advice(inbound, copy.folder, why, SUBMIT_AGAIN)
+        return bool(why)
 
     def _changed(self, taken: set[str]) -> list[str]:
         """The students whose submissions changed after they were graded, or everybody if the assignment has changed.
@@ -254,12 +298,13 @@ class Watch:
     def _answer(self, record: SubmissionRecord) -> None:
         """Release the feedback, and record that in the journal."""
         released = self._release(record)
-        points = {"points": record.points, "of_points": record.max_points, "status": record.status}
+        points = {"points": record.points, "of_points": record.max_points, "open_points": record.open_points}
         self.journal.add(
             "released",
             record.student,
             of=self._graded(record),
             **points,
+            status=record.status,
             in_exchange=released,
             failing=record.first_lost,
         )
@@ -272,24 +317,32 @@ class Watch:
         """Put the student's pages where *Fetch feedback* finds them. Returns whether they are there."""
         if self.inbound is None:
             return False
-        try:
-            if record.status == "missing":
-                return self._release_advice(self.inbound, record.student)
-            folder = self.opened.course.folder("feedback", record.student, self.opened.request.assignment)
-            return _release_pages(self.inbound, folder, folder)
-        except (ExchangeError, ValueError) as error:
-            self._say(f"{record.student}: the feedback is not released: {error}")
-            return False
-
-    def _release_advice(self, inbound: Inbound, student: str) -> bool:
-        """Tell a student to rename notebooks, on pages under their present names, which *Fetch feedback* asks for."""
         course, name = self.opened.course, self.opened.request.assignment
-        folder = course.folder("submitted", student, name)
-        wanted = " or ".join(f"{notebook}.ipynb" for notebook in notebooks_of(course, name))
+        with self._said_why_not_released(record.student):
+            if record.status == "missing":
+                wanted = " or ".join(f"{notebook}.ipynb" for notebook in notebooks_of(course, name))
+                submitted, advice = course.folder("submitted", record.student, name), RENAME.format(wanted)
+                return self._release_advice(self.inbound, submitted, MISNAMED, advice)
+            folder = course.folder("feedback", record.student, name)
+            return _release_pages(self.inbound, folder, folder)
+        return False
+
+    @contextmanager
+    def _said_why_not_released(self, student: str) -> Iterator[None]:
+        try:
+            yield
+        except (ExchangeError, ValueError) as error:
+            self._say(f"{student}: the feedback is not released: {error}")
+
+    def _release_advice(self, inbound: Inbound, folder: Path, why: str, advice: str) -> bool:
+        """Tell a student why the notebooks in a folder are not graded, and what to do, on pages under their present
+        names, which *Fetch feedback* asks for.
+        """
+        about = {"lesson": self.opened.request.assignment, "why": why, "advice": advice}
         with tempfile.TemporaryDirectory(dir=self.opened.spool.work) as drafts:
             for notebook in sorted(folder.glob("*.ipynb"))[:MOST_PAGES]:
-                found = html.escape(notebook.name.encode("utf-8", "replace").decode())
-                page = RENAME.format(lesson=html.escape(name), found=found, wanted=html.escape(wanted))
+                said = {**about, "found": notebook.name.encode("utf-8", "replace").decode()}
+                page = NOT_GRADED.format_map({name: html.escape(text) for name, text in said.items()})
                 Path(drafts, f"{notebook.stem}.html").write_text(page, "utf-8")
             return _release_pages(inbound, Path(drafts), folder)
 

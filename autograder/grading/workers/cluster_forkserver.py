@@ -25,6 +25,8 @@ from autograder.grading.submission.result import Result
 from autograder.grading.submission.ungraded import ungraded
 from autograder.grading.submission.worker import Workshop
 from autograder.grading.workers.cluster_worker import read_message, write_message
+from autograder.judge import FOR_CHECKS, JUDGE
+from autograder.sandbox.process.forkserver import preload
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,7 @@ def main() -> None:
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # standard output may be anything of the worker's
     importlib.import_module("autograder.grading.workers.preloaded")
     if "checks" in sys.argv[3:]:
-        importlib.import_module("autograder.grading.workers.preloaded_checks")
+        preload([FOR_CHECKS], JUDGE)
     grader_version()
     forking = multiprocessing.get_context("fork")  # safe, as nothing here has started a thread
     with socket.socket(fileno=int(sys.argv[1])) as listener:

@@ -12,13 +12,15 @@ from pathlib import Path
 
 from autograder.grading.workers.pool import start_server
 from autograder.imports import quick_imports
-from autograder.notebooks.libraries import libraries_in, withheld_from
+from autograder.notebooks.libraries import kind_for, libraries_in, needs_our_checks
 from autograder.sandbox.process.isolation import isolation_available
+from autograder.sandbox.process.kind import STUDENT
 
-LIBRARIES, WITHHELD = "AUTOGRADER_LIBRARIES", "AUTOGRADER_WITHHELD"  # environment variables that tell the fork server
+LIBRARIES = "AUTOGRADER_LIBRARIES"  # the environment variable that tells the fork server of them
+CHECKS = "AUTOGRADER_CHECKS"  # and the one that says whether judges will need what our checks need
+LESSON = "AUTOGRADER_LESSON"  # and whether a notebook is one of our lessons
 BEFORE_FORKING = "autograder.grading.workers.preloaded_everywhere"
-PRELOAD = ("autograder.grading.workers.preloaded_sandbox", "autograder.grading.workers.preloaded")
-FOR_CHECKS = ("autograder.grading.workers.preloaded_checks",)
+PRELOAD = ("autograder.grading.workers.preloaded_processes", "autograder.grading.workers.preloaded")
 FOR_FEEDBACK = ("autograder.grading.workers.feedback_pages", "nbgrader.converters.generate_feedback")
 APART = ("autograder.grading.workers.preloaded_apart",)
 
@@ -27,13 +29,13 @@ APART = ("autograder.grading.workers.preloaded_apart",)
 class Needs:
     """What workers will need for an assignment, as far as its source notebooks show. A wrong guess only costs time.
 
-    `checks`: our checks, and PyTorch. `libraries`: what the notebooks import; None if that is not known. `withheld`:
-    what submissions may not use.
+    `checks`: our checks, and PyTorch. `libraries`: what the notebooks import; None if that is not known. `lesson`:
+    whether other engines are withheld from submissions.
     """
 
     checks: bool = True
     libraries: tuple[str, ...] | None = None
-    withheld: tuple[str, ...] = withheld_from()
+    lesson: bool = True
 
 
 def needs_of(course: Path, assignment: str) -> Needs:
@@ -42,10 +44,10 @@ def needs_of(course: Path, assignment: str) -> Needs:
     texts = [Path(source).read_bytes() for source in sources]
     if not texts:
         return Needs()
-    checks = any(name in text for text in texts for name in (b"autograder", b"mini_autograd", b"torch"))
+    checks = any(map(needs_our_checks, texts))
     try:
-        sources = [json.loads(text) for text in texts]
-        return Needs(checks, tuple(libraries_in(sources)), withheld_from(*sources))
+        notebooks = [json.loads(text) for text in texts]
+        return Needs(checks, tuple(libraries_in(notebooks)), STUDENT in map(kind_for, notebooks))
     except ValueError:
         return Needs(checks)  # the next reader will say what is wrong
 
@@ -55,12 +57,12 @@ def warm_up(needs: Needs, feedback: bool = False, unsafe: bool = False, apart: b
     to the process group of this process, such as Ctrl-C in a terminal, do not reach workers.
     """
     first, last = PRELOAD
-    needed = (*(FOR_CHECKS if needs.checks else ()), *(FOR_FEEDBACK if feedback else ()))
-    modules = (*(APART if apart else ()), first, *needed, last)
+    modules = (*(APART if apart else ()), first, *(FOR_FEEDBACK if feedback else ()), last)
+    libraries = None if unsafe else needs.libraries
     with quick_imports():
         trial = threading.Thread(target=isolation_available)  # which waits for another process
         trial.start()
         importlib.import_module(BEFORE_FORKING)
         trial.join()
-    told = {} if unsafe or needs.libraries is None else {LIBRARIES: needs.libraries, WITHHELD: needs.withheld}
-    start_server(modules, {name: " ".join(names) for name, names in told.items()})
+    told = {LIBRARIES: " ".join(libraries or ()), CHECKS: "yes" * needs.checks, LESSON: "yes" * needs.lesson}
+    start_server(modules, {} if libraries is None else told)

@@ -8,13 +8,14 @@ from __future__ import annotations
 import contextlib
 import glob
 import time
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from nbgrader.utils import capture_log, temp_attrs
+from nbgrader.utils import temp_attrs
 
-from autograder.grading.course import Course, complaint, open_course
+from autograder.grading.converting import converted, in_one_line
+from autograder.grading.course import Course, exactly, open_course
+from autograder.grading.errors import LOCKED
 from autograder.grading.workers.early_forkserver import PRELOAD
 from autograder.grading.workers.pool import Died, KeptPools, WorkerPool
 
@@ -36,7 +37,6 @@ def write_feedback(
 def open_worker(course: Path) -> None:
     """Open the course in this process."""
     global _course
-    warnings.filterwarnings("ignore", module=r"nbgrader|nbformat|sqlalchemy|nbconvert")
     _course = contextlib.ExitStack().enter_context(open_course(course))
 
 
@@ -51,9 +51,9 @@ def feedback_in_worker(task: tuple[str, str]) -> str:
     converter = GenerateFeedback(coursedir=_course.coursedir, parent=_course.app)
     converter.force = True
     for attempt in range(TRIES):
-        with temp_attrs(_course.coursedir, assignment_id=assignment, student_id=student):
-            outcome = capture_log(converter)
-        if outcome["success"] or "database is locked" not in outcome.get("log", ""):
-            return "" if outcome["success"] else complaint(outcome)
+        with temp_attrs(_course.coursedir, assignment_id=assignment, student_id=exactly(student)):
+            reason = converted(converter)
+        if LOCKED not in reason:
+            break
         time.sleep(0.2 * 2**attempt)
-    return complaint(outcome)
+    return in_one_line(reason)

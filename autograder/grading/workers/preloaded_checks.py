@@ -1,4 +1,4 @@
-"""Modules that our own checks need, above all PyTorch, loaded once by the process that workers are forked from.
+"""Modules that our own checks need, above all PyTorch, loaded once by the process that judges are forked from.
 
 Loading them takes most of the startup time, so an assignment that uses no check does without.
 PyTorch loads its symbolic shapes, and with them SymPy, at the first `backward` that is given a gradient.
@@ -7,7 +7,6 @@ PyTorch loads its symbolic shapes, and with them SymPy, at the first `backward` 
 from __future__ import annotations
 
 import contextlib
-import gc
 import importlib
 
 import torch
@@ -27,5 +26,4 @@ for name in LATER:
 numbers = torch.ones(2, 2, dtype=torch.float64, requires_grad=True)
 torch.softmax(torch.relu(numbers @ numbers), -1).sum().backward()
 del numbers
-torch.set_num_threads(1)  # there is a worker for each processor, and no thread may run when workers are forked
-gc.freeze()
+torch.set_num_threads(1)  # there is a worker for each processor, and no thread may run when judges are forked

@@ -1,10 +1,11 @@
-"""Keeps a test cell from running a submission's code on the trusted side by accident.
+"""Keeps a test cell from running a submission's code in the judge's process by accident.
 
 Test cells read files and texts that student code has made, and some ways of reading them execute their content:
-unpickling, executing text, starting a program, loading a library. Under nbgrader that happens in the student's own
-kernel; here it would happen beside the gradebook. Python reports each such step to audit hooks before it is taken, so
-one hook refuses them while a test cell runs, in its thread and in the threads that it starts. Only what plain data and
-the instructor's own texts need is allowed (see `texts.py`): the origin of any other text cannot be known.
+unpickling, executing text, starting a program, loading a library. The process is confined, so that could reach nothing
+outside, but it could change what the tests see and so the submission's own marks. Python reports most such steps to
+audit hooks before they are taken, so one hook refuses them while a test cell runs, in its thread and in the threads
+that it starts; the functions in `NAMING` refuse by themselves. Only what plain data and the instructor's own texts need
+is allowed (see `texts.py`): the origin of any other text cannot be known.
 """
 
 from __future__ import annotations
@@ -13,6 +14,7 @@ import _thread
 import ast
 import contextlib
 import functools
+import importlib
 import keyword
 import multiprocessing
 import multiprocessing.process
@@ -59,6 +61,14 @@ GENERATORS = frozenset(
 )
 WRITE_METHODS = ("dataclasses", "attr._make")  # from fields, whose names are checked here
 PUT_TOGETHER = {"timeit": ("setup", "stmt"), "sympy.parsing.sympy_parser": ("s",)}  # the variables with the text
+# Functions of libraries that give what a text names, which the library then calls; none of them compiles anything.
+NAMING = {
+    "logging.config": ("BaseConfigurator.resolve",),
+    "yaml.constructor": ("FullConstructor.find_python_name", "FullConstructor.find_python_module"),
+}
+# A library that evaluates texts by itself, once Python has parsed them, and the variable with the text.
+EVALUATING = {"pandas.core.computation.expr": ("expr",)}
+LOCAL = "__pd_eval_local_"  # in place of the `@` before the name of a test's variable
 CALLS_OF_TIMEIT = ("_setup()", "_stmt()")
 OUR_GENERATORS = ("mini_autograd.numerics.blocks",)  # the text of a chain of operations, from their names
 TREES = "autograder.judge."  # may compile syntax trees: of test cells and of the instructor's other cells
@@ -69,6 +79,7 @@ NOT_CODE = "a test cell cannot load compiled code when it is graded"
 NOT_FILE = "a test cell cannot import a file that a submission could have written"
 NO_PROGRAMS = "a test cell cannot start programs when it is graded"
 NO_ARCHIVES = "during grading, a test cell can unpack archives only on Python 3.11.4 or newer"
+NOT_NAMED = "during grading, a test cell cannot call or load what a text names"
 NOT_THREAD = "during grading, a test cell can start threads only with threading.Thread"
 
 
@@ -105,6 +116,8 @@ def _install() -> None:
     _since = time.time()
     sys.addaudithook(_hook)
     tame_archives()
+    for module in NAMING.keys() & sys.modules.keys():
+        _tame(module)
     threading.Thread.start = _handing_on(threading.Thread.start)  # type: ignore[method-assign]
     for name in ("start_new_thread", "start_new", "start_joinable_thread"):  # `threading` keeps its own references
         if hasattr(_thread, name):
@@ -140,6 +153,14 @@ def _forked(start: Callable[..., None]) -> Callable[..., None]:
         start(process)
 
     return checked
+
+
+def _tame(module: str) -> None:
+    """Let functions of a library refuse to work while a test runs."""
+    for path in NAMING[module]:
+        name, _, method = path.partition(".")
+        owner = getattr(sys.modules[module], name)
+        setattr(owner, method, _refused_in_tests(getattr(owner, method), NOT_NAMED))
 
 
 def tame_archives() -> None:
@@ -218,6 +239,9 @@ def _imported(module: Any, filename: Any, *more: Any) -> None:
     """Python reports an import by name, without a file, and again with the file if it loads a compiled library."""
     if filename is not None:
         _loaded(filename)
+    elif module in NAMING:
+        importlib.import_module(module)
+        _tame(module)
 
 
 def _opened(path: Any, *more: Any) -> None:
@@ -249,7 +273,7 @@ def _compiled(source: Any, filename: Any) -> None:
             module == "zipimport"
             or (module, function) in GENERATORS
             or module in OUR_GENERATORS
-            or (module == "ast" and function == "parse")  # makes a tree and no code
+            or (module == "ast" and function == "parse" and _may_be_parsed(source, caller))
             or (module in WRITE_METHODS and _has_good_fields(caller))
             or (module in PUT_TOGETHER and _is_of_allowed_texts(caller, PUT_TOGETHER[module]))
             or (
@@ -266,6 +290,22 @@ def _user(caller: types.FrameType | None) -> types.FrameType | None:
     while caller is not None and _module(caller) == "typing":
         caller = caller.f_back
     return caller
+
+
+def _may_be_parsed(source: Any, caller: types.FrameType | None) -> bool:
+    """Whether a text may become a tree: a tree is no code, unless it is for a library that evaluates it. There, any
+    text may calculate with the library's own values, but only the instructor's may use a test's variables and methods.
+    """
+    above = caller.f_back if caller else None
+    if _module(above) not in EVALUATING or _is_of_allowed_texts(above, EVALUATING[_module(above)]):
+        return True
+    try:
+        nodes = list(ast.walk(ast.parse(source)))
+    except (SyntaxError, ValueError, RecursionError, MemoryError):
+        return True  # the library will say so
+    names = (node.id for node in nodes if isinstance(node, ast.Name))
+    acts = any(isinstance(node, ast.Call | ast.Attribute) for node in nodes)
+    return not acts and not any(name.startswith(LOCAL) for name in names)
 
 
 def _is_written_in(frame: types.FrameType | None, source: str | bytes) -> bool:

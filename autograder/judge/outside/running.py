@@ -27,10 +27,12 @@ from autograder.notebooks.regions import LINE_END, hidden_lines
 from autograder.notebooks.trusted import is_stateful, split_import
 from autograder.runs.context import check_context
 from autograder.sandbox.process.allowance import Allowance
+from autograder.sandbox.replies import print_again
 
 MAX_TEXT = 50_000
 MORE_MEMORY = 8 << 30
-PATIENCE, SPARE = 4.0, 30.0  # a test may use this many times its limit of processor time; plus seconds for us
+# A test may use this many times its limit of processor time, and for us this many times the time of grace.
+PATIENCE, SPARE = 4.0, 15.0
 
 
 class TestTimeout(BaseException):
@@ -51,8 +53,9 @@ class FailedInside(Exception):  # noqa: N818
 class CellOutcome:
     """How a test cell went. `hidden_value`: a hidden statement gave the value. `failed_hidden`: it failed in the hidden
     part, so the details are secret. `met_hidden`: it came to a hidden statement, and ran or skipped it. `said`: the
-    text of the error, if it was read while the objects in it could still answer. `believed`: the names of given cells
-    that it used and that the submission has bound otherwise.
+    text of the error, if it was read while the objects in it could still answer. `printed_by_test`: `printed` without
+    what the submission's code printed. `believed`: the names of given cells that it used and that the submission has
+    bound otherwise.
     """
 
     value: Any = None
@@ -63,6 +66,7 @@ class CellOutcome:
     met_hidden: bool = False
     failed_source: str = ""
     printed: str = ""
+    printed_by_test: str = ""
     reports: list[Any] = field(default_factory=list)
     seconds: float = 0.0
     timed_out: bool = False
@@ -84,11 +88,17 @@ class Ran:
 
 
 class BoundedText(io.StringIO):
-    """Text written by a test, up to a size."""
+    """Text written while a test runs, up to a size. `by_test`: the test's own, without what student code printed."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.by_test = ""
 
     def write(self, text: str) -> int:
         if self.tell() < MAX_TEXT:
             super().write(text[:MAX_TEXT])
+            if sys._getframe(1).f_code is not print_again.__code__:
+                self.by_test += text[:MAX_TEXT]
         return len(text)
 
 
@@ -109,7 +119,7 @@ def run_test(
     try:
         with (
             on_guard(namespace.texts),
-            _processor_limit(seconds),
+            _processor_limit(PATIENCE * seconds + SPARE * sandbox.limits.grace_seconds),
             _memory_limit(),
             warnings.catch_warnings(),
             _time_limit(longer),  # last, so that its alarm cannot keep the others from restoring things
@@ -237,6 +247,7 @@ def _captured(outcome: CellOutcome, keep: bool) -> Iterator[None]:
     finally:
         if keep and len(outcome.printed) < MAX_TEXT:
             outcome.printed += out.getvalue()
+            outcome.printed_by_test += out.by_test
 
 
 def _passes_through(error: BaseException, filename: str, hidden: frozenset[int]) -> bool:
@@ -291,7 +302,7 @@ def _processor_limit(seconds: float) -> Iterator[None]:
         yield
         return
     soft, hard = resource.getrlimit(resource.RLIMIT_CPU)
-    limit = int(time.process_time() + PATIENCE * seconds + SPARE) + 1
+    limit = int(time.process_time() + seconds) + 1
     known = [value for value in (soft, hard) if value != resource.RLIM_INFINITY]
     resource.setrlimit(resource.RLIMIT_CPU, (min([limit, *known]), hard))
     try:

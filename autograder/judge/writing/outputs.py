@@ -10,7 +10,6 @@ from html import escape
 from typing import Any
 
 import nh3
-from nbformat import NotebookNode, from_dict
 
 from autograder.judge.writing.messages import cut
 
@@ -34,17 +33,17 @@ STYLE = words("""
 """)
 
 
-def new_output(kind: str, **fields: Any) -> NotebookNode:
+def new_output(kind: str, **fields: Any) -> dict[str, Any]:
     """An output in nbformat's form. nbformat's own function validates each one against a schema; here the notebook is
     validated as a whole when it is written.
     """
     if kind in ("display_data", "execute_result"):
         fields.setdefault("metadata", {})
-    return from_dict({"output_type": kind, **fields})
+    return {"output_type": kind, **fields}
 
 
 def clean_student_outputs(outputs: list[dict[str, Any]]) -> list[Any]:
-    """A student cell's outputs as nbformat nodes: only known kinds, markup sanitized, everything bounded."""
+    """A student cell's outputs in nbformat's form: only known kinds, markup sanitized, everything bounded."""
     cleaned, room = [], MAX_CELL_TEXT
     for output in outputs[:MAX_OUTPUTS]:
         node, size = _clean_output(output, room)

@@ -17,7 +17,7 @@ from typing import Any
 
 from nbformat import NotebookNode
 
-from autograder.judge import seed_of
+from autograder.judge.seeds import seed_of
 from autograder.lessons.audit import variants
 from autograder.lessons.audit.finding import Finding
 from autograder.lessons.audit.kernel_run import crashes, failures, run_in_kernel, slowest_check, validated

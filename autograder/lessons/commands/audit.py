@@ -10,6 +10,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import asdict
+from functools import partial
 from itertools import repeat
 from multiprocessing import get_context
 from pathlib import Path
@@ -171,16 +172,22 @@ def audit(text: Path, course: Path, part: str = "", passed: PassedGates | None =
 
 def isolated_judge(limits: Limits | None = None) -> Judge:
     """The judge, in a sandbox if the machine has one. Lessons are our own, so they may be judged without one, too."""
-    from autograder.judge import judge_notebook
+    from autograder.files import files_below
+    from autograder.judge.judge import judge_notebook
+    from autograder.judge.seeds import seed_of
+    from autograder.sandbox.files import readable
     from autograder.sandbox.process.isolation import isolation_available
+    from autograder.sandbox.process.process import start_confined, start_unsafe
 
     unsafe = not isolation_available()
     if unsafe:
         print("No sandbox on this machine: the lessons' own solutions are judged without isolation.", file=sys.stderr)
 
     def judge(notebook: NotebookNode, source: NotebookNode, folder: Path, secret: bytes, **options: Any) -> Any:
-        options |= {"files": folder, "helpers": folder, "limits": limits, "unsafe": unsafe}
-        return judge_notebook(notebook, source=source, secret=secret, **options)
+        files = readable(files_below(folder), Limits().files_bytes)
+        start = start_unsafe if unsafe else start_confined
+        options |= {"files": files, "helpers": folder, "limits": limits, "start": start}
+        return judge_notebook(notebook, source=source, seed=partial(seed_of, secret), **options)
 
     return judge
 

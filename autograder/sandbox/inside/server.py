@@ -6,23 +6,33 @@ from __future__ import annotations
 
 import builtins
 import contextlib
+import importlib
 import os
 import signal
+import socket
 import stat
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from . import fonts
 from .objects import Objects, RebuildError, let_functions_see
 from .operations import OPERATIONS, base_value
 from .outputs import Collector, DescriptorFile, Stream
-from .shell import make_shell
+from .protocol import words
+from .shell import make_shell, warm_up
 from .values import Encoder
 from .wire import Wire, WireError
 
 MUTABLE = (list, dict, set, bytearray)
 ARRAYS = ("ndarray", "Tensor", "Parameter")
+# The last four are there because in a kernel, too, `import importlib` is enough to use `importlib.metadata`.
+PRELOADED = words("""
+    asyncio collections csv dataclasses datetime decimal fractions heapq inspect pathlib statistics string subprocess
+    typing numpy.linalg numpy.random email.utils importlib.abc importlib.metadata importlib.resources
+""")
+PLOTS = words("matplotlib.backends.backend_agg matplotlib.pyplot")
 Reply = tuple[dict[str, Any], list[Any]]
 
 
@@ -34,6 +44,9 @@ class Server:
     descriptors: DescriptorFile
 
     def __init__(self) -> None:
+        sys.argv[:] = ["ipykernel_launcher.py"]
+        sys.path.insert(0, "")
+        os.environ.setdefault("MPLBACKEND", "module://matplotlib_inline.backend_inline")
         self.collector = Collector()
         self.streams = Stream("stdout", self.collector, 1), Stream("stderr", self.collector, 2)
         sys.stdout, sys.stderr = self.streams  # type: ignore[assignment]
@@ -53,12 +66,24 @@ class Server:
             "run": self.run,
         }
 
-    def serve(self, connection: Any, settings: dict[str, Any]) -> None:
+    def load(self, libraries: list[str] | None) -> None:
+        """Load what notebooks need, before the warm process forks. `libraries` names what these notebooks use; None if
+        that is not known: then what plots need is loaded too.
+        """
+        draws = fonts.are_needed(libraries)
+        if draws:
+            fonts.use_list()
+        for name in sorted(PRELOADED.union(libraries or (), PLOTS if draws else ())):
+            with contextlib.suppress(Exception):  # a notebook that needs it will say what is wrong
+                importlib.import_module(name)
+        warm_up(self.shell)
+
+    def serve(self, connections: list[socket.socket], settings: dict[str, Any]) -> None:
         """Answer until the judge hangs up. Anything that belongs to one process alone is made only here: the warm
         process makes its server before it forks.
         """
         self.process = os.getpid()
-        self.wire = Wire(connection, settings["max_bytes"], settings["max_header"])
+        self.wire = Wire(connections[0], settings["max_bytes"], settings["max_header"])
         self.collector.max_bytes, self.collector.max_outputs = settings["max_output_bytes"], settings["max_outputs"]
         self.descriptors = DescriptorFile()
         self.collector.from_descriptors = lambda: self.descriptors.take(self.collector)

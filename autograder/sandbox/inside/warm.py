@@ -1,62 +1,59 @@
-"""The warm process: it has loaded what notebooks need, and forks one process for each submission.
+"""A warm process: it has loaded what its forks need, and forks one process for each submission, or for each judge.
 
-It never runs student code, holds nothing secret, and takes nothing from the processes it forks: they get a socket to
-the judge, and it only learns that they have ended. Requests come only from judges. Each comes with one end of a socket
-pair, and one end of a pipe whose other end closes when that judge ends, for whatever reason. A keeper process, also
-forked, waits for that and ends the submission with its judge, so several judges can share this process. A judge can
-also ask for a branch: a fork that takes such requests over its own connection, until that ends.
+It never runs student code, holds nothing secret, and takes nothing from the processes that it forks: they get their
+sockets, and it only learns that they have ended. A request comes with these sockets and, first, one end of a pair whose
+other end closes when the process that asked ends, for whatever reason. A keeper process, also forked, waits for that
+and ends the fork, so several processes can share this one. It reports how the fork ended. A process can also ask for a
+branch: a fork that takes such requests over its own connection, until that ends. What a branch is asked to do `here`,
+such as to load what all its forks will need, it does itself and not in a fork.
 """
 
 from __future__ import annotations
 
 import contextlib
 import gc
-import importlib
 import json
 import os
 import random
 import select
 import signal
 import socket
-from typing import Any
+from typing import Any, NoReturn, Protocol
 
-from . import confine, fonts
-from .protocol import BRANCH, words
-from .server import Server
-from .shell import warm_up
+from . import confine
+from .protocol import BRANCH
 
-# The last four are there because in a kernel, too, `import importlib` is enough to use `importlib.metadata`.
-PRELOADED = words("""
-    asyncio collections csv dataclasses datetime decimal fractions heapq inspect pathlib statistics string subprocess
-    typing numpy.linalg numpy.random email.utils importlib.abc importlib.metadata importlib.resources
-""")
-PLOTS = words("matplotlib.backends.backend_agg matplotlib.pyplot")
-MOST_BYTES = 1 << 16
+MOST_BYTES, MOST_DESCRIPTORS = 1 << 16, 4
 READY, FAILED = b"+", b"-"
 
 
-def serve_forks(control: socket.socket, rules: bytes, preload: list[str] | None) -> None:
-    """Fork a process for every request until the judge hangs up. `preload` names further libraries to load; None if it
-    is not known what notebooks will use; then those for plots are loaded too.
-    """
-    server = Server()
-    draws = fonts.are_needed(preload)
-    if draws:
-        fonts.use_list()
-    for name in sorted(PRELOADED.union(preload or (), PLOTS if draws else ())):
-        with contextlib.suppress(Exception):  # a notebook that needs it will say what is wrong
-            importlib.import_module(name)
-    warm_up(server.shell)
-    gc.freeze()  # a collection in a fork would touch, and so copy, every page
-    gc.enable()
+class Serving(Protocol):
+    """What a confined process is there for."""
+
+    def load(self, libraries: list[str] | None) -> None:
+        """Load what is needed, once, before any fork."""
+
+    def serve(self, connections: list[socket.socket], settings: dict[str, Any]) -> None:
+        """Serve until the other side hangs up."""
+
+
+def serve_forks(control: socket.socket, rules: bytes, serving: Serving) -> None:
+    """Fork a process for every request until the other side hangs up."""
     while True:
-        request, descriptors, _, _ = socket.recv_fds(control, MOST_BYTES, 2)
+        gc.freeze()  # a collection in a fork would touch, and so copy, every page
+        gc.enable()
+        request, descriptors, _, _ = socket.recv_fds(control, MOST_BYTES, MOST_DESCRIPTORS)
         _clear_away()
         if not request or len(descriptors) < (1 if request == BRANCH else 2):
             return
+        settings = {} if request == BRANCH else json.loads(request)
+        if settings.get("here"):
+            os.close(descriptors[0])
+            serving.serve([socket.socket(fileno=number) for number in descriptors[1:]], settings)
+            continue
         try:
             process = os.fork()
-        except OSError:  # the judge sees that its connection has ended, and tries again or says so
+        except OSError:  # the other side sees that its connection has ended, and tries again or says so
             process = -1
         if process == 0:
             if request == BRANCH:
@@ -64,7 +61,7 @@ def serve_forks(control: socket.socket, rules: bytes, preload: list[str] | None)
                 control = socket.socket(fileno=descriptors[0])
                 control.send(READY)
                 continue
-            _become_sandbox(server, descriptors[0], descriptors[1], json.loads(request), rules)
+            _become_confined(serving, descriptors, settings, rules)
         for descriptor in descriptors:
             os.close(descriptor)
 
@@ -76,40 +73,44 @@ def _clear_away() -> None:
             pass
 
 
-def _become_sandbox(server: Server, descriptor: int, judge: int, settings: dict[str, Any], rules: bytes) -> None:
-    """In the fork: confine this process, tell the judge, and serve. Never returns."""
-    connection = socket.socket(fileno=descriptor)
+def _become_confined(serving: Serving, descriptors: list[int], settings: dict[str, Any], rules: bytes) -> NoReturn:
+    """In the fork: confine this process, tell the other side, and serve."""
+    lifeline, *served = descriptors
+    connections = [socket.socket(fileno=number) for number in served]
     try:
         confine.enter_namespaces()
         if child := os.fork():  # the child is process 1 in there
-            _keep(child, judge)
+            _keep(child, lifeline)
         os.setsid()
-        confine.close_all_but(descriptor)
-        confine.sacrifice()
-        confine.mount_private(settings["folders"], settings["disk"])
+        confine.close_all_but(served)
+        if settings["sacrificed"]:
+            confine.sacrifice()
+        confine.mount_private(settings["folders"], settings["disk"], settings["inodes"])
         os.chdir(os.environ["HOME"])  # into the new mount
         confine.limit(settings["rlimits"])
         confine.drop_rights(rules)
         random.seed()
         _seed_numpy()
-        connection.send(READY)
+        connections[0].send(READY)
     except BaseException as error:
         with contextlib.suppress(OSError):
-            connection.send(FAILED + str(error).encode()[:500])
+            connections[0].send(FAILED + str(error).encode()[:500])
         os._exit(1)
     try:
-        server.serve(connection, settings)
+        serving.serve(connections, settings)
     finally:
         os._exit(0)
 
 
-def _keep(child: int, judge: int) -> None:
-    """Wait until the child or the judge ends, and end the child. Never returns."""
-    confine.close_all_but(judge)
+def _keep(child: int, lifeline: int) -> NoReturn:
+    """Wait until the child or the process that asked for it ends, end the child, and report how it ended."""
+    confine.close_all_but([lifeline])
     ended = os.pidfd_open(child)
-    select.select([ended, judge], [], [])
+    select.select([ended, lifeline], [], [])
     os.kill(child, signal.SIGKILL)  # not reaped yet, so its process id is still its own
-    os.waitpid(child, 0)
+    status = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    with contextlib.suppress(OSError):
+        os.write(lifeline, str(status).encode())
     os._exit(0)
 
 

@@ -1,10 +1,12 @@
-"""The warm process that belongs to this one: started once, in bubblewrap, and asked to fork a process per submission.
+"""The warm processes that belong to this one: one for submissions, one for judges, each started once, in bubblewrap,
+and asked to fork a process per submission.
 
-It has loaded IPython, NumPy and Matplotlib, which saves every submission 200 milliseconds. It knows no secret and runs
-no student code; each fork enters namespaces of its own before it runs any (see `inside/warm.py`).
+They have loaded what their forks need, which saves every submission 200 milliseconds, or seconds with PyTorch. They
+know no secret and run no student code; each fork enters namespaces of its own before it does anything (see
+`inside/warm.py`).
 
-Several processes can share it. Each has a branch of it, a fork in that process's control group, which forks in its
-place: so what it forks is in the group from the beginning.
+Several processes can share a warm process. Each has a branch of it, a fork in that process's control group, which forks
+in its place: so what it forks is in the group from the beginning.
 """
 
 from __future__ import annotations
@@ -20,15 +22,16 @@ import struct
 import subprocess
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from multiprocessing.util import Finalize
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from autograder.sandbox.inside import fonts
-from autograder.sandbox.inside.absent import WITHHELD
 from autograder.sandbox.inside.protocol import BRANCH
 from autograder.sandbox.inside.wire import WireClosed, WireTimeout
 from autograder.sandbox.process import isolation
+from autograder.sandbox.process.allowance import Usage, usage_of_process, usage_of_tree
+from autograder.sandbox.process.kind import OF_OTHER_COURSES, STUDENT, Kind
 from autograder.sandbox.process.limits import Limits, SandboxDied, SandboxUnavailable
 from autograder.sandbox.process.memory import MemoryGroup
 from autograder.sandbox.process.starting import list_fonts, settings_of, start_in_bubblewrap
@@ -45,14 +48,15 @@ Done = TypeVar("Done")
 
 
 class Branch:
-    """A fork of the warm process that belongs to one process and forks its submissions: they begin in its memory group.
-    Moving each of them into a group would take ten milliseconds.
+    """A fork of a warm process that belongs to one process and forks its submissions: they begin in its memory group.
+    Moving each of them into a group would take ten milliseconds. `told`: what it has been told for all its forks.
     """
 
-    def __init__(self, warm: socket.socket) -> None:
+    def __init__(self, warm: socket.socket, limits: Limits) -> None:
         self.owner = os.getpid()
+        self.told: set[str] = set()
         self.process: int | None = None  # a file descriptor, once it runs
-        self.memory = MemoryGroup.make(Limits().memory)
+        self.memory = MemoryGroup.make(limits.memory)
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self.control.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
         with theirs, contextlib.suppress(OSError):  # `wait_until_ready` reports that the warm process has gone
@@ -97,24 +101,21 @@ def _receive_with_process(connection: socket.socket) -> tuple[bytes, int]:
 
 
 class WarmProcess:
-    """A process that forks others. It ends with the process that started it, or with `close`. `user` is the process
-    that may ask it: its owner, or a fork of the owner that shares it. `libraries`: what it was told to load.
-    `withheld`: the packages that neither it nor its forks can see.
+    """A process that forks others of one kind. It ends with the process that started it, or with `close`. `user` is the
+    process that may ask it: its owner, or a fork of the owner that shares it. `libraries`: what it was told to load.
     """
 
-    def __init__(self, withheld: tuple[str, ...]) -> None:
+    def __init__(self, kind: Kind, libraries: list[str] | None) -> None:
+        self.kind = kind
         self.owner = self.user = os.getpid()
-        self.libraries = frozenset(_preload or ())
+        self.libraries = frozenset(libraries or ())
         self.control, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
-        self.withheld = withheld
-        limits = Limits(withheld=withheld)
-        settings = {**settings_of(limits), "warm": True, "preload": _preload}
-        settings["filter"] = isolation.seccomp_filter().hex()
+        settings = {"warm": True, "preload": libraries, "filter": isolation.seccomp_filter().hex()}
         self.popen: subprocess.Popen[bytes] | None = None
         try:
-            if fonts.are_needed(_preload):
+            if fonts.are_needed(libraries):
                 list_fonts()
-            self.popen, self.pid = start_in_bubblewrap(theirs, limits, settings, warm=True)
+            self.popen, self.pid = start_in_bubblewrap(kind, [theirs], kind.limits, settings)
         finally:
             theirs.close()
             if self.popen is None:
@@ -131,7 +132,7 @@ class WarmProcess:
                 raise OSError("the warm process has ended")
             if self._branch is not None and self._branch.has_ended():
                 self.close_branch()
-            self._branch = self._branch or Branch(self.control)
+            self._branch = self._branch or Branch(self.control, self.kind.limits)
             self._branch.wait_until_ready(seconds)
             return self._branch
 
@@ -155,22 +156,25 @@ class WarmProcess:
             self._branch.close()
             self._branch = None
 
-    def fork(self, theirs: socket.socket, limits: Limits) -> tuple[int, MemoryGroup]:
-        """Have a process forked that serves `theirs`, one end of a socket pair. Returns a file descriptor: the fork
-        ends when it is closed, which also happens when this process ends; and the memory group of the fork. Raises
-        OSError if the warm process has gone.
+    def fork(
+        self, served: Sequence[socket.socket], limits: Limits, **settings: Any
+    ) -> tuple[socket.socket, MemoryGroup]:
+        """Have a process forked that serves these sockets, or, with `here=True`, have the branch serve them itself.
+        Returns one end of a socket pair, and the memory group of the fork. The fork ends when that is closed, which
+        also happens when this process ends, and sends its exit status when it ends by itself. Raises OSError if the
+        warm process has gone.
         """
         branch = self.branch(limits.start_seconds)
         branch.memory.set_limit(limits.memory)
-        reading, writing = os.pipe()
+        ours, lifeline = socket.socketpair()
+        request = json.dumps(settings_of(self.kind, limits) | settings).encode()
         try:
-            socket.send_fds(branch.control, [json.dumps(settings_of(limits)).encode()], [theirs.fileno(), reading])
+            with lifeline:
+                socket.send_fds(branch.control, [request], [end.fileno() for end in (lifeline, *served)])
         except OSError:
-            os.close(writing)
+            ours.close()
             raise
-        finally:
-            os.close(reading)
-        return writing, branch.memory
+        return ours, branch.memory
 
     def close(self) -> None:
         """End it and all its forks. A process that shares it, and does not own it, only closes its own connection."""
@@ -186,15 +190,16 @@ class WarmProcess:
 
 
 class ForkedProcess:
-    """One submission's process, forked from the warm one."""
+    """A process forked from the warm one of its kind."""
 
-    def __init__(self, ours: socket.socket, theirs: socket.socket, limits: Limits):
+    def __init__(self, ours: socket.socket, served: Sequence[socket.socket], limits: Limits, kind: Kind = STUDENT):
         self.descriptor: int | None = None
-        self.lifeline: int | None = None
+        self.lifeline: socket.socket | None = None
         self.pid: int | None = None
         self.ready = False
+        self.status = ""
         ours.setsockopt(socket.SOL_SOCKET, socket.SO_PASSCRED, 1)
-        self.lifeline, self.memory, self.warm = fork_from_warm(theirs, limits)
+        self.lifeline, self.memory, self.warm = fork_from_warm(served, limits, kind)
         self.counts = self.memory.counts()
         self.connection = ours
 
@@ -215,6 +220,12 @@ class ForkedProcess:
     def interrupt(self) -> None:
         self._signal(signal.SIGINT)
 
+    def usage(self) -> Usage | None:
+        return None if self.pid is None else usage_of_tree(self.pid)
+
+    def quick_usage(self) -> Usage | None:
+        return None if self.pid is None else usage_of_process(self.pid)
+
     def fault(self) -> str:
         """What this machine, and not its own code, has done to it; empty if nothing."""
         killed, reached = (now - before for now, before in zip(self.memory.counts(), self.counts, strict=True))
@@ -225,8 +236,9 @@ class ForkedProcess:
     def has_ended(self) -> bool:
         return self.descriptor is not None and bool(select.select([self.descriptor], [], [], 0)[0])
 
-    def end(self) -> None:
-        if not self.ready:  # no student code has run in it
+    def end(self) -> int | None:
+        """End it with everything that it started. Returns its exit status, negative for a signal, if that is known."""
+        if not self.ready:  # none of its own code has run in it
             with contextlib.suppress(WireTimeout, WireClosed, SandboxDied, OSError):
                 self.wait_until_ready(self.connection, time.monotonic() + TRIAL_SECONDS)
         self._signal(signal.SIGKILL)  # process 1 of a tree takes all the others with it, and ends after them
@@ -237,7 +249,9 @@ class ForkedProcess:
             os.close(descriptor)
         if self.lifeline is not None:
             lifeline, self.lifeline = self.lifeline, None
-            os.close(lifeline)
+            with lifeline:
+                return _status_from(lifeline)
+        return None
 
     def _signal(self, number: int) -> None:
         if self.descriptor is not None:
@@ -245,29 +259,27 @@ class ForkedProcess:
                 signal.pidfd_send_signal(self.descriptor, number)
 
 
-_preload: list[str] | None = None
-_withheld: tuple[str, ...] = WITHHELD  # by the current warm process, or the next one
+_preload: dict[str, list[str]] = {}  # by kind: what its warm process loads; everything if there is no entry
+_current: dict[str, WarmProcess] = {}  # by kind
 _lock = threading.Lock()
-_current: WarmProcess | None = None
 
 
-def fork_from_warm(theirs: socket.socket, limits: Limits) -> tuple[int, MemoryGroup, WarmProcess]:
+def fork_from_warm(
+    served: Sequence[socket.socket], limits: Limits, kind: Kind = STUDENT, **settings: Any
+) -> tuple[socket.socket, MemoryGroup, WarmProcess]:
     """Have this process's warm process fork (see `WarmProcess.fork`). Also returns the warm process."""
-    return _with_warm_process(lambda warm: (*warm.fork(theirs, limits), warm), limits.withheld)
+    return _with_warm_process(lambda warm: (*warm.fork(served, limits, **settings), warm), kind)
 
 
-def prepare_to_share(withheld: tuple[str, ...] | None = None) -> None:
-    """Before this process is forked: have a warm process that is ready, so that forks can use it as it is. `withheld`:
-    as in `warm_process`.
-    """
-    if not why_not_warm():
-        _with_warm_process(lambda warm: warm.branch(Limits().start_seconds), withheld)
+def branch_of(kind: Kind) -> Branch:
+    """The branch of this process's warm process of a kind, once it is ready."""
+    return _with_warm_process(lambda warm: warm.branch(kind.limits.start_seconds), kind)
 
 
-def _with_warm_process(do: Callable[[WarmProcess], Done], withheld: tuple[str, ...] | None) -> Done:
+def _with_warm_process(do: Callable[[WarmProcess], Done], kind: Kind) -> Done:
     """Do something with this process's warm process. It is started first if there is none or if it was killed."""
     for _ in range(2):
-        warm = warm_process(withheld)
+        warm = warm_process(kind)
         try:
             return do(warm)
         except OSError:
@@ -275,60 +287,58 @@ def _with_warm_process(do: Callable[[WarmProcess], Done], withheld: tuple[str, .
     raise SandboxDied("the warm process ended twice")
 
 
-def preload(libraries: list[str], withheld: tuple[str, ...] = WITHHELD) -> None:
-    """Start the warm process now, and have it load these modules before it forks, but not what it withholds. One that
-    already runs and withholds the same stays as it is. If this process is a fork, it shares its parent's warm process,
-    if that has loaded them.
+def preload(libraries: list[str], kind: Kind = STUDENT) -> None:
+    """Start the warm process now, and have it load these modules before it forks. One that already runs stays as it is.
+    If this process is a fork, it shares its parent's warm process, if that has loaded them.
     """
-    global _preload, _withheld
-    _preload, _withheld = libraries, withheld
-    is_shared = _current is not None and _current.user != os.getpid() and _current.withheld == withheld
-    if _current is not None and is_shared and _current.libraries.issuperset(libraries):
-        share_warm_process()
-        _current.share()
-        Finalize(None, _forget, (_current,), exitpriority=0)
-    with contextlib.suppress(OSError, SandboxDied, SandboxUnavailable):  # reported when a submission needs it
-        warm_process()
-
-
-def warm_process(withheld: tuple[str, ...] | None = None) -> WarmProcess:
-    """This process's warm process, started if there is none. `withheld`: the packages that it has to withhold; one that
-    withholds others is ended. None if that does not matter.
-    """
-    global _current, _withheld
-    with _lock:
-        _withheld = _withheld if withheld is None else withheld
-        if _current is not None and _current.user == os.getpid() and _current.withheld != _withheld:
-            _current.close()
-            _current = None
-        if _current is None or _current.user != os.getpid():
-            _current = WarmProcess(_withheld)
-            Finalize(None, _forget, (_current,), exitpriority=0)  # at exit, also in a worker of multiprocessing
-        return _current
-
-
-def share_warm_process() -> None:
-    """In a fork of a process that has a warm process, keep using that one and its branch. Only its owner can end it."""
     global _lock
-    _lock = threading.Lock()
-    if _current is not None:
-        _current.user, _current.lock = os.getpid(), threading.Lock()
+    _preload[kind.name] = libraries
+    warm = _current.get(kind.name)
+    if warm is not None and warm.user != os.getpid() and warm.libraries.issuperset(libraries):
+        _lock, warm.lock = threading.Lock(), threading.Lock()  # a thread of the parent may have held them
+        warm.share()
+        Finalize(None, _forget, (warm,), exitpriority=0)
+    with contextlib.suppress(OSError, SandboxDied, SandboxUnavailable):  # reported when a submission needs it
+        warm_process(kind)
 
 
-def end_warm_process() -> None:
+def warm_process(kind: Kind = STUDENT) -> WarmProcess:
+    """This process's warm process of a kind, started if there is none."""
+    with _lock:
+        warm = _current.get(kind.name)
+        if warm is None or warm.user != os.getpid():
+            warm = _current[kind.name] = WarmProcess(kind, _preload.get(kind.name))
+            Finalize(None, _forget, (warm,), exitpriority=0)  # at exit, also in a worker of multiprocessing
+        return warm
+
+
+def end_warm_process(kind: Kind = STUDENT) -> None:
     """End the warm process and all its forks; the next submission starts another. A process that only shares it leaves
     it to the others.
     """
-    if _current is not None:
-        _forget(_current)
+    if kind.name in _current:
+        _forget(_current[kind.name])
 
 
 def _forget(warm: WarmProcess) -> None:
-    global _current
     with _lock:
-        if _current is warm:
-            _current = None
+        if _current.get(warm.kind.name) is warm:
+            del _current[warm.kind.name]
     warm.close()
+
+
+def _status_from(lifeline: socket.socket) -> int | None:
+    """The exit status that a keeper has sent, if it could."""
+    lifeline.settimeout(CLOSE_SECONDS)
+    try:
+        return int(lifeline.recv(16))
+    except (OSError, ValueError):
+        return None
+
+
+def _kind_of_submissions() -> Kind:
+    """The kind of submissions' processes whose warm process runs; the usual one if none does."""
+    return OF_OTHER_COURSES if OF_OTHER_COURSES.name in _current and STUDENT.name not in _current else STUDENT
 
 
 @functools.cache
@@ -338,7 +348,7 @@ def why_not_warm() -> str:
     with ours:
         try:
             with theirs:
-                trial = ForkedProcess(ours, theirs, Limits(withheld=_withheld))
+                trial = ForkedProcess(ours, [theirs], Limits(), _kind_of_submissions())
             trial.wait_until_ready(ours, time.monotonic() + TRIAL_SECONDS)
             trial.end()
         except (OSError, SandboxDied, SandboxUnavailable, WireTimeout, WireClosed) as error:
@@ -353,9 +363,10 @@ def find_out_before_forking() -> None:
     elif why_not_warm():
         why_not_warm.cache_clear()
     else:
-        warm_process().close_branch()  # each fork has one of its own
+        for warm in _current.values():
+            warm.close_branch()  # each fork has one of its own
 
 
 def memory_limited_by() -> str:
     """What limits the memory of submissions, in words."""
-    return "by a control group" if not why_not_warm() and warm_process().branch().memory else "per process"
+    return "by a control group" if not why_not_warm() and branch_of(_kind_of_submissions()).memory else "per process"

@@ -20,11 +20,11 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
+from autograder.files import BUILT_IN
 from autograder.sandbox.inside.protocol import words
+from autograder.sandbox.process.kind import CODE, STUDENT, Kind
 from autograder.sandbox.process.limits import Limits, SandboxUnavailable
 
-INSIDE = Path(__file__).parents[1] / "inside"
-CODE = "/opt/sandbox"
 HOME = "/home/student"
 WRITABLE = ("/tmp", HOME)
 SHARED_MEMORY = "/dev/shm"
@@ -91,7 +91,7 @@ def isolation_available() -> Isolation:
         return Isolation(False, f"bubblewrap is not installed. Install it with: {_install_command()}.")
     reasons = []
     for user_namespace in (False, True) if os.geteuid() == 0 else (True,):
-        trial = bubblewrap_command(Isolation(True, "", user_namespace), Limits(), None, None)
+        trial = bubblewrap_command(Isolation(True, "", user_namespace), STUDENT, STUDENT.limits, None, None)
         become = "" if user_namespace else f"from inside.confine import become; become({FIRST_UID})"
         command = [*trial, "--", sys.executable, "-I", "-c", f"import sys; sys.path.insert(0, {CODE!r}); {become}"]
         try:
@@ -120,10 +120,10 @@ def require_isolation() -> Isolation:
 
 
 def bubblewrap_command(
-    isolation: Isolation, limits: Limits, info_fd: int | None, seccomp_fd: int | None, warm: bool = False
+    isolation: Isolation, kind: Kind, limits: Limits, info_fd: int | None, seccomp_fd: int | None, warm: bool = False
 ) -> list[str]:
-    """The command line before the program: namespaces, the visible files, a new environment. `warm` is true for the
-    warm process: its forks make namespaces of their own, for which it has to mount once.
+    """The command line before the program: namespaces, the visible files, a new environment. `warm` is true for a warm
+    process: its forks make namespaces of their own, for which it has to mount once.
     """
     size = str(limits.disk)
     command = [shutil.which("bwrap") or "bwrap", *_namespaces(isolation.user_namespace)]
@@ -137,7 +137,7 @@ def bubblewrap_command(
     command += _open_folders(WRITABLE)
     for path in WRITABLE:  # before the visible files: Python itself may live below /tmp
         command += ["--perms", "1777", "--size", size, "--tmpfs", path]
-    command += _open_folders((*_python_paths(), *SYSTEM_PATHS, f"{CODE}/inside"))
+    command += _open_folders((*_python_paths(), *SYSTEM_PATHS, *kind.code.values()))
     for path in SYSTEM_PATHS:
         command += ["--ro-bind-try", path, path]
     for path in SYSTEM_LINKS:
@@ -148,9 +148,13 @@ def bubblewrap_command(
     for path in _python_paths():
         command += ["--ro-bind", path, path]
     command += ["--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--size", size, "--tmpfs", SHARED_MEMORY]
-    for path in _withheld_paths(limits.withheld):
-        command += ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
-    command += ["--ro-bind", str(INSIDE), f"{CODE}/inside", "--remount-ro", "/", "--chdir", HOME, "--clearenv"]
+    command += ["--remount-ro", "/dev"]  # it belongs to the user in there, and so does a folder that is covered up
+    for path in (*(_withheld_paths(kind.withholds) if kind.withholds else ()), *_visible_course()):
+        covered = os.path.isdir(path)
+        command += ["--tmpfs", path, "--remount-ro", path] if covered else ["--ro-bind", "/dev/null", path]
+    for folder, place in kind.code.items():
+        command += ["--ro-bind", folder, place]
+    command += ["--remount-ro", "/", "--chdir", HOME, "--clearenv"]
     for name, value in environment(HOME).items():
         command += ["--setenv", name, value]
     return command
@@ -244,6 +248,12 @@ def _open_folders(paths: tuple[str, ...]) -> list[str]:
     found = {str(folder) for path in paths for folder in Path(path).parents} - {"/", *WRITABLE}
     folders = sorted(folder for folder in found if not _within(folder, "/usr"))
     return [option for folder in folders for option in ("--perms", "0755", "--dir", folder)]
+
+
+def _visible_course() -> tuple[str, ...]:
+    """The course that a wheel has installed beside its packages, to be covered up: it holds all solutions."""
+    course = str(BUILT_IN)
+    return (course,) if any(_within(course, root) for root in (*_python_paths(), "/usr")) else ()
 
 
 @functools.cache

@@ -1,10 +1,8 @@
-"""What a submission may use and how much of it, and the errors of a sandbox that could not do its work."""
+"""How much a submission may use, and the errors of a sandbox that could not do its work."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-
-from autograder.sandbox.inside.absent import WITHHELD
 
 MEGABYTE = 1 << 20
 
@@ -44,7 +42,7 @@ class Refused(TypeError):  # noqa: N818
 @dataclass(frozen=True)
 class Limits:
     """Limits of one sandbox. Times are seconds of processor time (see `allowance.py`), but `start_seconds` by the
-    clock. `withheld`: the packages that are not there.
+    clock.
     """
 
     cell_seconds: float = 30.0
@@ -58,12 +56,12 @@ class Limits:
     open_files: int = 256
     file_size: int = 64 * MEGABYTE
     disk: int = 256 * MEGABYTE
+    inodes: int = 50_000  # files and folders in each writable folder
     message_bytes: int = 128 * MEGABYTE
     header_bytes: int = 16 * MEGABYTE
     output_bytes: int = 1 * MEGABYTE
     outputs: int = 200
     files_bytes: int = 100 * MEGABYTE
-    withheld: tuple[str, ...] = WITHHELD
 
     def rlimits(self) -> dict[str, int]:
         """Names of `resource` constants and their values, as the process inside sets them."""

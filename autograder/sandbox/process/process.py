@@ -8,13 +8,14 @@ import contextlib
 import select
 import socket
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from autograder.sandbox.inside.wire import Wire, WireClosed, WireError, WireTimeout
-from autograder.sandbox.process.allowance import ASLEEP, Allowance, Usage, usage_of_process, usage_of_tree
+from autograder.sandbox.process.allowance import ASLEEP, Allowance
 from autograder.sandbox.process.forkserver import ForkedProcess, memory_limited_by, why_not_warm
 from autograder.sandbox.process.isolation import require_isolation
+from autograder.sandbox.process.kind import STUDENT, Kind
 from autograder.sandbox.process.limits import Limits, SandboxDied, SandboxLost, SandboxUnavailable
 from autograder.sandbox.process.starting import FreshProcess, Started
 
@@ -32,10 +33,28 @@ def isolation_in_force() -> str:
     return f"{found.description}; {way} for each submission; memory limited {memory_limited_by()}"
 
 
+Start = Callable[[socket.socket, Sequence[socket.socket], Limits], Started]
+"""Starts a process. It gets our end of its connection, and the ends that the process serves, that of this connection
+first.
+"""
+
+
+def start_confined(
+    ours: socket.socket, served: Sequence[socket.socket], limits: Limits, kind: Kind = STUDENT
+) -> Started:
+    """Start a process in the quickest way in which it can be isolated here."""
+    return FreshProcess(served, limits, kind=kind) if why_not_warm() else ForkedProcess(ours, served, limits, kind)
+
+
+def start_unsafe(ours: socket.socket, served: Sequence[socket.socket], limits: Limits, kind: Kind = STUDENT) -> Started:
+    """Start a process without isolation."""
+    return FreshProcess(served, limits, unsafe=True, kind=kind)
+
+
 class StudentProcess:
     """A process with the student's code in it. Starts at once; the first exchange waits until it is ready."""
 
-    def __init__(self, limits: Limits, unsafe: bool = False):
+    def __init__(self, limits: Limits, start: Start = start_confined):
         self.limits = limits
         self.alive = True  # whether it can be asked
         self.ended = False  # whether nothing of it is left
@@ -47,10 +66,7 @@ class StudentProcess:
         self.process: Started
         try:
             with theirs:
-                if unsafe or why_not_warm():
-                    self.process = FreshProcess(theirs, limits, unsafe)
-                else:
-                    self.process = ForkedProcess(ours, theirs, limits)
+                self.process = start(ours, [theirs], limits)
         except BaseException as error:
             ours.close()
             if isinstance(error, SandboxDied):
@@ -116,7 +132,7 @@ class StudentProcess:
             return True
         self.asked = True
         try:
-            allowance = Allowance(seconds, self.usage)
+            allowance = Allowance(seconds, self.process.usage)
             while wait := allowance.wait():
                 if self._has_come(wait):
                     return True
@@ -126,14 +142,6 @@ class StudentProcess:
 
     def _has_come(self, seconds: float) -> bool:
         return bool(select.select([self.wire.connection], [], [], seconds)[0])
-
-    def usage(self) -> Usage | None:
-        """The time that the process and all that it started have used."""
-        return None if self.process.pid is None else usage_of_tree(self.process.pid)
-
-    def quick_usage(self) -> Usage | None:
-        """Like `usage`, without processes that it has started and that still run."""
-        return None if self.process.pid is None else usage_of_process(self.process.pid)
 
     def _wait_until_ready(self) -> None:
         if not self.ready:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from autograder.judge import judge_notebook
+from autograder.judge.judge import judge_notebook
 from autograder.runs.context import check_context
 from autograder.runs.errors import CheckFailed
 from autograder.student import check_tangents, positive

@@ -10,6 +10,8 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
+import cloudpickle
+import distributed
 import pytest
 
 from autograder.grading.errors import CourseError
@@ -18,7 +20,6 @@ from autograder.grading.workers.cluster_connection import Connection
 from tests.autograder.grading.here import grade_all
 from tests.autograder.grading.test_faults import done, wait_for
 
-distributed = pytest.importorskip("distributed", reason="pip install distributed")
 pytestmark = [pytest.mark.sandbox, pytest.mark.filterwarnings("ignore")]
 
 # The configuration travels with the assignment, so this code runs where a submission is graded.
@@ -54,6 +55,13 @@ c.Autograde.sanitize_preprocessors = [
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
 """
+
+
+@pytest.fixture(autouse=True)
+def _pickled_by_name() -> None:
+    """For a judge in this process, another test may have had our functions pickled with their modules."""
+    for module in cloudpickle.list_registry_pickle_by_value():
+        cloudpickle.unregister_pickle_by_value(sys.modules[module])
 
 
 @pytest.fixture

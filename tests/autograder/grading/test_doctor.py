@@ -7,9 +7,12 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import nbformat
 import pytest
+from nbformat.v4 import new_markdown_cell, new_notebook
 
 from autograder.cli import main
+from autograder.grading.course import open_course, released_apart
 from tests.autograder.grading.here import ASSIGNMENT, in_this_process
 from tests.autograder.grading.test_notices import change_source, release
 
@@ -81,6 +84,56 @@ def test_it_compares_with_stock_nbgrader_cell_by_cell(small_course: Any, capsys:
     assert said.count("nbgrader gives") == 1
     after = {path.name for path in small_course.root.rglob("*")} - before
     assert after <= {".autograder_secret"}
+
+
+ELSEWHERE = {
+    # what the configuration adds, and where the header and the source are, from the folder above the course
+    "a header in source": ("IncludeHeaderFooter.header = 'source/header.ipynb'", "course/source", ""),
+    "a header beside the course": ("IncludeHeaderFooter.header = '../shared/header.ipynb'", "shared", ""),
+    "a header by its whole path": ("IncludeHeaderFooter.header = '{above}/shared/header.ipynb'", "shared", ""),
+    "another name for source": ("CourseDirectory.source_directory = 'mine'", "", "course/mine/words"),
+    "source by its whole path": ("CourseDirectory.source_directory = '{above}/mine'", "", "mine/words"),
+    "another structure": (
+        "CourseDirectory.directory_structure = '{{assignment_id}}/{{nbgrader_step}}/{{student_id}}'",
+        "",
+        "course/words/source",
+    ),
+    "every folder by its whole path": (
+        "CourseDirectory.directory_structure = '{above}/course/{{nbgrader_step}}/{{student_id}}/{{assignment_id}}'",
+        "",
+        "",
+    ),
+}
+
+
+@pytest.mark.parametrize("place", ELSEWHERE)
+@pytest.mark.parametrize("configured", ["in the course", "above it", "for the user"])
+def test_an_assignment_is_released_apart_whatever_the_configuration_names(
+    place: str, configured: str, small_course: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line, header, source = ELSEWHERE[place]
+    root = small_course.root
+    text = (root / "nbgrader_config.py").read_text() + f"c.{line.format(above=tmp_path)}\n"
+    (root / "nbgrader_config.py").unlink()
+    (tmp_path / "config").mkdir()
+    (tmp_path / "config" / "migrated").touch()  # or Jupyter would make it
+    folder = {"in the course": root, "above it": tmp_path, "for the user": tmp_path / "config"}[configured]
+    (folder / "nbgrader_config.py").write_text(f"{text}c.CourseDirectory.root = {str(root)!r}\n")
+    monkeypatch.setenv("JUPYTER_CONFIG_DIR", str(tmp_path / "config"))
+    if header:
+        (tmp_path / header).mkdir(exist_ok=True)
+        nbformat.write(new_notebook(cells=[new_markdown_cell("The header")]), tmp_path / header / "header.ipynb")
+    if source:
+        (tmp_path / source).parent.mkdir(parents=True, exist_ok=True)
+        (root / "source" / ASSIGNMENT).rename(tmp_path / source)
+    before = sorted(tmp_path.rglob("*"))
+    with open_course(tmp_path if configured == "above it" else root) as course:
+        with released_apart(course, ASSIGNMENT) as apart:
+            notebook = nbformat.read(course.folder("release", ".", ASSIGNMENT) / "strings.ipynb", as_version=4)
+            assert apart in course.folder("release", ".", ASSIGNMENT).parents
+            assert ("The header" in {cell.source for cell in notebook.cells}) == bool(header)
+        assert course.folder("source", ".", ASSIGNMENT).is_dir()
+    assert sorted(tmp_path.rglob("*")) == before
 
 
 def test_it_says_that_stock_nbgrader_gives_the_same(small_course: Any, capsys: Any) -> None:

@@ -13,7 +13,6 @@ from typing import IO
 import pytest
 
 from autograder.grading.workers.early_forkserver import Needs, needs_of
-from autograder.sandbox.inside.absent import OURS, WITHHELD
 
 SHARES = """
 from autograder.grading.workers import early_forkserver
@@ -23,7 +22,7 @@ from tests.autograder.grading.test_early_forkserver import found, nothing
 if __name__ == "__main__":
     early_forkserver.warm_up(early_forkserver.Needs(False, ("csv", "wave")))
     pool = WorkerPool(found, 2, nothing, (), early_forkserver.PRELOAD)
-    print(sorted({outcome for _, outcome in pool.run(range(6))}))
+    print([outcome for _, outcome in pool.run(range(6))][:1])
 """
 
 
@@ -31,23 +30,28 @@ def nothing() -> None:
     """Initialize a worker: nothing to do."""
 
 
-def found(task: int) -> tuple[bool, bool, str]:
-    """Whether a library is in this worker, whether its warm process is the inherited one, and what is in a sandbox."""
+def found(task: int) -> tuple[bool, list[float], str]:
+    """Whether this worker's warm processes are the inherited ones, and whether a library is where judges and
+    submissions run.
+    """
+    from autograder.judge import JUDGE, judge_apart
     from autograder.sandbox.process import forkserver
-    from autograder.sandbox.sandbox import Sandbox
+    from autograder.sandbox.process.kind import STUDENT
+    from tests.autograder.judge.notebooks import notebook
 
-    loaded = "wave" in sys.modules
-    inherited = forkserver._current
+    inherited = dict(forkserver._current)
     forkserver.preload(["wave"])
-    with Sandbox() as sandbox:
-        inside = sandbox.execute("import sys; 'wave' in sys.modules").outputs[0]["data"]["text/plain"]
-    return loaded, inherited is not None and forkserver.warm_process().pid == inherited.pid, inside
+    forkserver.preload([], JUDGE)
+    judged = notebook("import sys\n'wave' in sys.modules", "# test\nimport sys\nassert 'wave' in sys.modules")
+    points = [cell.points for cell in judge_apart(judged).cells]
+    same = [forkserver.warm_process(kind).pid == inherited[kind.name].pid for kind in (STUDENT, JUDGE)]
+    return all(same), points, judged.cells[0].outputs[0]["data"]["text/plain"]
 
 
 @pytest.mark.sandbox
-def test_workers_share_libraries_and_one_warm_process() -> None:
+def test_workers_share_the_warm_processes_and_their_libraries() -> None:
     done = subprocess.run([sys.executable, "-c", SHARES], capture_output=True, text=True, check=True)
-    assert done.stdout == "[(True, True, 'True')]\n"
+    assert done.stdout == "[(True, [2.0], 'True')]\n"
     assert done.stderr == ""
 
 
@@ -146,14 +150,14 @@ def notebook(*cells: str) -> str:
     ("texts", "needs"),
     [
         ((), Needs(True, None)),
-        ((notebook("x = 1"),), Needs(False, (), OURS)),
+        ((notebook("x = 1"),), Needs(False, (), lesson=False)),
         (
             (notebook("%matplotlib inline\nimport numpy as np"), notebook("from pandas import Series")),
             ("numpy", "pandas"),
         ),
-        ((notebook("import torch"),), Needs(True, ("torch",), OURS)),
-        ((notebook("x = 1"), notebook("from autograder.student import check_gradients")), Needs(True, (), WITHHELD)),
-        ((notebook("import helper_of_the_course, os.path"),), Needs(False, ("os.path",), OURS)),
+        ((notebook("import torch"),), Needs(True, ("torch",), lesson=False)),
+        ((notebook("x = 1"), notebook("from autograder.student import check_gradients")), Needs(True, ())),
+        ((notebook("import helper_of_the_course, os.path"),), Needs(False, ("os.path",), lesson=False)),
         (("half sav",), Needs(False, None)),
         (("[]",), Needs(False, ())),
     ],
@@ -162,5 +166,5 @@ def notebook(*cells: str) -> str:
 def test_what_the_source_names_is_needed(
     tmp_path: Path, texts: tuple[str, ...], needs: Needs | tuple[str, ...]
 ) -> None:
-    expected = needs if isinstance(needs, Needs) else Needs(False, needs, OURS)
+    expected = needs if isinstance(needs, Needs) else Needs(False, needs, lesson=False)
     assert needs_of(course(tmp_path, *texts), "words") == expected

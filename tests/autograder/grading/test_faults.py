@@ -21,11 +21,13 @@ from unittest import mock
 import pytest
 from sqlalchemy import create_engine, text
 
+from autograder.cli import main
 from autograder.grading import run
 from autograder.grading.course import CourseError, generate_assignment, open_course
 from autograder.grading.workers.spool import Spool
-from autograder.judge import judge_apart
+from autograder.judge import JUDGE, judge_apart
 from autograder.sandbox.process import forkserver
+from autograder.sandbox.process.kind import OF_OTHER_COURSES, Kind
 from autograder.sandbox.process.limits import SandboxLost
 from tests.autograder.grading.here import ASSIGNMENT, grade_all
 from tests.autograder.grading.test_resume import forget_trial
@@ -44,19 +46,20 @@ def points(records: dict[str, Any]) -> dict[str, float]:
     return {student: record.points for student, record in records.items()}
 
 
-def test_a_submission_whose_process_ends_with_the_warm_one_is_graded_again(small_course: Any) -> None:
+@pytest.mark.parametrize("kind", [OF_OTHER_COURSES, JUDGE], ids=lambda kind: kind.name)
+def test_a_submission_whose_process_ends_with_the_warm_one_is_graded_again(small_course: Any, kind: Kind) -> None:
     slow = "import time; time.sleep(0.4); return len(word)"
     small_course.submit("ann", small_course.answered(length=slow))
     small_course.submit("bob", small_course.answered(length=slow, shout="return word"))
     judged: list[int] = []
 
     def judge(*arguments: Any, **options: Any) -> Any:
-        judged.append(forkserver.warm_process().pid)
+        judged.append(forkserver.warm_process(kind).pid)
         if len(judged) == 1:
             threading.Timer(0.3, os.kill, (judged[0], signal.SIGKILL)).start()
         return judge_apart(*arguments, **options)
 
-    forkserver.prepare_to_share()
+    forkserver.branch_of(kind)
     with mock.patch("autograder.nbgrader_plugins.direct.judge_apart", judge):
         records = grade_all(small_course)
     assert (points(records), len(judged)) == ({"ann": 5, "bob": 2}, 3)
@@ -77,9 +80,28 @@ def test_without_the_trial_of_the_solution_nothing_is_marked(small_course: Any) 
 def test_where_no_process_can_be_started_nothing_is_marked(small_course: Any) -> None:
     small_course.submit("ann", small_course.answered())
     full = BlockingIOError(errno.EAGAIN, os.strerror(errno.EAGAIN))
-    with mock.patch("autograder.judge.apart.os.fork", side_effect=full), pytest.raises(CourseError, match="ann"):
+    pair = "autograder.judge.apart.socket.socketpair"
+    with mock.patch(pair, side_effect=full), pytest.raises(CourseError, match="ann"):
         grade_all(small_course)
     assert grade_all(small_course)["ann"].points == 5
+
+
+@pytest.mark.parametrize(
+    "command", [("grade",), ("doctor",), ("doctor", "--compare-with-nbgrader"), ("report",)], ids=lambda it: it[-1]
+)
+@pytest.mark.parametrize("spoil", [Path.touch, Path.mkdir, lambda path: path.write_bytes(b"short")])
+def test_a_secret_that_cannot_be_used_is_named_by_every_command(
+    small_course: Any, capsys: pytest.CaptureFixture[str], command: tuple[str, ...], spoil: Any
+) -> None:
+    small_course.submit("ann", small_course.answered())
+    path = small_course.root / ".autograder_secret"
+    path.unlink(missing_ok=True)
+    spoil(path)
+    name, *options = command
+    assert main([name, ASSIGNMENT, *options, "--course", str(small_course.root)]) == 2
+    said = capsys.readouterr().err
+    assert said.startswith(f"autograder {name}: ")
+    assert str(path) in said
 
 
 @pytest.fixture(scope="module")
@@ -90,7 +112,6 @@ def postgresql() -> Iterator[str]:
     ]
     if not programs:
         pytest.skip("there is no PostgreSQL server; install one with `apt-get install postgresql`")
-    pytest.importorskip("psycopg", reason="install it with `pip install 'mini-autograd-course[postgres]'`")
     folder = Path(tempfile.mkdtemp(prefix="postgresql-"))  # not pytest's folders, which other users cannot enter
     folder.chmod(0o755)
     as_user = []

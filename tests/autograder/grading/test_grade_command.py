@@ -245,7 +245,7 @@ def test_pages_that_cannot_be_made_are_named(small_course: Any, capfd: pytest.Ca
         assert main(["grade", "words", "--course", str(small_course.root), "--feedback"]) == 1
     printed = capfd.readouterr().out
     assert "ann  graded  5 / 5" in printed
-    assert "words: the feedback for ann could not be made: NotADirectoryError" in printed
+    assert "words: the feedback for ann could not be made: [Errno 20] Not a directory" in printed
     assert "feedback for bob" not in printed
 
 

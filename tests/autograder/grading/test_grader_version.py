@@ -20,7 +20,7 @@ ROOT = Path(__file__).resolve().parents[3]
 LOADED = """
 import importlib, json, pkgutil, sys
 import autograder.grading.submission.by_nbgrader, autograder.grading.workers.preloaded
-import autograder.grading.workers.preloaded_checks
+import autograder.grading.workers.preloaded_checks, autograder.judge.service
 import autograder.nbgrader_plugins, autograder.student
 import autograder.lessons.student.progress, autograder.quizzes.sealing, autograder.lessons.student.starting
 import autograder.sandbox.inside

@@ -16,7 +16,10 @@ from autograder.grading.lms import archives, importing
 from autograder.grading.lms.names import readings
 
 LESSON = "02_scalar"
-BEE, COD = b'{"cells": ["bee"]}', b'{"cells": ["cod"]}'
+BEE, COD = (
+    b'{"cells": [], "metadata": {"of": "%s"}, "nbformat": 4, "nbformat_minor": 5}' % name for name in (b"bee", b"cod")
+)
+JUNK = b"\0\5\x16\7"  # how a file begins in which macOS keeps attributes of another file
 
 
 @pytest.fixture(scope="module")
@@ -147,6 +150,91 @@ def test_of_two_files_with_the_notebooks_name_the_later_one_counts(course, capsy
     assert "the later one is taken" in capsys.readouterr().out
 
 
+MADE_BY_SYSTEMS = [
+    *("__MACOSX/{}", "__MACOSX/x/._{}", "._{}", "x/._{}", "x/__macosx/{}", "x/.AppleDouble/{}", ".~{}", "~${}"),
+    *("{}:Zone.Identifier", "$RECYCLE.BIN/{}", "x/@eaDir/{}", ".DS_Store", "x/Thumbs.db", "desktop.ini", "x/Icon\r"),
+]
+
+
+@pytest.mark.parametrize("kind", ORDINARY)
+@pytest.mark.parametrize("folder", ["", "x/", "submissions of ps1/all/"])
+@pytest.mark.parametrize("first", [True, False], ids=["junk first", "junk last"])
+def test_a_download_that_was_packed_again_is_the_same(kind, folder, first, course, capsys):
+    """Finder puts a file of its own beside each one; its name has the same numbers."""
+    good = [(folder + name, content) for name, content in ORDINARY[kind]]
+    junk = {made.format(name): JUNK for made in MADE_BY_SYSTEMS for name, _ in ORDINARY[kind]}.items()
+    status, found = imported(course, [*junk, *good] if first else [*good, *junk])
+    assert (status, found) == (0, {of("bee"): BEE, of("cod"): COD})
+    said = capsys.readouterr().out
+    assert f"left out {len(junk)} files that an operating system has added, such as " in said
+    assert said.count("left out") == 1
+
+
+def test_a_folder_with_backslashes_is_a_folder(course):
+    """As some programs for Windows write it."""
+    moodle = [(name.replace("/", "\\"), content) for name, content in ORDINARY["moodle"]]
+    members = [("submissions\\", b""), *((f"submissions\\{name}", content) for name, content in moodle)]
+    assert imported(course, members) == (0, {of("bee"): BEE, of("cod"): COD})
+
+
+BEFORE_JUNK = {
+    "a later file": [("a_101_7_02_scalar.ipynb", BEE), ("a_101_8_02_scalar-1.ipynb", JUNK)],
+    "an earlier file": [("a_101_7_02_scalar.ipynb", JUNK), ("a_101_8_02_scalar-1.ipynb", BEE)],
+    "a later file with nothing in it": [("a_101_7_02_scalar.ipynb", BEE), ("a_101_8_02_scalar.ipynb", b"")],
+    "a file of the same name": [("a_101_7_02_scalar.ipynb", JUNK), ("a_101_7_02_scalar.ipynb", BEE)],
+    "a file of the same name, but later": [("a_101_7_02_scalar.ipynb", BEE), ("a_101_7_02_scalar.ipynb", JUNK)],
+    "a name in capitals": [("a_101_7_02_SCALAR.ipynb", BEE), ("a_101_8_02_scalar.ipynb", JUNK)],
+    "the notebook under another name": [("a_101_7_mine.ipynb", BEE), ("a_101_8_02_scalar.ipynb", JUNK)],
+    "two other names": [("a_101_7_mine.ipynb", BEE), ("a_101_8_draft.ipynb", JUNK)],
+    "in Moodle": [
+        ("Bea Ekström_1_assignsubmission_file/02_scalar.ipynb", BEE),
+        ("Bea Ekström_1_assignsubmission_file/02_scalar (1).ipynb", JUNK),
+    ],
+}
+
+
+@pytest.mark.filterwarnings("ignore:Duplicate name")
+@pytest.mark.parametrize("kind", BEFORE_JUNK)
+def test_a_notebook_counts_before_anything_else(kind, course, capsys):
+    status, found = imported(course, BEFORE_JUNK[kind])
+    assert (status, found[of("bee")]) == (0, BEE)
+    assert "left out" in capsys.readouterr().out or kind == "two other names"
+
+
+@pytest.mark.parametrize("name", ["cafe\u0301", "caf\u00e9", "CAF\u00c9", "caf\u00e9-1", "cafe\u0301 (2)"])
+def test_a_notebook_is_known_however_a_system_writes_its_name(name, course):
+    wanted = "cafe\u0301.ipynb"  # as macOS writes an accent
+    shutil.copy(course / "source" / LESSON / f"{LESSON}.ipynb", course / "source" / LESSON / wanted)
+    assert imported(course, [(f"a_101_1_{name}.ipynb", BEE)]) == (0, {of("bee", wanted): BEE})
+
+
+def test_of_two_files_that_are_no_notebooks_the_later_one_counts(course):
+    members = [("a_101_8_02_scalar-1.ipynb", JUNK), ("a_101_7_02_scalar.ipynb", b"")]
+    assert imported(course, members) == (0, {of("bee"): JUNK})
+
+
+@pytest.mark.parametrize("options", [[], ["--replace"]])
+def test_a_file_that_is_no_notebook_replaces_none(options, course, capsys):
+    assert imported(course, [("a_101_1_02_scalar.ipynb", BEE)])[0] == 0
+    (course / "submitted" / "bee" / LESSON / ".DS_Store").write_bytes(JUNK)
+    assert imported(course, [("a_101_1_02_scalar.ipynb", BEE)], *options)[0] == 0
+    capsys.readouterr()
+    status, found = imported(course, [("a_101_2_02_scalar.ipynb", JUNK), ("b_102_1_02_scalar.ipynb", COD)], *options)
+    assert (status, found[of("bee")], found[of("cod")]) == (1, BEE, COD)
+    said = capsys.readouterr().out
+    assert (
+        "not imported: bee: 02_scalar.ipynb is not a notebook, and the one before is (The file is not valid JSON"
+        in said
+    )
+    assert not (course / "replaced").exists()
+
+
+@pytest.mark.parametrize("name", ["LATE_102_7002_x.ipynb", "102_7002_x.ipynb", "oddcarl_LATE_102_7002_x.ipynb"])
+def test_what_canvas_says_is_read_inside_a_folder_too(name):
+    ((inside,), (alone,)) = readings(f"a_b/{name}", "canvas"), readings(name, "canvas")
+    assert (inside.name, inside.late, inside.file, inside.outer) == (alone.name, alone.late, alone.file, "a_b/")
+
+
 ROSTERS = {
     "canvas": (
         "Student,ID,SIS Login ID,Section\nPoints Possible,,,\n'Twin, Sam',555,twin1,A\n",
@@ -201,14 +289,20 @@ def test_two_people_who_are_taken_for_one_student_are_not_mixed(course):
         ("x_101_7_900_9005_02_scalar.ipynb", "bee"),
         ("x_101_7_102_9005_02_scalar.ipynb", None),
         ("x_900_102_10_scalar.ipynb", None),
+        ("101_7_x/102_8_scalar.ipynb", None),
+        ("ps1_2026_11_03/x_101_7_scalar.ipynb", "bee"),
+        ("Bea Ekström_3_assignsubmission_file/Carl Odd_4_assignsubmission_file/02_scalar.ipynb", "bee"),
+        ("Nobody_3_assignsubmission_pdf/Carl Odd_4_assignsubmission_file/02_scalar.ipynb", None),
         ("Nobody_3_assignsubmission_file_x_101_assignsubmission_file_02_scalar.ipynb", None),
         ("Bea Ekström_3_assignsubmission_file_Carl Odd_4_assignsubmission_file_02_scalar.ipynb", "bee"),
     ],
 )
 def test_no_number_in_a_name_makes_it_another_students(member, owner, course, capsys):
     status, found = imported(course, [(member, BEE)])
-    assert (status, {name.partition("/")[0] for name in found}) == (int(owner is None), {owner} - {None})
-    assert ("fits more than one student" in capsys.readouterr().out) == (member[:4] in ("x_10", "x_90") and not owner)
+    assert (bool(status), {name.partition("/")[0] for name in found}) == (owner is None, {owner} - {None})
+    assert ("fits more than one student" in capsys.readouterr().out) == (
+        member[:4] in ("x_10", "x_90", "101_") and not owner
+    )
 
 
 @pytest.mark.parametrize(
@@ -340,8 +434,9 @@ def test_what_is_no_archive_or_of_no_platform_is_refused(course, capsys, monkeyp
         assert said in capsys.readouterr().err
     assert imported(course, [("photo.jpg", b"")])[0] == 2
     assert "named the way Canvas or Moodle names submissions" in capsys.readouterr().err
-    assert imported(course, [("anon_Ab3xY_101_10_scalar.ipynb", BEE)]) == (2, {})
-    assert "Canvas does not say whose they are while grading is anonymous." in capsys.readouterr().err
+    for folder in ("", "x/"):
+        assert imported(course, [(f"{folder}anon_Ab3xY_101_10_scalar.ipynb", BEE)]) == (2, {})
+        assert "Canvas does not say whose they are while grading is anonymous." in capsys.readouterr().err
     assert main(["import", "99_none", str(packed(course, [GOOD])), "--course", str(course)]) == 2
     assert "no assignment '99_none'" in capsys.readouterr().err
     monkeypatch.setattr(archives, "MOST_MEMBERS", 1)

@@ -15,6 +15,7 @@ from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 from nbgrader.apps import QuickStartApp
 
+from tests.autograder.grading.here import in_this_process
 from tests.autograder.nbgrader_commands import NbgraderCommands
 
 pytestmark = pytest.mark.sandbox
@@ -122,7 +123,7 @@ def test_our_marks_are_those_of_nbgrader(
     nbgrader("autograde", "ps1", cwd=theirs)
     assert main(["grade", "ps1", "--course", str(ours)]) == 0
     said = capsys.readouterr().out
-    assert "; 10 with answers that a person has to grade" in said, "a task, and two have written an essay"
+    assert "; 10 waiting for a person" in said, "a task, and two have written an essay"
     lines = {line.split()[1]: line for line in said.splitlines() if " graded " in line}
     assert [name for name, line in lines.items() if "part-a" in line] == ["student1"]
     expected, found = marks(theirs), marks(ours)
@@ -134,6 +135,22 @@ def test_our_marks_are_those_of_nbgrader(
     }
     assert different == {}, "cell of whom: (nbgrader's mark, ours)"
     assert len({mark for mark, _ in expected.values()}) > 2, "a course in which all marks are alike shows nothing"
+
+
+def test_doctor_compares_its_marks_with_those_of_nbgrader(
+    course: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    from autograder.cli import main
+
+    root = tmp_path / "course"
+    shutil.copytree(course, root, ignore=shutil.ignore_patterns("release", "submitted", "gradebook.db"))
+    before = sorted(root.rglob("*"))
+    with in_this_process():
+        assert main(["doctor", "--course", str(root), "--compare-with-nbgrader"]) == 0
+    said = capfd.readouterr()
+    assert "ps1: nbgrader gives the solution and the untouched release the same points, cell by cell." in said.out
+    assert said.err == ""
+    assert sorted(root.rglob("*")) == before
 
 
 def test_its_own_configuration_stays_in_force(course: Path, tmp_path: Path) -> None:

@@ -18,11 +18,12 @@ from rich.console import Console
 from autograder.cli import main
 from autograder.files import atomic_write
 from autograder.grading.errors import in_words
-from autograder.grading.gradebook.exporters import harmless, points_in
+from autograder.grading.gradebook.tables import harmless, points_in
 from autograder.grading.report.class_report import ClassReport
 from autograder.grading.report.progress_display import results_table, summary
 from autograder.grading.report.similarity import as_reference, groups, own_part, plain
 from autograder.grading.submission.class_records import CellRecord, SubmissionRecord
+from autograder.notebooks.reading import UNPROTECTED
 from tests.autograder.conftest import SmallCourse
 from tests.autograder.grading.here import grade_all
 
@@ -144,6 +145,18 @@ def test_the_page_needs_nothing_and_runs_nothing(graded: Any, capsys: pytest.Cap
     assert "The file is not valid JSON" in page
 
 
+def test_every_page_says_that_submissions_were_not_isolated(
+    small_course: SmallCourse, capsys: pytest.CaptureFixture
+) -> None:
+    small_course.submit("ann", small_course.answered())
+    grade_all(small_course, unsafe=True, feedback=True)
+    assert main(["report", "words", "--course", str(small_course.root)]) == 0
+    report = Path(capsys.readouterr().out.strip())
+    (feedback,) = (small_course.root / "feedback" / "ann").rglob("*.html")
+    for page in (report, feedback):
+        assert page.read_text().count(UNPROTECTED) == 1
+
+
 @pytest.mark.sandbox
 def test_canvas_moodle_and_nbgrader_get_the_same_marks(
     graded: Any, tmp_path: Path, capsys: pytest.CaptureFixture
@@ -166,11 +179,11 @@ def test_canvas_moodle_and_nbgrader_get_the_same_marks(
     canvas = table("--for", "canvas", "words")
     assert canvas[0] == ["Student", "ID", "SIS User ID", "SIS Login ID", "Section", "words"]
     assert canvas[1] == ["Points Possible", "", "", "", "", "5"]
-    assert {row[3]: row[5] for row in canvas[2:] if row[3] in marks} == marks
+    given = {student: mark for student, mark in marks.items() if mark}  # an empty entry removes what is there
+    assert {row[3]: row[5] for row in canvas[2:] if row[3] in marks} == given
     assert ["A, Ann", "71", "", "ann", "", "4.5"] in canvas
-    assert ["'=1+1", "", "", "zoe", "", ""] in canvas
     moodle = table("--for", "moodle")
-    assert {row[0]: row[5] for row in moodle[1:] if row[0] in marks} == marks
+    assert {row[0]: row[5] for row in moodle[1:] if row[0] in marks} == given
     nbgrader = table("words")
     assert [row[4] for row in nbgrader if row[3] == "zoe"] == ["'=1+1"]
     score = nbgrader[0].index("score")
@@ -228,14 +241,13 @@ def test_a_failed_submission_gets_no_mark_until_somebody_gives_one(
         options = ["--for", platform, "--course", str(small_course.root), "--to", str(target)]
         status = main(["export", "words", *options])
         with target.open(newline="") as file:
-            (row,) = (row for row in csv.reader(file) if "bob" in row)
-        return status, row
+            return status, next((row for row in csv.reader(file) if "bob" in row), [])
 
     capsys.readouterr()
-    for platform, marks in (("canvas", [""]), ("moodle", [""]), ("nbgrader", ["", "", "", "5.0"])):
+    for platform, marks in (("canvas", []), ("moodle", []), ("nbgrader", ["", "", "", "5.0"])):
         status, row = exported(platform)
-        assert (status, row[-len(marks) :]) == (1, marks)
-        (line,) = capsys.readouterr().err.splitlines()
+        assert (status, row[-4:]) == (1, marks)
+        *_, line = capsys.readouterr().err.splitlines()
         assert "words: grading failed, so there is no mark and no feedback page: 1 submission (bob). Run auto" in line
     with sqlite3.connect(small_course.root / "gradebook.db") as connection:
         connection.execute("update grade set manual_score = 1, needs_manual_grade = 0 where needs_manual_grade")
@@ -273,7 +285,7 @@ def exported(ann_and_bob: SmallCourse, tmp_path: Path) -> Callable[[str], tuple[
 @pytest.mark.sandbox
 def test_a_mark_without_a_row_in_canvas_is_named(exported: Any, capsys: pytest.CaptureFixture) -> None:
     assert exported(GRADEBOOK.format(5))[0] == 1
-    assert "Canvas's gradebook has no row for 1 student (bob), so their marks are not in the file." in (
+    assert "Canvas's gradebook has no row for 1 student (bob), or more than one that fits, so their marks are not" in (
         capsys.readouterr().err
     )
     status, table = exported(GRADEBOOK.format(5) + '"R, Bob",72,bob,,\n')
@@ -284,15 +296,43 @@ def test_a_mark_without_a_row_in_canvas_is_named(exported: Any, capsys: pytest.C
 @pytest.mark.sandbox
 @pytest.mark.parametrize(
     ("possible", "column"),
-    [("100", ["100", "40"]), ('"2,5"', ["2.5", "1"]), ("", ["5", "2"]), ("0", ["5", "2"]), ("(read only)", ["5", "2"])],
+    [
+        ("100", ["100", "40"]),
+        ('"2,5"', ["2,5", "1"]),
+        ("5.00", ["5.00", "2"]),
+        ("", ["", "2"]),
+        ("0", ["0", "2"]),
+        ("(read only)", ["(read only)", "2"]),
+    ],
 )
 def test_marks_are_on_the_scale_that_canvas_has(
     possible: str, column: list[str], exported: Any, capsys: pytest.CaptureFixture
 ) -> None:
     _, table = exported(GRADEBOOK.format(possible))
     assert [row[-1] for row in table[1:]] == column
-    said = f"words: marks are scaled from the lesson's 5 points to the {column[0]} points possible in Canvas.\n"
-    assert (said in capsys.readouterr().err) == (column[0] != "5")
+    said = capsys.readouterr().err
+    points = column[0].replace(",", ".")
+    assert (f"scaled from the lesson's 5 points to the {points} points possible in Canvas.\n" in said) == (
+        column[1] != "2"
+    )
+    assert ("Canvas has no points possible for 'words (881)'" in said) == (points in ("", "0", "(read only)"))
+
+
+@pytest.mark.sandbox
+def test_what_an_upload_to_canvas_changes_is_shown_and_nobody_s_excuse_is_lost(
+    exported: Any, capsys: pytest.CaptureFixture
+) -> None:
+    rows = '"A, Ann",71,ann,,EX\n"B, Bob",72,bob,,3.00\n"C, Cem",73,cem,,1.50\n'
+    status, table = exported(f"Student,ID,SIS Login ID,Section,words (881)\nPoints Possible,,,,5.00\n{rows}")
+    assert (status, [row[-1] for row in table[1:]]) == (0, ["5.00", "EX", "5", "1.50"])
+    printed = capsys.readouterr()
+    assert re.search(r"bob\W+words \(881\)\W+3\.00\W+5 ", printed.out)
+    assert "ann" not in printed.out
+    assert "Canvas: 0 new, 1 changed; everything else stays as it is." in printed.out
+    assert "entries that are no number stay as they are in Canvas: ann (EX, not 2)." in printed.err
+    status, _ = exported('Student,ID,SIS Login ID,Section,words (881),Words (9),words (12)\n"A, Ann",71,ann,,1,2,3\n')
+    assert status == 2
+    assert "has several columns for words: 'words (881)', 'words (12)'. Delete" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(
@@ -306,7 +346,7 @@ def test_points_are_read_in_the_users_language(text: str) -> None:
 def test_a_gradebook_of_canvas_may_have_semicolons_and_no_other_table_is_taken(
     exported: Any, capsys: pytest.CaptureFixture
 ) -> None:
-    wanted = exported(GRADEBOOK.format(5))[1]
+    wanted = exported(GRADEBOOK.format('"5,0"'))[1]
     assert exported('Student;ID;SIS Login ID;Section;words (881)\nPoints Possible;;;;5,0\n"A, Ann";71;ann;bob;\n')[
         1
     ] == (wanted)
@@ -331,7 +371,7 @@ def test_marks_that_are_not_final_are_named_when_they_are_exported(
     assert main([*export, "words"]) == 0
     said = capsys.readouterr().err
     assert "words: not graded yet: 1 submission (zoe). Run autograder grade words, and export again." in said
-    assert "words: cells that a person has to look at, in Formgrader: 1 submission (ann)." in said
+    assert "not final, because a person has to look at them in Formgrader: 1 submission (ann)." in said
 
 
 def test_a_long_name_leaves_room_for_the_points() -> None:
@@ -344,12 +384,14 @@ def test_a_long_name_leaves_room_for_the_points() -> None:
 
 
 def test_the_table_says_what_lateness_takes_from_the_points() -> None:
-    late = record("ann", 3, "a * b: wrong", late_penalty=2)
+    late = record("ann", 3, "a * b: wrong", late_penalty=2, handed_in="2026-03-01 12:00:00 UTC")
     assert "3 / 4" in summary(late)
     assert summary(late).endswith("  late: 2 taken off, 1 left. a * b: wrong")
     console = Console(width=120, record=True, file=io.StringIO())
     console.print(results_table([late, record("bob", 4)], "lesson"))
-    assert console.export_text().count("late: 2 taken off, 1 left. a * b: wrong") == 1
+    shown = console.export_text()
+    assert shown.count("late: 2 taken off, 1 left. a * b: wrong") == 1
+    assert shown.count("handed in (UTC)") == shown.count("2026-03-01 12:00:00") == 1
 
 
 @pytest.mark.parametrize(

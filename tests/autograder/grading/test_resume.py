@@ -320,6 +320,7 @@ def test_late_penalties_are_those_of_nbgrader(small_course: Any) -> None:
         (path.parent / "timestamp.txt").write_text(f"2026-11-{day} 12:00:00 UTC")
     change(small_course, "update assignment set duedate = '2026-11-02 12:00:00.000000'")
     records = grade_all(small_course)
+    assert records["bob"].handed_in == "2026-11-03 12:00:00 UTC"
     assert {name: (record.points, record.late_penalty) for name, record in records.items()} == {
         "ann": (2, 0),
         "bob": (2, 2),

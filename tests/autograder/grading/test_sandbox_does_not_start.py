@@ -12,7 +12,7 @@ import pytest
 
 from autograder.cli import main
 from autograder.grading.submission.directly import DirectWay
-from autograder.judge import judge_notebook
+from autograder.judge.judge import judge_notebook
 from autograder.nbgrader_plugins.direct import Unusual
 from autograder.sandbox.process import isolation
 from autograder.sandbox.process.limits import SandboxDied, SandboxUnavailable
@@ -84,7 +84,7 @@ def test_earlier_marks_stay(
     assert earlier
     graded = small_course.root / "autograded/bob/words"
     before = {path.name: path.read_bytes() for path in graded.iterdir()}
-    only_the_first(monkeypatch, 2)  # the first submission runs twice: without its hidden tests, and with them
+    only_the_first(monkeypatch, 3)  # a judge's and those of a submission that runs twice
     found = tmp_path / "marks.json"
     with in_this_process():
         assert main(["grade", "words", "--course", str(small_course.root), "--force", "--json", str(found)]) == 1

@@ -15,7 +15,7 @@ import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
-from autograder.grading.course import open_course
+from autograder.grading.course import assignments_of, open_course
 from autograder.notebooks.reading import note_of, read_submission
 from tests.autograder.grading.here import grade, grade_all
 
@@ -196,6 +196,22 @@ def test_a_name_that_is_a_pattern_never_gets_the_mark_of_another(small_course: A
     record = grade(small_course, "ann[1]")
     assert (record.status, record.points) == ("failed", 0)
     assert "pattern" in record.reason
+
+
+def test_litter_beside_a_notebook_changes_nothing(small_course: Any) -> None:
+    small_course.submit("ann", small_course.answered())
+    small_course.submit("bob", b"\0", name="._strings.ipynb")
+    assert grade(small_course, "bob").reason == "No notebook of this assignment was handed in."
+    assert not grade(small_course, "ann").unchanged
+    small_course.submit("ann", b"\0", name=".DS_Store")
+    (small_course.root / "source" / ASSIGNMENT / "Thumbs.db").touch()
+    (small_course.root / "source" / ASSIGNMENT / "._strings.ipynb").touch()
+    (small_course.root / "source" / "__MACOSX").mkdir()
+    (small_course.root / "submitted" / "__MACOSX" / ASSIGNMENT).mkdir(parents=True)
+    records = grade_all(small_course)
+    assert {student: record.unchanged for student, record in records.items()} == {"ann": True, "bob": True}
+    with open_course(small_course.root) as course:
+        assert assignments_of(course) == [ASSIGNMENT]
 
 
 def test_feedback_gives_the_reason_and_the_mark_but_no_hidden_test(small_course: Any) -> None:

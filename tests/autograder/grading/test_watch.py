@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from threading import Event
 from typing import Any
@@ -36,7 +37,7 @@ from autograder.grading.course import CourseError, generate_assignment, open_cou
 from autograder.grading.journal import NAME, Journal
 from autograder.grading.run import Request
 from autograder.grading.submission.class_records import SubmissionRecord
-from autograder.grading.watching import copying
+from autograder.grading.watching import copying, inbound
 from autograder.grading.watching import watch as watching
 from autograder.grading.watching.copying import RefusedError, WhatCounts, copy_submission
 from autograder.grading.watching.lessons import Lessons
@@ -54,6 +55,11 @@ MOST_FILES = 1000  # in place of the ten thousand that an attempt may have
 Attack = Callable[[Path, Path], None]
 
 
+def at(minutes: float = 0) -> str:
+    """A time so many minutes from now, as nbgrader writes it."""
+    return f"{datetime.now(UTC) + timedelta(minutes=minutes):%Y-%m-%d %H:%M:%S.%f} UTC"
+
+
 @dataclass(frozen=True)
 class Exchange:
     """The course with an exchange beside it."""
@@ -65,10 +71,9 @@ class Exchange:
     def inbound(self) -> Path:
         return self.root / "small" / "inbound"
 
-    def hand_in(
-        self, student: str, when: str = "2026-11-01 10:00:00.000000 UTC", secret: str = "", **answers: str
-    ) -> Path:
+    def hand_in(self, student: str, when: str = "", secret: str = "", **answers: str) -> Path:
         """An attempt, as `nbgrader submit` leaves it."""
+        when = when or at()
         folder = self.inbound / f"{student}+{ASSIGNMENT}+{when}+{secrets.token_urlsafe(9)}"
         folder.mkdir()
         nbformat.write(self.course.answered(**answers), folder / "strings.ipynb")
@@ -138,7 +143,7 @@ def test_an_attempt_is_graded_and_answered_once_and_the_next_one_too(exchange: E
         first, other = exchange.hand_in("ann", shout=WRONG), exchange.hand_in("bob")
         assert watch.look() == {"ann": (2, True), "bob": (5, True)}
         assert watch.look() == {}
-        second = exchange.hand_in("ann", "2026-11-01 10:05:00.000000 UTC")
+        second = exchange.hand_in("ann", at(5))
         assert watch.look() == {"ann": (5, True)}
     assert "2 of 5 points" in exchange.answer(first)
     assert "5 of 5 points" in exchange.answer(second)
@@ -156,17 +161,18 @@ def test_the_report_says_where_the_class_is_stuck_and_how_attempts_went(
         exchange.hand_in("ann", length="return 3", shout=WRONG)
         exchange.hand_in("bob", shout=WRONG)
         watch.look()
-        exchange.hand_in("ann", "2026-11-01 10:05:00.000000 UTC", shout=WRONG)
+        later = at(5)
+        exchange.hand_in("ann", later, shout=WRONG)
         watch.look()
     assert main(["report", ASSIGNMENT, "--course", str(exchange.course.root)]) == 0
     page = Path(capsys.readouterr().out.strip()).read_text()
     rows = [" ".join(re.sub(r"<[^>]+>", " ", row).split()) for row in re.findall(r"<tr>.*?</tr>", page, re.DOTALL)]
     assert "0 1 Words test_length" in rows
     assert "2 2 Words test_shout ann , bob" in rows
-    assert any(row.startswith("ann 2 / 5 0, 2 ") for row in rows)
+    assert any(row.startswith(f"ann 2 / 5 {later[:19]} UTC 0, 2 ") for row in rows)
 
 
-def misnamed(exchange: Exchange, student: str, when: str = "2026-11-01 10:00:00.000000 UTC") -> tuple[Path, str]:
+def misnamed(exchange: Exchange, student: str, when: str = "") -> tuple[Path, str]:
     """An attempt whose notebook has another name, and the name of the page that `nbgrader fetch_feedback` looks for."""
     attempt = exchange.hand_in(student, when)
     (attempt / "strings.ipynb").rename(attempt / "my <1>.ipynb")
@@ -184,7 +190,7 @@ def test_a_notebook_with_another_name_gets_a_line_and_a_page_that_says_what_to_d
         said = Path(page).read_text()
         assert "my &lt;1&gt;.ipynb was not graded" in said
         assert "Rename it to strings.ipynb and submit again." in said
-        attempt = exchange.hand_in("ann", "2026-11-01 10:05:00.000000 UTC")
+        attempt = exchange.hand_in("ann", at(5))
         assert watch.look() == {"ann": (5, True)}
     assert "5 of 5 points" in exchange.answer(attempt)
     with watcher(exchange.course) as again:
@@ -196,10 +202,61 @@ def test_a_misnamed_attempt_after_a_good_one_is_answered_with_its_own_page(excha
     with watcher(exchange.course) as watch:
         first = exchange.hand_in("ann")
         assert watch.look() == {"ann": (5, True)}
-        _, page = misnamed(exchange, "ann", "2026-11-01 10:05:00.000000 UTC")
+        _, page = misnamed(exchange, "ann", at(5))
         assert watch.look() == {"ann": (0, True)}
     assert Path(page).is_file()
     assert "5 of 5 points" in exchange.answer(first)
+
+
+def junk(exchange: Exchange, student: str, when: str, content: bytes = b"\0\5\x16\7") -> Path:
+    """An attempt whose notebook is none."""
+    attempt = exchange.hand_in(student, when)
+    (attempt / "strings.ipynb").write_bytes(content)
+    return attempt
+
+
+@pytest.mark.parametrize("content", [b"", b"\0\5\x16\7", b"{}", b"PK\3\4", b'{"nbformat": 4}', b"[" * 11_000_000])
+def test_a_file_that_is_no_notebook_replaces_none_and_the_student_is_told(exchange: Exchange, content: bytes) -> None:
+    with watcher(exchange.course) as watch:
+        good = exchange.hand_in("ann", at())
+        (good / "._strings.ipynb").write_bytes(b"\0")
+        assert watch.look() == {"ann": (5, True)}
+        broken = junk(exchange, "ann", at(1), content)
+        assert watch.look() == {}
+        assert "strings.ipynb is not a notebook, and the one before is" in exchange.answer(broken)
+        assert "What you submitted before still counts." in exchange.answer(broken)
+        exchange.hand_in("ann", at(2), shout=WRONG)
+        assert watch.look() == {"ann": (2, True)}
+    assert any(f"ann: the attempt {broken.name} is not collected: strings.ipynb" in said for said in watch.notices)
+    assert "5 of 5 points" in exchange.answer(good)
+    assert exchange.events("collected") == ["ann", "ann"]
+    assert not (exchange.course.root / "submitted" / "ann" / ASSIGNMENT / "._strings.ipynb").exists()
+
+
+def test_of_attempts_that_came_before_the_watch_the_last_notebook_counts(exchange: Exchange) -> None:
+    exchange.hand_in("ann", at(-3), shout=WRONG)
+    good = exchange.hand_in("ann", when := at(-2))
+    broken = [junk(exchange, "ann", at(minute)) for minute in (-1, 0)]
+    junk(exchange, "bob", at(-2), b"")
+    last = junk(exchange, "bob", at(-1))
+    with watcher(exchange.course) as watch:
+        assert watch.look() == {"ann": (5, True), "bob": (0, True)}
+        assert watch.look() == {}
+    assert "5 of 5 points" in exchange.answer(good)
+    assert "still counts" in exchange.answer(broken[1])
+    assert "This submission was not judged" in exchange.answer(last)
+    time = exchange.course.root / "submitted" / "ann" / ASSIGNMENT / "timestamp.txt"
+    assert time.read_text() == when
+
+
+def test_an_attempt_that_cannot_be_taken_leaves_its_place_to_the_one_before(exchange: Exchange) -> None:
+    good, linked = exchange.hand_in("ann"), exchange.hand_in("ann", at(5))
+    linked.rename(exchange.root / "attempt")
+    linked.symlink_to(exchange.root / "attempt")
+    with watcher(exchange.course) as watch:
+        assert watch.look() == {"ann": (5, True)}
+    assert f"ann: the attempt {linked.name} is not collected: it is not a folder." in watch.notices
+    assert "5 of 5 points" in exchange.answer(good)
 
 
 def test_the_line_of_a_misnamed_notebook_is_that_of_grade(capsys: pytest.CaptureFixture) -> None:
@@ -258,9 +315,9 @@ def test_what_has_not_changed_is_one_line_after_a_restart(exchange: Exchange) ->
 
 def test_an_older_attempt_does_not_take_the_place_of_a_newer_one(exchange: Exchange) -> None:
     with watcher(exchange.course) as watch:
-        exchange.hand_in("ann", "2026-11-01 10:05:00.000000 UTC")
+        exchange.hand_in("ann", at(5))
         assert watch.look() == {"ann": (5, True)}
-        exchange.hand_in("ann", "2026-11-01 10:04:00.000000 UTC", shout=WRONG)
+        exchange.hand_in("ann", at(4), shout=WRONG)
         assert watch.look() == {}
 
 
@@ -287,7 +344,7 @@ def test_an_attempt_without_a_secret_is_graded_when_nothing_more_comes(exchange:
 def test_attempts_of_a_day_are_counted_over_runs(exchange: Exchange) -> None:
     for number, shout in enumerate((WRONG, WRONG, "return word.upper()")):
         with watcher(exchange.course, attempts_per_day=2) as watch:
-            exchange.hand_in("ann", f"2026-11-01 10:0{number}:00.000000 UTC", shout=shout)
+            exchange.hand_in("ann", at(number), shout=shout)
             assert watch.look() == ({"ann": (2, True)} if number < 2 else {})
     assert watch.notices == [mock.ANY, "1 submission unchanged since it was graded"]
     assert watch.notices[0].startswith("ann: 2 attempts were graded on")
@@ -318,6 +375,31 @@ def test_a_submission_without_a_time_is_not_replaced(exchange: Exchange) -> None
         exchange.hand_in("ann", shout=WRONG)
         assert watch.look() == {"ann": (5, False)}
     assert any("without a timestamp.txt" in notice for notice in watch.notices)
+
+
+@pytest.mark.parametrize(
+    ("zone", "first", "second", "newest"),
+    [
+        ("America/Los_Angeles", "2026-11-01 01:50:00.000000 PDT", "2026-11-01 01:10:00.000000 PST", 5),
+        ("America/Los_Angeles", "2026-03-01 11:00:00.000000 PST", "2026-03-01 18:00:00.000000 UTC", 2),
+        ("Asia/Kathmandu", "2026-03-01 11:00:00.000000 +0545", "2026-03-01 11:30:00.000000 +0545", 5),
+        ("", "2026-03-01T11:00:00+0545", "2026-03-01T11:00:00+05:30", 5),
+        ("America/Sao_Paulo", "2026-03-01 11:00:00.000000 -03", "2026-03-01 13:59:00.000000 UTC", 2),
+        ("", "2026-03-01 11:00:00.000000 UTC", "2026-03-01 12:00:00.000000 PST", 2),
+    ],
+)
+def test_the_newest_attempt_is_found_in_any_zone(
+    exchange: Exchange, zone: str, first: str, second: str, newest: float
+) -> None:
+    configuration = exchange.course.root / "nbgrader_config.py"
+    configuration.write_text(configuration.read_text() + f"c.Exchange.timezone = {zone!r}\n" * bool(zone))
+    exchange.hand_in("ann", first, shout=WRONG)
+    exchange.hand_in("ann", second)
+    with watcher(exchange.course) as watch:
+        assert watch.look() == {"ann": (newest, True)}
+        assert watch.look() == {}
+    unclear = [notice for notice in watch.notices if "is not collected: the zone of" in notice]
+    assert len(unclear) == (second.endswith("PST") and not zone)
 
 
 def test_a_corrected_test_grades_everybody_again_and_says_so_to_them(exchange: Exchange) -> None:
@@ -407,6 +489,12 @@ def secret_of_another_folder(folder: Path, outside: Path) -> None:
     (folder / "submission_secret.txt").write_text("../../../../private")
 
 
+def folder_for_the_time(folder: Path, outside: Path) -> None:
+    (folder / "timestamp.txt").unlink()
+    (folder / "timestamp.txt").mkdir()
+    (folder / "timestamp.txt" / "link.txt").symlink_to(outside / "private.txt")
+
+
 def time_without_end(folder: Path, outside: Path) -> None:
     (folder / "timestamp.txt").write_text("9" * 1_000_000)
 
@@ -447,8 +535,8 @@ def a_file_for_a_folder(folder: Path, outside: Path) -> None:
 HOSTILE = (
     linked_file, linked_folder, linked_notebook, linked_time, linked_secret, linked_attempt, pipe, device_like_notebook,
     file_of_somebody_else, endless_file, folders_without_end, thousands_of_files, binary_secret,
-    secret_of_another_folder, time_without_end, unreadable, no_notebook, name_that_climbs, time_that_is_none,
-    time_beyond_time, lines_in_the_name, name_that_is_no_text, a_file_for_a_folder,
+    secret_of_another_folder, folder_for_the_time, time_without_end, unreadable, no_notebook, name_that_climbs,
+    time_that_is_none, time_beyond_time, lines_in_the_name, name_that_is_no_text, a_file_for_a_folder,
 )  # fmt: skip
 READ_IT = "import pathlib; return str([p.read_text()[:99] for p in pathlib.Path('.').rglob('*') if p.is_file()])"
 
@@ -523,6 +611,167 @@ def test_a_folder_of_another_account_is_not_taken(exchange: Exchange) -> None:
     assert any("its folder belongs to" in notice and "check_owner" in notice for notice in watch.notices)
 
 
+DAY = -24 * 60.0
+
+
+def times_that_count(exchange: Exchange) -> dict[str, float]:
+    """The times of what was collected, as grading reads them, in minutes from now."""
+    found = {}
+    for path in (exchange.course.root / "submitted").glob(f"*/{ASSIGNMENT}/timestamp.txt"):
+        counts = datetime.strptime(path.read_text(), "%Y-%m-%d %H:%M:%S.%f UTC").replace(tzinfo=UTC)
+        found[path.parts[-3]] = round((counts - datetime.now(UTC)).total_seconds() / 60)
+    return found
+
+
+TIMES = {
+    "as it was": ([{"ann": 0}], {"ann": 0}, []),
+    "clocks that differ": ([{"ann": -4}, {"bob": 0}], {"ann": -4, "bob": 0}, []),
+    "a clock that is ahead": ([{"ann": 60}], {"ann": 60}, []),
+    "alone": ([{"ann": DAY}], {"ann": 0}, ["ann: later"]),
+    "beside an honest one": ([{"ann": 0, "bob": DAY}], {"ann": 0, "bob": 0}, ["bob: later"]),
+    "an honest one after it": ([{"ann": DAY}, {"bob": 0}], {"ann": 0, "bob": 0}, ["ann: later"]),
+    "two friends": (
+        [{"ann": 0, "bob": -30, "cem": DAY}],
+        dict.fromkeys(("ann", "bob", "cem"), 0),
+        ["bob: later", "cem: later"],
+    ),
+    "a copy of the whole exchange": (
+        [{"ann": DAY, "bob": 2 * DAY, "cem": -90}, {"dan": 0}],
+        {"ann": DAY, "bob": 2 * DAY, "cem": -90, "dan": 0},
+        ["ann: copied", "bob: copied", "cem: copied"],
+    ),
+    "after a copy": (
+        [{"ann": DAY, "bob": DAY}, {"dan": 0}, {"eve": DAY}],
+        {"ann": DAY, "bob": DAY, "dan": 0, "eve": 0},
+        ["ann: copied", "bob: copied", "eve: later"],
+    ),
+}
+
+
+@pytest.mark.parametrize("name", TIMES)
+def test_the_time_of_an_attempt_is_believed_if_its_files_bear_it_out(exchange: Exchange, name: str) -> None:
+    looks, wanted, said = TIMES[name]
+    with watcher(exchange.course) as watch:
+        for claims in looks:
+            for student, minutes in claims.items():
+                exchange.hand_in(student, at(minutes))
+            watch.watch._collect()
+    assert times_that_count(exchange) == wanted
+    for notice, (student, counts) in zip(watch.notices, (line.split(": ") for line in said), strict=True):
+        claimed = r"it was handed in at \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC"
+        ends = {"later": "The later time counts.*timestamp.txt", "copied": "copied.*The earlier time counts"}[counts]
+        assert re.match(rf"{student}: .*{claimed}.*are from \d{{4}}-.* UTC.*{ends}", notice), notice
+
+
+def test_a_copy_excuses_nobody_who_comes_later(exchange: Exchange, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inbound, "A_COPY", timedelta(seconds=1.5))
+    with watcher(exchange.course) as watch:
+        exchange.hand_in("ann", at(DAY))
+        exchange.hand_in("bob", at(DAY))
+        watch.watch._collect()
+        time.sleep(1.6)
+        exchange.hand_in("eve", at(DAY))
+        watch.watch._collect()
+    assert times_that_count(exchange) == {"ann": DAY, "bob": DAY, "eve": 0}
+
+
+def earlier_file(attempt: Path) -> None:
+    (attempt / "timestamp.txt").write_text(at(DAY))
+
+
+def no_file(attempt: Path) -> None:
+    (attempt / "timestamp.txt").unlink()
+
+
+def folder_for_a_file(attempt: Path) -> None:
+    no_file(attempt)
+    (attempt / "timestamp.txt").mkdir()
+
+
+def zone_ahead(attempt: Path) -> None:
+    """A zone in which the same hour was thirteen hours ago."""
+    attempt.rename(attempt.with_name(f"ann+{ASSIGNMENT}+{at().replace(' UTC', '+1300')}+x"))
+
+
+def earlier_dates_of_files(attempt: Path) -> None:
+    attempt = attempt.rename(attempt.with_name(f"ann+{ASSIGNMENT}+{at(DAY)}+x"))
+    for path in (*attempt.iterdir(), attempt):
+        os.utime(path, (time.time() + 60 * DAY,) * 2)
+
+
+def notebook_changed_later(attempt: Path) -> None:
+    time.sleep(0.3)
+    (attempt / "strings.ipynb").write_bytes((attempt / "strings.ipynb").read_bytes())
+
+
+def filled_later(attempt: Path) -> None:
+    time.sleep(0.3)
+    (attempt / "more").mkdir()
+    (attempt / "more" / "data.csv").touch()
+
+
+def named_later(attempt: Path) -> None:
+    kept = attempt.rename(attempt.with_name("kept"))
+    time.sleep(0.3)
+    kept.rename(attempt)
+
+
+@pytest.mark.parametrize(
+    ("change", "noticed"),
+    [
+        *((earlier_file, False), (no_file, False), (folder_for_a_file, False), (zone_ahead, True)),
+        *((earlier_dates_of_files, True), (notebook_changed_later, True), (filled_later, True), (named_later, True)),
+    ],
+    ids=lambda it: getattr(it, "__name__", ""),
+)
+def test_an_attempt_does_not_become_earlier_by_what_a_student_can_change(
+    exchange: Exchange, monkeypatch: pytest.MonkeyPatch, change: Callable[[Path], None], noticed: bool
+) -> None:
+    if noticed:
+        monkeypatch.setattr(inbound, "SKEW", timedelta(seconds=0.2))
+    claimed = datetime.now(UTC).replace(tzinfo=None)
+    change(exchange.hand_in("ann", f"{claimed} UTC"))
+    with watcher(exchange.course) as watch:
+        watch.watch._collect()
+        assert times_that_count(exchange) == {"ann": 0}
+        assert len(watch.notices) == noticed
+        watch.watch.settled.clear()
+        assert watch.watch._collect() == set(), "it would be taken again after a restart"
+
+
+def test_a_watch_that_starts_days_later_believes_as_one_that_was_there(
+    exchange: Exchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    exchange.hand_in("ann")
+    exchange.hand_in("bob", at(DAY))
+    later = time.time() - 3 * 60 * DAY
+    monkeypatch.setattr(inbound.time, "time", lambda: later)
+    with watcher(exchange.course) as watch:
+        watch.watch._collect()
+    assert times_that_count(exchange) == {"ann": 0, "bob": 0}
+    assert [notice.split(":")[0] for notice in watch.notices] == ["bob"]
+
+
+@pytest.mark.parametrize("ahead", [-3600, 3600])
+def test_a_watch_knows_what_was_not_there_though_the_clock_of_the_files_is_wrong(
+    exchange: Exchange, monkeypatch: pytest.MonkeyPatch, ahead: float
+) -> None:
+    copy = inbound.copy_submission
+
+    def copy_with_another_clock(*arguments: Any) -> tuple[list[str], float]:
+        left_out, changed = copy(*arguments)
+        return left_out, changed + ahead
+
+    monkeypatch.setattr(inbound, "copy_submission", copy_with_another_clock)
+    with watcher(exchange.course) as watch:
+        exchange.hand_in("ann")
+        watch.watch._collect()
+        exchange.hand_in("bob", at(-30))
+        watch.watch._collect()
+    assert times_that_count(exchange) == {"ann": 0, "bob": 0}
+    assert [notice.split(":")[0] for notice in watch.notices] == ["bob"]
+
+
 def test_a_submission_that_is_too_large_is_refused(tmp_path: Path) -> None:
     source = tmp_path / "source"
     source.mkdir()
@@ -560,7 +809,7 @@ def test_a_lesson_is_watched_from_the_moment_on_when_something_arrives_for_it(
     exchange.hand_in("ann")
     assert started(lessons) == [ASSIGNMENT]
     assert started(lessons) == []
-    exchange.hand_in("ann", "2026-11-01 10:05:00.000000 UTC")
+    exchange.hand_in("ann", at(5))
     assert started(lessons) == [ASSIGNMENT]
     exchange.course.submit("bob", exchange.course.answered())
     assert started(lessons) == [ASSIGNMENT]
@@ -718,6 +967,20 @@ def test_a_full_disk_at_the_first_look_does_not_end_a_watch(
     assert "5 of 5 points" in exchange.answer(attempt)
 
 
+def test_a_secret_that_cannot_be_used_is_named_and_does_not_end_a_watch(
+    exchange: Exchange, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(watching, "AFTER_A_FAULT", 0.1)
+    path = exchange.course.root / ".autograder_secret"
+    path.write_bytes(b"")
+    exchange.hand_in("ann")
+    with watcher(exchange.course) as watch:
+        assert watch.watch._look_if_possible(Event())
+        assert [notice for notice in watch.notices if "is empty or too short. Put your copy of it back" in notice]
+        path.unlink()
+        assert watch.look() == {"ann": (5, True)}
+
+
 @contextmanager
 def watch_command(course: Any, lesson: Sequence[str], output: Any, **more: Any) -> Iterator[subprocess.Popen]:
     """`autograder watch` in a process group of its own, as a shell in a terminal starts it."""
@@ -738,7 +1001,7 @@ def wait_until(condition: Callable[[], Any], seconds: float = 120) -> None:
 
 
 def is_being_graded(course: Any) -> bool:
-    return any(Spool.of(course.root, ASSIGNMENT).work.glob("judge-*"))
+    return any(Spool.of(course.root, ASSIGNMENT).work.glob("workshop-*/autograded/*/*"))
 
 
 EITHER = pytest.mark.parametrize("lesson", [(ASSIGNMENT,), ()], ids=["one lesson", "whole course"])
@@ -776,7 +1039,7 @@ def test_a_second_signal_stops_it_at_once_and_loses_nothing(
     assert "Traceback" not in (tmp_path / "log").read_text()
     assert exchange.events("collected") == ["ann"]
     assert exchange.events("released") == []
-    exchange.hand_in("ann", "2026-11-01 10:05:00.000000 UTC")
+    exchange.hand_in("ann", at(5))
     with watcher(exchange.course) as watch:
         assert watch.look() == {"ann": (5, True)}
 
@@ -800,7 +1063,7 @@ def test_a_log_on_a_full_disk_does_not_stop_a_watch(exchange: Exchange, lesson: 
     attempt = exchange.hand_in("ann")
     with open("/dev/full", "w") as full, watch_command(exchange.course, lesson, full) as process:
         wait_until(lambda: exchange.answer(attempt))
-        second = exchange.hand_in("ann", "2026-11-01 10:05:00.000000 UTC")
+        second = exchange.hand_in("ann", at(5))
         wait_until(lambda: exchange.answer(second))
         assert process.poll() is None
         process.terminate()

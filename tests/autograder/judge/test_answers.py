@@ -4,7 +4,7 @@ import copy
 
 import pytest
 
-from autograder.judge import judge_notebook
+from autograder.judge.judge import judge_notebook
 from autograder.judge.writing.answers import troubles
 from tests.autograder.judge.notebooks import cell, notebook
 

@@ -7,16 +7,18 @@ import random
 import sys
 import time
 import warnings
-from pathlib import Path
 from typing import Any, NoReturn
 
 import numpy as np
 import pytest
 
 from autograder.alarm import alarm
-from autograder.judge import JudgeDied, Verdict, judge_apart, rehearse
+from autograder.judge import JUDGE, JudgeDied, Verdict, judge_apart
+from autograder.judge.rehearsal import rehearse
 from autograder.sandbox.process import forkserver
+from autograder.sandbox.process.kind import STUDENT, Kind
 from autograder.sandbox.process.limits import Limits
+from benchmarks.grading.measuring import below, stat_of
 from tests.autograder.judge.notebooks import notebook
 
 pytestmark = pytest.mark.sandbox
@@ -61,41 +63,41 @@ def test_a_test_that_ends_its_process_costs_nobody_else_anything() -> None:
     assert points(GOOD, "# test\nassert g(1) == 2") == [2]
 
 
-def test_a_test_that_no_alarm_reaches_is_ended(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_test_that_no_alarm_reaches_is_ended() -> None:
     """A sum in C does not notice signals, and the submission decides how long it takes."""
-    monkeypatch.setattr("autograder.judge.outside.running.SPARE", 0.0)
     endless = notebook("def n(): return 10**10", "# test\nassert sum(range(n())) > 0")
     with pytest.raises(JudgeDied, match="processor time"):
-        judge_apart(endless, limits=Limits(cell_seconds=0.2))
+        judge_apart(endless, limits=Limits(cell_seconds=0.2, grace_seconds=0.1))
 
 
-def test_forks_share_the_warm_process() -> None:
+@pytest.mark.parametrize("kind", [STUDENT, JUDGE], ids=lambda kind: kind.name)
+def test_notebooks_share_the_warm_processes(kind: Kind) -> None:
     points(GOOD)
-    warm = forkserver.warm_process()
+    warm = forkserver.warm_process(kind)
     points(GOOD)
-    assert forkserver.warm_process() is warm
+    assert forkserver.warm_process(kind) is warm
 
 
 def interrupt() -> NoReturn:
     raise KeyboardInterrupt
 
 
-def test_ctrl_c_leaves_nothing_running() -> None:
+def running() -> set[int]:
+    """All processes started from here that have not ended."""
+    return {number for number in below(os.getpid()) if stat_of(number)[:1] not in ([], ["Z"])}
+
+
+@pytest.mark.parametrize("cells", [("while True: pass",), (GOOD, "# test\nwhile True: pass")])
+def test_ctrl_c_leaves_nothing_running(cells: tuple[str, ...]) -> None:
     points(GOOD)
-    warm = forkserver.warm_process()
+    before = running()
     with pytest.raises(KeyboardInterrupt), alarm(1.0, interrupt):
-        judge_apart(notebook("while True: pass"), limits=Limits(cell_seconds=600))
+        judge_apart(notebook(*cells), limits=Limits(cell_seconds=600))
     deadline = time.monotonic() + 60
-    while _children(os.getpid()) & {warm.pid} or _children(warm.pid):
+    while running() - before:
         assert time.monotonic() < deadline
         time.sleep(0.05)
-
-
-def _children(process: int) -> set[int]:
-    try:
-        return set(map(int, Path(f"/proc/{process}/task/{process}/children").read_text().split()))
-    except FileNotFoundError:
-        return set()
+    assert points(GOOD, "# test\nassert g(1) == 2") == [2]
 
 
 def test_a_rehearsal_leaves_the_process_as_it_was() -> None:
@@ -110,7 +112,7 @@ sys.path.append('x')
 os.environ['LEFT'] = 'here'
 assert g(1) == 2"""
     before = np.geterr(), random.getstate(), os.getcwd(), list(sys.path), dict(os.environ)
-    rehearse(notebook(solution, forgets))
+    rehearse(notebook(solution, forgets), files={})
     assert (np.geterr(), random.getstate(), os.getcwd(), list(sys.path), dict(os.environ)) == before
     rehearse(notebook("def g(x: return", "# test\nassert ("))
     with warnings.catch_warnings(record=True) as said:

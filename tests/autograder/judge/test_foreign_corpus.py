@@ -18,10 +18,11 @@ from pathlib import Path
 import pytest
 from nbformat import NotebookNode
 
-from autograder.judge import judge_apart, try_solution
+from autograder.judge import JUDGE, Source, judge_apart, try_solution
 from autograder.notebooks.libraries import libraries_in
 from autograder.notebooks.verdicts import SolutionTrial
 from autograder.sandbox.process import forkserver
+from autograder.sandbox.process.kind import OF_OTHER_COURSES
 from tests.autograder.judge.notebooks import cell, notebook, plain_points, stock_points
 
 pytestmark = pytest.mark.sandbox
@@ -52,6 +53,9 @@ class Foreign:
     def source(self) -> NotebookNode:
         return notebook(*copy.deepcopy(self.cells))
 
+    def given(self) -> Source:
+        return Source(self.source(), {name: text.encode() for name, text in self.files.items()})
+
     def answered(self, how: str) -> NotebookNode:
         submitted = self.source()
         for number, node in enumerate(submitted.cells):
@@ -75,38 +79,25 @@ CORPUS = read(Path(__file__).with_name("foreign.txt"))
 
 
 @pytest.fixture(scope="module")
-def folders(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
-    """A folder per notebook, with the files beside it."""
-    made = {name: tmp_path_factory.mktemp("source") for name in CORPUS}
-    for name, foreign in CORPUS.items():
-        for file, text in foreign.files.items():
-            (made[name] / file).write_text(text)
-    return made
-
-
-@pytest.fixture(scope="module")
 def _loaded_libraries() -> Generator[None]:
-    """Load what the notebooks import once, as before a class is graded: in this process and in the warm process, from
-    which all others are forked.
-    """
+    """Load what the notebooks import once, as before a class is graded: in this process and in the warm processes."""
     libraries = libraries_in(foreign.source() for foreign in CORPUS.values())
     for name in [*libraries, "IPython.core.completer"]:
         importlib.import_module(name)
     gc.freeze()  # a collection in a fork would touch, and so copy, every page
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(forkserver, "_preload", None)  # set by `preload`, and put back afterwards
-        forkserver.end_warm_process()
-        forkserver.preload(libraries)
+        patch.setattr(forkserver, "_preload", {})  # set by `preload`, and put back afterwards
+        for kind in (OF_OTHER_COURSES, JUDGE):
+            forkserver.end_warm_process(kind)
+            forkserver.preload(libraries, kind)
         yield
-        forkserver.end_warm_process()
+        for kind in (OF_OTHER_COURSES, JUDGE):
+            forkserver.end_warm_process(kind)
 
 
 @pytest.fixture(scope="module")
-def trials(folders: dict[str, Path], _loaded_libraries: None) -> dict[str, SolutionTrial]:
-    return {
-        name: try_solution(foreign.source(), {}, files=folders[name], helpers=folders[name])
-        for name, foreign in CORPUS.items()
-    }
+def trials(_loaded_libraries: None) -> dict[str, SolutionTrial]:
+    return {name: try_solution(foreign.given(), {}) for name, foreign in CORPUS.items()}
 
 
 def in_one_namespace(submitted: NotebookNode, files: dict[str, str], folder: Path) -> list[float]:
@@ -124,20 +115,15 @@ def in_one_namespace(submitted: NotebookNode, files: dict[str, str], folder: Pat
 @pytest.mark.parametrize("how", ["solution", "wrong", "not written"])
 @pytest.mark.parametrize("name", CORPUS)
 def test_an_assignment_of_another_course_earns_what_it_earns_there(
-    name: str, how: str, trials: dict[str, SolutionTrial], folders: dict[str, Path], tmp_path: Path
+    name: str, how: str, trials: dict[str, SolutionTrial], tmp_path: Path
 ) -> None:
     foreign, trial = CORPUS[name], trials[name]
     assert not trial.failed
     submitted = foreign.answered(how)
     with ProcessPoolExecutor(1, multiprocessing.get_context("fork")) as fork:
         expected = fork.submit(in_one_namespace, copy.deepcopy(submitted), foreign.files, tmp_path).result()
-    verdict = judge_apart(
-        submitted,
-        source=foreign.source(),
-        files=folders[name],
-        helpers=folders[name],
-        inside=tuple(trial.inside),
-    )
+    source = foreign.given()
+    verdict = judge_apart(submitted, source=source, files=source.given, inside=tuple(trial.inside))
     said = [(judged.grade_id, judged.message) for judged in verdict.cells]
     assert [judged.points for judged in verdict.cells] == expected, said
     assert stock_points(submitted) == expected

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.judge import judge_notebook
+from autograder.judge.judge import judge_notebook
 from autograder.judge.outside import guard
 from tests.autograder.judge.notebooks import notebook
 

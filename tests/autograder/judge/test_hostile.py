@@ -1,6 +1,8 @@
 """Hostile notebooks earn what their answers are worth, change nothing outside, and leave no process behind."""
 
+import contextlib
 import os
+import sqlite3
 import time
 from dataclasses import replace
 from html.parser import HTMLParser
@@ -8,8 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from autograder.judge import judge_notebook
-from autograder.sandbox.process.forkserver import prepare_to_share, warm_process
+from autograder.judge import JUDGE, judge_apart
+from autograder.sandbox.process.forkserver import warm_process
+from autograder.sandbox.process.kind import STUDENT
 from autograder.sandbox.process.limits import MEGABYTE, Limits
 from tests.autograder.judge.notebooks import notebook, read_table, stock_points
 
@@ -42,7 +45,7 @@ assert HOSTILE.keys() >= LIMITS_OF.keys()
 
 
 def started() -> set[int]:
-    """All processes started from here that still run, except the warm process and the bubblewrap around it."""
+    """All processes started from here that still run, except the warm processes and the bubblewrap around them."""
     parents = {}
     for folder in Path("/proc").iterdir():
         try:
@@ -51,7 +54,7 @@ def started() -> set[int]:
                 parents[int(folder.name)] = (int(status[1]), status[0])
         except OSError:
             continue
-    kept = {warm_process().pid, warm_process().popen.pid}
+    kept = {number for warm in map(warm_process, (STUDENT, JUDGE)) for number in (warm.pid, warm.popen.pid)}
     ours = {os.getpid()}
     while more := {number for number, (parent, _) in parents.items() if parent in ours} - ours:
         ours |= more
@@ -66,31 +69,54 @@ def lasting(before: set[int]) -> list[str]:
     return [Path(f"/proc/{number}/cmdline").read_text() for number in found if Path(f"/proc/{number}").exists()]
 
 
+SECRET = b"90210 is what nobody may see"
+
+
+def decoy(folder: Path) -> Path:
+    """A course with what a submission may not reach: others' marks, the secret, the source, the configuration."""
+    source = folder / "source" / "ps1"
+    source.mkdir(parents=True)
+    (source / "ps1.ipynb").write_text('{"cells": "90210, the hidden tests"}')
+    (folder / "nbgrader_config.py").write_text("c = get_config()  # 90210")
+    (folder / ".autograder_secret").write_bytes(SECRET)
+    with contextlib.closing(sqlite3.connect(folder / "gradebook.db")) as marks, marks:
+        marks.execute("create table grade (student, auto_score)")
+        marks.execute("insert into grade values ('90210', 3)")
+    return folder
+
+
+def contents(folder: Path) -> dict[str, bytes]:
+    return {str(path.relative_to(folder)): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
 HONEST = ["def add(a, b):\n    return a + b", "# test\nassert add(1, 2) == 3"]
 MARKUP = ("text/html", "text/markdown", "text/latex", "image/svg+xml", "application/javascript")
 
 
 @pytest.mark.parametrize("name", HOSTILE)
 def test_a_hostile_notebook_earns_what_its_answers_are_worth(name, tmp_path, monkeypatch):
-    monkeypatch.chdir(tmp_path)
+    course = decoy(tmp_path / "course")
+    monkeypatch.chdir(course)
+    everything = contents(tmp_path)
     cells, deserved = HOSTILE[name]
-    judged = notebook(*cells)
-    prepare_to_share()
-    warm = warm_process()
+    judged = notebook(*(cell.replace("COURSE_ROOT", str(course)) for cell in cells))
+    warm = [warm_process(kind) for kind in (STUDENT, JUDGE)]
+    for one in warm:
+        one.branch()
     before = started()  # tests of other parts may have left processes
-    verdict = judge_notebook(judged, limits=LIMITS_OF.get(name, LIMITS))
+    verdict = judge_apart(judged, limits=LIMITS_OF.get(name, LIMITS), secret=SECRET)
     assert [cell.points for cell in verdict.cells] == deserved, [cell.message for cell in verdict.cells]
     assert stock_points(judged) == deserved
     assert not lasting(before)
-    assert list(tmp_path.iterdir()) == []
+    assert contents(tmp_path) == everything
     assert len(str(judged)) < 1_000_000
     assert not may_act_or_tell(judged)
     assert not [cell for cell in verdict.cells if "90210" in cell.message]
-    assert warm_process() is warm
+    assert [warm_process(kind) for kind in (STUDENT, JUDGE)] == warm
 
 
 def test_an_honest_notebook_is_judged_after_all_of_them():
-    assert judge_notebook(notebook(*HONEST), limits=LIMITS).points == 2
+    assert judge_apart(notebook(*HONEST), limits=LIMITS).points == 2
 
 
 class Acting(HTMLParser):

@@ -7,8 +7,10 @@ from typing import Any
 
 import pytest
 
-from autograder.judge import CellVerdict, judge_notebook, try_solution
+from autograder.files import files_below
+from autograder.judge import CellVerdict, Source, try_solution
 from autograder.judge.inside import NO_DETAILS
+from autograder.judge.judge import judge_notebook
 from autograder.notebooks.verdicts import verdict
 from autograder.sandbox.process.limits import Limits
 from tests.autograder.judge.notebooks import notebook, plain_points, stock_points
@@ -41,6 +43,12 @@ def test_a_test_inside_sees_the_notebook_as_a_kernel_shows_it() -> None:
 def test_a_test_that_passes_inside_is_marked_too() -> None:
     node, _ = judged(ANSWER, LOOKS_AT_CODE, inside=("cell1",))
     assert verdict(node.cells[1]) == {"message": "", "points": 2, "bugs": [], "inside": True}
+
+
+def test_nobody_knows_who_printed_what_is_printed_inside() -> None:
+    test = "# test\npoints = 2 if twice(2) == 4 else 0\nprint('2 * 2 is 4')\npoints"
+    _, cells = judged("def twice(number):\n    print('all is right')", test, inside=("cell1",))
+    assert cells[0].message == "Printed while the test ran: all is right; 2 * 2 is 4"
 
 
 def test_a_tag_of_the_student_s_skips_no_test() -> None:
@@ -96,15 +104,18 @@ def test_an_endless_test_and_a_deadly_one_cost_only_their_points() -> None:
     assert "stopped the notebook's process" in found[1].message
 
 
+FAILS = "# test\nassert twice(2) == 5"
+
+
 def test_the_solution_says_what_is_judged_inside() -> None:
-    trial = try_solution(notebook(ANSWER, LOOKS_AT_CODE, CALLS, LOOKS_AT_CODE, "# test\nassert twice(2) == 5"), {})
+    trial = try_solution(Source(notebook(ANSWER, LOOKS_AT_CODE, CALLS, LOOKS_AT_CODE, FAILS)), {})
     assert list(trial.inside) == ["cell1", "cell3"]
     assert list(trial.failed) == ["cell4"]
     assert trial.failed["cell4"] == "This is not true: `assert twice(2) == 5`"
 
 
 def test_a_test_that_the_solution_fails_for_two_reasons_gives_both() -> None:
-    trial = try_solution(notebook(ANSWER, f"{LOOKS_AT_CODE}\nassert twice(2) == 5"), {})
+    trial = try_solution(Source(notebook(ANSWER, f"{LOOKS_AT_CODE}\nassert twice(2) == 5")), {})
     said = trial.failed["cell1"]
     assert "In the process of the solution it fails, too: This is not true: `assert twice(2) == 5`" in said
     assert not said.startswith("In the process")
@@ -114,15 +125,15 @@ def test_a_test_that_the_solution_fails_for_two_reasons_gives_both() -> None:
 def test_a_test_that_rests_on_one_inside_goes_inside_with_it() -> None:
     """The first test is not run outside, so the names that it binds are missing there."""
     tests = "# test\nimport inspect\nsource = inspect.getsource(twice)", "# test\nassert 'return' in source", CALLS
-    trial = try_solution(notebook(ANSWER, *tests), {})
+    trial = try_solution(Source(notebook(ANSWER, *tests)), {})
     assert list(trial.inside) == ["cell1", "cell2"]
     assert not trial.failed
 
 
 def test_the_trial_takes_the_tests_as_they_were_released() -> None:
     source = notebook(ANSWER, "# test\n### AUTOTEST twice(3)")
-    assert list(try_solution(source, {"cell1": "assert twice(3) == 7"}).failed) == ["cell1"]
-    assert not try_solution(source, {"cell1": "assert twice(3) == 6"}).failed
+    assert list(try_solution(Source(source), {"cell1": "assert twice(3) == 7"}).failed) == ["cell1"]
+    assert not try_solution(Source(source), {"cell1": "assert twice(3) == 6"}).failed
 
 
 @pytest.fixture
@@ -149,14 +160,14 @@ def test_a_module_beside_the_notebook_is_the_instructor_s(helpers: Path, answer:
     import tests
 
     test = "# test\nfrom tests import check\ncheck(twice)"
-    _, cells = judged(answer, test, inside=(), files=helpers, helpers=helpers)
+    _, cells = judged(answer, test, inside=(), files=files_below(helpers), helpers=helpers)
     assert [cell.points for cell in cells] == [points]
     assert __import__("tests") is tests
     assert sorted(path.name for path in helpers.iterdir()) == ["numbers.txt", "tests.py"]
 
 
 def test_the_instructor_is_told_what_went_wrong_in_a_hidden_test() -> None:
-    trial = try_solution(notebook(ANSWER, HIDDEN.replace("3834", "0")), {})
+    trial = try_solution(Source(notebook(ANSWER, HIDDEN.replace("3834", "0"))), {})
     assert trial.failed == {"cell1": "twice(1917)"}
 
 
@@ -205,7 +216,7 @@ UNDECIDED = {
 def test_what_the_solution_cannot_decide_runs_in_both_places(name: str) -> None:
     answer, test, inside = UNDECIDED[name]
     empty = notebook("# your code here\nraise NotImplementedError()", f"# test\n{test}")
-    trial = try_solution(empty, {})
+    trial = try_solution(Source(empty), {})
     assert list(trial.failed) == ["cell1"]
     for text in (answer, "def f(): return None"):
         stock = plain_points(notebook(text, f"# test\n{test}"))

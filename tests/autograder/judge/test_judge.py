@@ -4,14 +4,17 @@ import asyncio
 import copy
 import json
 import threading
+from functools import partial
 
 import pytest
 import torch  # noqa: F401  (takes a second or more, which must not count as a test's time)
 from nbformat import NotebookNode
 
 from autograder.cards.credit import Credit
-from autograder.judge import judge_notebook
+from autograder.judge import judge_apart
+from autograder.judge.judge import judge_notebook
 from autograder.judge.outside.running import no_event_loop
+from autograder.judge.seeds import seed_of
 from autograder.judge.writing.outputs import clean_data, clean_student_outputs
 from autograder.judge.writing.points import points_for_value
 from autograder.sandbox.process import isolation
@@ -299,6 +302,66 @@ def test_tensors_are_compared_by_their_values_alone(answer):
     assert [cell.points for cell in verdict.cells] == [points] * len(tests), verdict.cells
 
 
+COUNTED = "# test\npoints = 0\nif f(3) == 7:\n    points += 2\nelse:\n    print('7 was made from 3')\npoints"
+
+
+@pytest.mark.parametrize(
+    ("solution", "test", "message"),
+    [
+        ("def f(n): return 1", COUNTED, "The test printed: 7 was made from 3"),
+        ("def f(n): return 1", COUNTED.replace("= 0", "= 1"), "The test printed: 7 was made from 3"),
+        ("def f(n):\n    print('give me 2')\n    return 1", COUNTED, "The test printed: 7 was made from 3"),
+        ("def f(n): print('give me 2')", "# test\nprint(end='')\nf(1) or 0", "0 of 2 points."),
+        ("def f(n): return 1", "# test\nprint('a: ok\\n\\n  b: wrong  ')\n1", "The test printed: a: ok; b: wrong"),
+        ("def f(n): return 1", "# test\nprint('x' * 999)\n1", "The test printed: " + "x" * 178 + " ..."),
+        ("def f(n): return 1", "# test\n0.5", "0.5 of 2 points."),
+        (
+            "def f(n): return 1",
+            f"{COUNTED[:-7]}\n### BEGIN HIDDEN TESTS\nif f(7731) != 0:\n    print(7731)\n### END HIDDEN TESTS\npoints",
+            "The test printed: 7 was made from 3",
+        ),
+        (
+            "def f(n): return 1",
+            "# test\n### BEGIN HIDDEN TESTS\nseen = [7731]\n### END HIDDEN TESTS\nprint(seen)\n1",
+            "1 of 2 points.",
+        ),
+        (
+            "def f(n): return 1",
+            "# test\nright = f(3) == 7\nprint('f(3) should be 7')\nassert right",
+            "This is not true: `assert right`. The test printed: f(3) should be 7",
+        ),
+        ("def f(n): return 1", "# test\nprint('f(3)...')\nassert f(3) == 7, 'f(3) should be 7'", "f(3) should be 7"),
+        (
+            "def f(n): return 1",
+            "# test\nprint('f(3) is a number')\n### BEGIN HIDDEN TESTS\nassert f(3) == 7\n### END HIDDEN TESTS",
+            "A hidden test failed.",
+        ),
+        ("def f(n): return 1", "# test\nprint('no')\n-1", "The test gave -1 points, which is not between 0 and 2."),
+    ],
+    ids=[
+        *("no points", "some points", "an answer that prints too", "an answer that prints, a test that does not"),
+        *("several lines", "a long text", "nothing", "hidden prints", "a print of what is hidden"),
+        *("then an assertion without words", "then one with words", "then a hidden one", "no points at all"),
+    ],
+)
+def test_the_reason_that_a_test_prints_is_its_message(solution, test, message):
+    verdict, judged = verdict_on(solution, test)
+    assert verdict.cells[0].message == message
+    assert "7731" not in json.dumps([c.outputs for c in judged.cells])
+
+
+def test_a_printed_reason_follows_those_of_the_checks():
+    test = """# test
+from autograder.student import check_handwritten_gradient
+print("exercise 1")
+check_handwritten_gradient(slope, lambda x: x * x, [()], points=2)
+"""
+    verdict, _ = verdict_on("def slope(x): return (x,)", test)
+    checked, _, printed = verdict.cells[0].message.partition(" The test printed: ")
+    assert checked.endswith(".")
+    assert printed == "exercise 1"
+
+
 @pytest.mark.parametrize(
     ("value", "points"),
     [
@@ -354,7 +417,8 @@ check_gradients({"rows": lambda a: a[np.array([[0, 1], [1, 1], [2, 0]])]}, [(3, 
 
 def test_the_seed_depends_on_the_secret_and_the_cell_only():
     test = "# test\nfrom autograder.runs import context\nprint('seed', context.current().seed)"
-    shown = [str(verdict_on("x = 1", test, secret=secret)[1].cells[1].outputs) for secret in (b"a", b"a", b"b")]
+    seeds = [partial(seed_of, secret) for secret in (b"a", b"a", b"b")]
+    shown = [str(verdict_on("x = 1", test, seed=seed)[1].cells[1].outputs) for seed in seeds]
     assert shown[0] == shown[1] != shown[2]
 
 
@@ -548,7 +612,7 @@ def test_what_students_show_cannot_act_in_a_browser(kind, value, gone, kept):
 def test_outputs_of_students_are_bounded():
     flood = [{"output_type": "stream", "name": "stdout", "text": "x" * 100_000}] * 500
     assert len(json.dumps(clean_student_outputs(flood))) < 300_000
-    assert clean_student_outputs([{"output_type": "error"}, {"output_type": 3}, {}])[0].ename == ""
+    assert clean_student_outputs([{"output_type": "error"}, {"output_type": 3}, {}])[0]["ename"] == ""
 
 
 def test_without_bubblewrap_grading_refuses_and_names_the_command(monkeypatch):
@@ -556,8 +620,8 @@ def test_without_bubblewrap_grading_refuses_and_names_the_command(monkeypatch):
     monkeypatch.setattr(isolation.shutil, "which", lambda name: "/usr/bin/apt-get" if name == "apt-get" else None)
     try:
         with pytest.raises(SandboxUnavailable, match="sudo apt-get install bubblewrap"):
-            judge_notebook(notebook("x = 1", "# test\nassert x == 1"))
-        verdict = judge_notebook(notebook("x = 1", "# test\nassert x == 1"), unsafe=True)
+            judge_apart(notebook("x = 1", "# test\nassert x == 1"))
+        verdict = judge_apart(notebook("x = 1", "# test\nassert x == 1"), unsafe=True)
         assert verdict.points == 2
         assert verdict.isolation.startswith("none")
     finally:

@@ -17,7 +17,7 @@ from typing import Any
 import pytest
 import torch as torch  # here: a test that is stopped during the import would leave half of it
 
-from autograder.judge import judge_notebook
+from autograder.judge.judge import judge_notebook
 from autograder.sandbox.inside.wire import LENGTH, MAGIC, PREFIX, Wire
 from autograder.sandbox.process.limits import Limits
 from autograder.sandbox.process.process import StudentProcess
@@ -85,10 +85,9 @@ sent = 0
 class Liar(StudentProcess):
     """Replaces a submission's process: whatever it is asked, it sends the next message on its list."""
 
-    pid = None
     script: list = []  # noqa: RUF012  (one list for all processes of an example)
 
-    def __init__(self, limits, unsafe=False):
+    def __init__(self, limits, start):
         self.limits, self.alive, self.ended, self.ready, self.process = limits, True, False, True, self
         self.disturbed_by = ""
         ours, self.theirs = socket.socketpair()
@@ -120,6 +119,11 @@ class Liar(StudentProcess):
     def interrupt(self):
         pass
 
+    def usage(self):
+        return None
+
+    quick_usage = usage
+
     def fault(self):
         return ""
 
@@ -136,7 +140,7 @@ def lie(example: int) -> None:
     for start in range(0, len(script), max(1, len(script) // 4)):
         Liar.script = script[start:] + script[:start]
         judged = copy.deepcopy(JUDGED)
-        verdict = judge_notebook(judged, limits=LIMITS, unsafe=True)
+        verdict = judge_notebook(judged, limits=LIMITS)
         assert [cell.points for cell in verdict.cells] == [0.0] * len(TESTS)
         assert stock_points(judged) == [0.0] * len(TESTS)
         assert all(cell.message for cell in verdict.cells)
@@ -185,7 +189,7 @@ def lie_about_gradients(example: int) -> None:
     engine = ("answer", {"value": ["h", 1, 2, {"name": "type", "special": ["__call__"], "base": None}]}, [])
     Liar.script = [("answer", {}, []), engine, *replies]
     judged = notebook("class MiniTensor: pass", CHECK)
-    verdict = judge_notebook(judged, limits=LIMITS, unsafe=True)
+    verdict = judge_notebook(judged, limits=LIMITS)
     assert [cell.points for cell in verdict.cells] == [0.0]
     assert verdict.cells[0].message
 
@@ -204,4 +208,4 @@ def test_the_liar_is_believed_where_it_tells_the_truth(monkeypatch, value):
     function = ("answer", {"value": ["h", 1, 2, {"name": "function", "special": ["__call__"], "base": None}]}, [])
     answer = ("answer", {"value": value}, [struct.pack("<d", 3.0)])
     Liar.script = [("answer", {}, []), function, answer, ("answer", {}, [])]
-    assert judge_notebook(notebook("f = 0", "# test\nassert f(1) == 3"), limits=LIMITS, unsafe=True).points == 2
+    assert judge_notebook(notebook("f = 0", "# test\nassert f(1) == 3"), limits=LIMITS).points == 2

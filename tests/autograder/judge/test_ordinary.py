@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.judge import judge_notebook
+from autograder.judge.judge import judge_notebook
 from autograder.notebooks.cells import code_cells
 from tests.autograder.judge.notebooks import notebook, plain_points, read_table, stock_points
 

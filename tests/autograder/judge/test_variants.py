@@ -9,7 +9,7 @@ from textwrap import dedent
 
 import pytest
 
-from autograder.judge import judge_apart
+from autograder.judge import Source, judge_apart
 from autograder.runs.context import check_context
 from autograder.runs.errors import CheckFailed
 from autograder.student import variant
@@ -84,7 +84,7 @@ answer = {answer} * 10
 def test_points_go_by_who_handed_it_in(answer: str, points: float, said: str) -> None:
     source = notebook(cell(GIVEN, "locked"), "me = 'x'\nanswer = variant('rate', RATES, me) * 10", TEST)
     judged = notebook(cell(GIVEN, "locked"), answer, TEST)
-    verdict = judge_apart(judged, source=source, student=MINE)
+    verdict = judge_apart(judged, source=Source(source), student=MINE)
     assert (verdict.cells[0].points, stock_points(judged)) == (points, [points]), verdict.cells
     assert said in verdict.cells[0].message
 
@@ -92,7 +92,7 @@ def test_points_go_by_who_handed_it_in(answer: str, points: float, said: str) ->
 @pytest.mark.sandbox
 def test_the_solution_goes_by_its_own_name() -> None:
     solved = notebook(cell(GIVEN, "locked"), ANSWER.format(OTHER, RATE[OTHER]), TEST)
-    assert judge_apart(solved, source=solved).points == 2
+    assert judge_apart(solved, source=Source(solved)).points == 2
 
 
 @pytest.mark.sandbox
@@ -102,4 +102,4 @@ def test_the_example_of_the_docs(student: str, points: int) -> None:
     section = page.partition("## Variants by student")[2].partition("\n## ")[0]
     given, answer, test = [dedent(block) for block in re.findall(r"(?:^    .*\n|^\n(?=    ))+", section, re.MULTILINE)]
     solved = notebook(cell(given, "locked"), answer, f"# test\n{test}")
-    assert judge_apart(solved, source=solved, student=student).points == points
+    assert judge_apart(solved, source=Source(solved), student=student).points == points

@@ -18,7 +18,7 @@ from nbformat.v4 import new_output
 
 import autograder
 from autograder import cli
-from autograder.judge import seed_of
+from autograder.judge.seeds import seed_of
 from autograder.lessons.audit import gates, passed_gates, variants
 from autograder.lessons.audit.gates import Lesson, audit_lesson
 from autograder.lessons.commands import audit
@@ -380,7 +380,6 @@ def test_gates_run_no_code_that_the_fingerprint_leaves_out() -> None:
 
 @pytest.mark.slow
 def test_the_real_judge_passes_a_sound_lesson_and_stops_a_weak_one(course: Path, lesson: Path) -> None:
-    pytest.importorskip("autograder.judge")
     (lesson.parent / "02_weak.py").write_text(
         lesson.read_text().replace("[3.0]", "[0.0]").replace("[-1.75]", "[0.0]").replace("quiz_01", "quiz_02")
     )

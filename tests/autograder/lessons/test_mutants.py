@@ -10,7 +10,6 @@ import pytest
 from autograder import cli
 from autograder.lessons.audit.mutants import listed_survivors, mutants_of, tried
 from autograder.lessons.build.lesson_files import LessonTextError
-from autograder.sandbox.process.isolation import isolation_available
 
 SOLUTION = '''def rule(grad, a, b):
     """The docstring stays 1."""
@@ -54,7 +53,6 @@ def test_only_what_students_write_is_changed_and_results_are_swapped() -> None:
 
 
 @pytest.mark.sandbox
-@pytest.mark.skipif(not isolation_available(), reason="needs bubblewrap")
 def test_a_survivor_fails_the_command_unless_it_is_listed_with_a_reason(
     course: Path, lesson: Path, capsys: pytest.CaptureFixture
 ) -> None:

@@ -14,14 +14,18 @@ import pytest
 from nbformat import NotebookNode
 from traitlets.config import Config
 
-from autograder.judge import judge_notebook
+from autograder.files import files_below
+from autograder.judge.judge import judge_notebook
 from autograder.lessons.audit import variants
 from autograder.lessons.build.notebook import assemble, notebook_text
 from autograder.lessons.release import release_notebook
 from autograder.lessons.student import starting
 from autograder.notebooks.cells import grade_id
+from autograder.sandbox.files import readable
 from autograder.sandbox.inside import engine_file
 from autograder.sandbox.process.isolation import isolation_available
+from autograder.sandbox.process.limits import Limits
+from autograder.sandbox.process.process import start_confined, start_unsafe
 
 HERE = Path(__file__).parent
 OWN = "Using your own engine of lesson 02."
@@ -308,8 +312,9 @@ def test_a_call_without_the_engine_asks_for_the_first_cell(desk: Desk) -> None:
 def graded(desk: Desk) -> tuple[list[tuple[str, float]], str]:
     notebook = students(desk.sources["03_more"])
     source = desk.sources["03_more"]
-    unsafe = not isolation_available()
-    verdict = judge_notebook(notebook, source=source, secret=b"secret", files=desk.here, unsafe=unsafe)
+    files = readable(files_below(desk.here), Limits().files_bytes)
+    start = start_confined if isolation_available() else start_unsafe
+    verdict = judge_notebook(notebook, source=source, files=files, start=start)
     shown = "".join(output.get("text", "") for output in notebook.cells[0].outputs)
     return [(cell.grade_id, cell.points) for cell in verdict.cells], shown
 

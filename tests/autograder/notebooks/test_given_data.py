@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.judge import judge_notebook
+from autograder.judge.judge import judge_notebook
 from autograder.notebooks.trusted import trusted_names
 from tests.autograder.judge.notebooks import cell, notebook, plain_points
 

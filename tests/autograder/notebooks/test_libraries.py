@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import site
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from autograder.notebooks.libraries import libraries_in, withheld_from
-from autograder.sandbox.inside.absent import ENGINES, OURS, WITHHELD
+from autograder.notebooks.libraries import kind_for, libraries_in
+from autograder.sandbox.process.kind import OF_OTHER_COURSES, STUDENT
 from tests.autograder.judge.notebooks import notebook
 
 BUILDS_AN_ENGINE = {
@@ -25,14 +26,12 @@ BUILDS_AN_ENGINE = {
 
 @pytest.mark.parametrize("text", BUILDS_AN_ENGINE)
 def test_other_engines_are_withheld_where_a_notebook_uses_our_checks(text: str) -> None:
-    withheld = withheld_from(notebook("x = 1"), notebook("y = 2", text))
-    assert withheld == (WITHHELD if BUILDS_AN_ENGINE[text] else OURS)
-    assert not set(OURS) & set(ENGINES)
+    assert kind_for(notebook("y = 2", text)) is (STUDENT if BUILDS_AN_ENGINE[text] else OF_OTHER_COURSES)
 
 
-@pytest.mark.parametrize("sources", [(), (None,), (notebook(),)], ids=["none", "no source", "no cells"])
-def test_without_the_instructor_s_notebooks_they_are_withheld(sources: tuple) -> None:
-    assert withheld_from(*sources) == WITHHELD
+@pytest.mark.parametrize("source", [None, notebook()], ids=["no source", "no cells"])
+def test_without_the_instructor_s_notebook_they_are_withheld(source: Any) -> None:
+    assert kind_for(source) is STUDENT
 
 
 @pytest.mark.parametrize(("of_base", "found"), [(True, ["only_in_base"]), (False, [])])

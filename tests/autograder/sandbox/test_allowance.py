@@ -9,7 +9,7 @@ import time
 
 import pytest
 
-from autograder.judge import judge_notebook
+from autograder.judge.judge import judge_notebook
 from autograder.sandbox.process import allowance
 from autograder.sandbox.process.allowance import (
     ASLEEP,
@@ -172,7 +172,7 @@ def test_a_submission_that_nobody_asks_does_not_sleep_at_its_own_cost():
     """While a test computes on this side, or waits for a processor here, the submission's process has nothing to do."""
     with Sandbox() as sandbox:
         sandbox.execute("x = 1")
-        while not sandbox._process.usage().asleep:
+        while not sandbox._process.process.usage().asleep:
             time.sleep(0.01)
         assert not sandbox.usage().asleep
 

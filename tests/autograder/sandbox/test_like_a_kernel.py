@@ -6,12 +6,14 @@ from __future__ import annotations
 
 import copy
 import re
+from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
+from autograder.files import files_below
 from autograder.lessons.audit.kernel_run import run_in_kernel
 from autograder.lessons.audit.passed_gates import PassedGates, fingerprint_of
 from autograder.lessons.audit.variants import solved_release
@@ -290,7 +292,7 @@ fig.savefig('f.png'); Image('f.png', width=50)
 }
 
 
-def outputs_in_sandbox(notebook: NotebookNode, files: Path | None = None) -> list[list[dict]]:
+def outputs_in_sandbox(notebook: NotebookNode, files: Mapping[str, bytes] | None = None) -> list[list[dict]]:
     with Sandbox(Limits(cell_seconds=120), files=files) as sandbox:
         return [sandbox.execute(cell.source).outputs for cell in notebook.cells]
 
@@ -379,7 +381,7 @@ def test_a_lesson_shows_what_it_shows_in_a_kernel(lesson, tmp_path, monkeypatch)
         if cell.cell_type == "code" and not is_test(cell) and "demo" not in cell.metadata.get("tags", [])
     ]
     notebook = without_outputs(expected)
-    outputs = outputs_in_sandbox(notebook, of_sandbox)
+    outputs = outputs_in_sandbox(notebook, files_below(of_sandbox))
     compared = [number for number, cell in enumerate(notebook.cells) if not NOT_COMPARED.search(cell.source)]
     for number in set(range(len(notebook.cells))) - set(compared):
         expected.cells[number].outputs, outputs[number] = [], []

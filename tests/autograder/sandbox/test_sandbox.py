@@ -9,17 +9,21 @@ import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
 import pytest
 import torch
 
+from autograder.files import files_below
 from autograder.sandbox import sandbox as module_of_sandbox
-from autograder.sandbox.files import read_files
+from autograder.sandbox.files import readable
 from autograder.sandbox.handles import is_handle, mark_constructor
 from autograder.sandbox.process import isolation, process
+from autograder.sandbox.process.kind import STUDENT
 from autograder.sandbox.process.limits import Limits, NotAnswered, NotRebuilt, Refused, SandboxDied, StaleHandle
+from autograder.sandbox.process.process import start_unsafe
 from autograder.sandbox.sandbox import Sandbox
 
 pytestmark = pytest.mark.sandbox
@@ -491,21 +495,40 @@ def test_two_sandboxes_share_nothing():
         assert {"x", "y", "z"} <= one.lookup("seen")
 
 
+@pytest.mark.parametrize("folder", ["/tmp", "/dev/shm", "."])
+def test_the_number_of_files_is_limited(folder):
+    with Sandbox(replace(QUICK, inodes=100)) as sandbox:
+        made = sandbox.execute(f"""
+import itertools, os
+for made in itertools.count():
+    try: os.mkdir(os.path.join({folder!r}, 'x' * 3 + str(made)))
+    except OSError as error:
+        says = error.errno
+        break
+""")
+        assert made.error is None
+        assert sandbox.lookup("says") == errno.ENOSPC
+        assert 90 < sandbox.lookup("made") <= 100
+
+
 def test_files_are_copied_without_notebooks_and_links(tmp_path):
     (tmp_path / "data").mkdir()
     (tmp_path / "data" / "a.csv").write_text("1,2")
     (tmp_path / "hidden.ipynb").write_text("{}")
+    (tmp_path / ".cache").mkdir()
+    (tmp_path / ".cache" / "b.csv").write_text("3,4")
     (tmp_path / "link").symlink_to("/etc/passwd")
     os.mkfifo(tmp_path / "pipe")
-    assert read_files(tmp_path, 100) == {"data/a.csv": b"1,2"}
-    assert read_files(tmp_path, 2) == {}
-    with Sandbox(QUICK, files=tmp_path) as sandbox:
+    files = files_below(tmp_path)
+    assert readable(files, 100) == {"data/a.csv": b"1,2"}
+    assert readable(files, 2) == {}
+    with Sandbox(QUICK, readable(files, 100)) as sandbox:
         sandbox.execute("text = open('data/a.csv').read()")
         assert sandbox.lookup("text") == "1,2"
 
 
 def test_without_isolation_the_same_process_runs_in_a_folder_that_goes_away():
-    with Sandbox(QUICK, unsafe=True) as sandbox:
+    with Sandbox(QUICK, start=start_unsafe) as sandbox:
         sandbox.execute("import os\nx = os.getcwd()\ndef f():\n    while True: pass")
         folder = sandbox.lookup("x")
         assert os.path.isdir(folder)
@@ -518,9 +541,10 @@ def test_without_isolation_the_same_process_runs_in_a_folder_that_goes_away():
 
 KILLED_JUDGE = r"""
 import os, signal
+from autograder.sandbox.process.process import start_unsafe
 from autograder.sandbox.sandbox import Sandbox
 
-sandbox = Sandbox(unsafe=True)
+sandbox = Sandbox(start=start_unsafe)
 sandbox.execute("import os, subprocess, sys, threading")
 sandbox.execute("child = subprocess.Popen([sys.executable, '-c', 'import time; time.sleep(600)'])\nme = os.getpid()")
 print(sandbox.lookup("me"), sandbox.lookup("child").pid, flush=True)
@@ -538,10 +562,27 @@ def test_without_isolation_the_process_and_its_children_end_with_a_judge_that_is
     assert left == []
 
 
+LOOKS_FOR_ROOM = """
+import os
+for folder, folders, files in os.walk('/'):
+    if folder in ('/proc', '/dev/pts', '/tmp', '/home/student', '/dev/shm'): folders.clear()
+    elif os.access(folder, os.W_OK): print(folder)
+"""
+
+
+def test_an_ordinary_user_can_write_nowhere_but_in_the_limited_folders():
+    command = isolation.bubblewrap_command(
+        isolation.Isolation(True, "", user_namespace=True), STUDENT, Limits(), None, None
+    )
+    looking = [*command, "--", sys.executable, "-I", "-c", LOOKS_FOR_ROOM]
+    looked = subprocess.run(looking, capture_output=True, text=True, timeout=120, check=True, env={})
+    assert looked.stdout.split() == []
+
+
 def test_python_may_live_below_tmp(monkeypatch):
     """A checkout in /tmp has its environment there: the sandbox's own /tmp must not cover it."""
     monkeypatch.setattr(isolation, "_python_paths", lambda: ("/tmp/checkout/.venv",))
-    command = isolation.bubblewrap_command(isolation.isolation_available(), Limits(), 3, None)
+    command = isolation.bubblewrap_command(isolation.isolation_available(), STUDENT, Limits(), 3, None)
     covered, shown = command.index("/tmp"), command.index("/tmp/checkout/.venv")
     assert command[covered - 1] == "--tmpfs"
     assert covered < shown

@@ -18,12 +18,14 @@ from pathlib import Path
 
 import pytest
 
+from autograder.judge import JUDGE
 from autograder.sandbox.inside import fonts
-from autograder.sandbox.inside.absent import ENGINES, OURS, WITHHELD
+from autograder.sandbox.inside.absent import ENGINES
 from autograder.sandbox.process import forkserver, isolation
+from autograder.sandbox.process.kind import INSIDE, OF_OTHER_COURSES, STUDENT
 from autograder.sandbox.process.limits import Limits, SandboxLost, SandboxUnavailable, StaleHandle
 from autograder.sandbox.process.memory import MemoryGroup
-from autograder.sandbox.process.process import isolation_in_force
+from autograder.sandbox.process.process import isolation_in_force, start_confined
 from autograder.sandbox.sandbox import Sandbox
 
 pytestmark = pytest.mark.sandbox
@@ -230,7 +232,7 @@ def test_the_isolation_in_force_is_told():
 
 def test_a_fork_that_cannot_be_isolated_does_not_run(monkeypatch):
     """A mount that fails must not leave a process that is open to the outside."""
-    forkserver.prepare_to_share()
+    forkserver.warm_process().branch()
     monkeypatch.setattr("autograder.sandbox.process.isolation.WRITABLE", ("/tmp", "/home/student", "/no/such/folder"))
     with Sandbox(Limits(restarts=0)) as sandbox, pytest.raises(SandboxUnavailable, match="No such file"):
         sandbox.lookup("x")
@@ -279,7 +281,7 @@ def test_a_process_that_shares_the_warm_one_has_a_group_of_its_own_and_removes_i
         forkserver.end_warm_process()
         return there and (own.folder is None or not own.folder.exists())
 
-    forkserver.prepare_to_share()
+    forkserver.warm_process().branch()
     shared = forkserver.warm_process().branch().memory
     assert in_a_fork(work) == "True"
 
@@ -320,13 +322,13 @@ def test_what_is_left_in_a_group_ends_with_it():
         forkserver.end_warm_process()
         return not group.folder.exists()
 
-    forkserver.prepare_to_share()
+    forkserver.warm_process().branch()
     assert in_a_fork(work) in ("True", "no group")
 
 
 @pytest.mark.parametrize("elsewhere", [False, True], ids=["of a killed owner", "of another container"])
 def test_an_abandoned_group_ends_with_its_processes_unless_its_owner_may_run_elsewhere(elsewhere):
-    forkserver.prepare_to_share()
+    forkserver.warm_process().branch()
     own = forkserver.warm_process().branch().memory
     if not own:
         pytest.skip("no control group can be made here")
@@ -492,32 +494,38 @@ seen["in memory"] = any(name.startswith("torch.") for name in sys.modules)
 
 
 def test_what_is_withheld_from_one_course_and_not_from_another_needs_a_warm_process_of_its_own():
-    seen = []
-    for limits in (QUICK, replace(QUICK, withheld=OURS, cell_seconds=30), QUICK):
-        with Sandbox(limits) as sandbox:
+    seen = {}
+    for kind in (STUDENT, OF_OTHER_COURSES, STUDENT):
+        with Sandbox(replace(QUICK, cell_seconds=30), start=functools.partial(start_confined, kind=kind)) as sandbox:
             sandbox.execute(SEES)
-            seen.append((sandbox.lookup("seen"), forkserver.warm_process().withheld, forkserver.warm_process().pid))
-    none = dict.fromkeys(seen[0][0], False)
-    assert [facts for facts, _, _ in seen] == [none, {**none, "torch": True, "in memory": True}, none]
-    assert [withheld for _, withheld, _ in seen] == [WITHHELD, OURS, WITHHELD]
-    assert len({pid for _, _, pid in seen}) == 3
+            facts = sandbox.lookup("seen"), forkserver.warm_process(kind).pid
+            assert seen.setdefault(kind.name, facts) == facts
+    none = dict.fromkeys(("torch", "mini_autograd", "autograder", "in memory"), False)
+    assert seen[STUDENT.name][0] == none
+    assert seen[OF_OTHER_COURSES.name][0] == {**none, "torch": True, "in memory": True}
+    assert seen[STUDENT.name][1] != seen[OF_OTHER_COURSES.name][1]
 
 
-def test_a_fork_shares_only_a_warm_process_that_withholds_the_same():
-    warm = forkserver.warm_process(WITHHELD)
+@pytest.mark.parametrize("kind", [STUDENT, OF_OTHER_COURSES], ids=lambda kind: kind.name)
+def test_whether_forks_are_possible_is_tried_with_the_kind_that_runs(kind, monkeypatch):
+    monkeypatch.setattr(forkserver, "_current", {})
+    forkserver.preload([], kind)
+    try:
+        assert forkserver.why_not_warm.__wrapped__() == ""
+        assert list(forkserver._current) == [kind.name]
+    finally:
+        forkserver.end_warm_process(kind)
 
-    def shared(withheld):
-        def work():
-            forkserver.preload([], withheld)
-            same = forkserver.warm_process().pid == warm.pid
-            forkserver.end_warm_process()
-            return same
 
-        return in_a_fork(work)
-
-    assert shared(WITHHELD) == "True"
-    assert shared(OURS) == "False"
-    assert warm.popen.poll() is None
+@pytest.mark.parametrize("kind", [STUDENT, JUDGE], ids=lambda kind: kind.name)
+def test_an_installed_course_is_covered_up(kind, tmp_path, monkeypatch):
+    """A wheel puts it beside the packages, which are visible."""
+    course = tmp_path / "share" / "mini-autograd-course" / "course"
+    course.mkdir(parents=True)
+    monkeypatch.setattr(isolation, "_python_paths", lambda: (str(tmp_path),))
+    monkeypatch.setattr(isolation, "BUILT_IN", course)
+    command = isolation.bubblewrap_command(isolation.isolation_available(), kind, kind.limits, None, None)
+    assert command[command.index(str(course)) - 1] == "--tmpfs"
 
 
 def test_matplotlib_uses_the_list_of_fonts_that_was_made_once_from_what_the_sandbox_sees(tmp_path):
@@ -527,7 +535,7 @@ def test_matplotlib_uses_the_list_of_fonts_that_was_made_once_from_what_the_sand
             "known, seen = ({font.name for font in fonts.ttflist} for fonts in (fontManager, FontManager()))"
         )
         assert sandbox.lookup("known") == sandbox.lookup("seen") != set()
-    listed = fonts.list_file(isolation.INSIDE).read_text()
+    listed = fonts.list_file(INSIDE).read_text()
     planted = tmp_path / "list.json"
     planted.write_text(listed.replace("DejaVu Sans Mono", "Planted Mono"))
     assert planted.read_text() != listed

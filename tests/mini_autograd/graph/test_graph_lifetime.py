@@ -3,6 +3,7 @@
 import gc
 import sys
 import threading
+import tracemalloc
 import weakref
 from collections.abc import Callable
 from typing import Any
@@ -255,7 +256,6 @@ def test_a_leaf_that_only_the_graph_holds_still_gets_its_gradient() -> None:
 
 def test_memory_of_a_chain() -> None:
     """A recorded operation on a number costs well under a kilobyte."""
-    tracemalloc = pytest.importorskip("tracemalloc")
     tracemalloc.start()
     kept = chain(10_000)
     size, _ = tracemalloc.get_traced_memory()
