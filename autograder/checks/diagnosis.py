@@ -120,7 +120,7 @@ def _first(
         for outcome in outcomes
         if outcome.problem
         and not outcome.problem.unwritten
-        and outcome.problem.public != numerical_gradient_detector.NOT_BACKPROPAGATION
+        and outcome.problem.public not in numerical_gradient_detector.RIGHT_BUT
     ]
     failing.sort(key=lambda failed: len(failed[0].function.__code__.co_code))
     return next(filter(None, (explain(*failed) for failed in failing[:MOST_LOCALIZED])), None)

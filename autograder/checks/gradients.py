@@ -70,7 +70,7 @@ def _by_the_chain_rule(engine: Any, outcomes: list[Outcome], cases: Sequence[Seq
 
 
 def _unless(outcome: Outcome, reason: str) -> Outcome:
-    problem = Problem(reason, numerical_gradient_detector.NOT_BACKPROPAGATION) if reason else None
+    problem = Problem(reason, reason.partition(":")[0]) if reason else None
     return replace(outcome, comparison=replace(outcome.comparison, problem=problem))
 
 

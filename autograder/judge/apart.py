@@ -24,6 +24,7 @@ from autograder.judge.seeds import seed_of
 from autograder.judge.source import Source
 from autograder.judge.verdict import CellVerdict, Verdict
 from autograder.notebooks.cells import CodeCell, code_cells
+from autograder.notebooks.reading import NOT_ISOLATED
 from autograder.notebooks.verdicts import earned_points
 from autograder.sandbox.files import readable
 from autograder.sandbox.inside.wire import Wire, WireClosed, WireError
@@ -54,7 +55,6 @@ JUDGE = Kind(
 )
 FOR_CHECKS = "autograder.grading.workers.preloaded_checks"
 """The module that a judge has to load if tests use our checks."""
-NO_ISOLATION = "none, because the instructor turned it off"
 REHEARSED_BEFORE = 3
 """Rehearse before this submission of an assignment (counted from 1): a rehearsal costs as much as a submission."""
 SPARE_SECONDS = 60.0  # of processor time for a judge, in addition to what cells and tests may use
@@ -84,7 +84,7 @@ def judge_apart(
     `files` are those that lie beside the notebook. With `unsafe`, nothing is isolated. Raises
     SandboxUnavailable if student code cannot be isolated, or if a process does not start, and JudgeDied.
     """
-    isolation = NO_ISOLATION if unsafe else isolation_in_force()
+    isolation = NOT_ISOLATED if unsafe else isolation_in_force()
     source, limits = source or Source(), limits or Limits()
     began = time.monotonic()
     beside = readable(files or {}, limits.files_bytes)

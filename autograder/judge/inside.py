@@ -37,7 +37,7 @@ def run_inside(notebook: Any, sandbox: Sandbox, inside: Collection[str]) -> list
         if cell.is_test and cell.grade_id in inside:
             ran.append(Ran(outcome=_outcome(result, time.monotonic() - began, secret=hidden)))
         else:
-            ran.append(Ran([] if cell.is_test or hidden else _outputs(result), stopped=result.timed_out))
+            ran.append(Ran([] if cell.is_test or hidden else _outputs(result)))
     return ran
 
 

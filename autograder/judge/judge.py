@@ -27,13 +27,13 @@ from autograder.notebooks.regions import hidden_lines
 from autograder.notebooks.statements import parse
 from autograder.notebooks.trusted import TrustedNames, trusted_names
 from autograder.runs.context import check_context
+from autograder.sandbox.empty import empty_arrays_kept
 from autograder.sandbox.process.limits import Limits
 from autograder.sandbox.process.process import Start, start_confined
 from autograder.sandbox.sandbox import Sandbox
 
 HIDDEN_VALUE = "The hidden part of the test gave something that is not a number of points between 0 and {:g}."
 UNSEEDED = functools.partial(seed_of, b"")
-SECOND_TRY = 5.0  # seconds for a cell that ran into its limit in the first pass
 LONGEST_PRINT = 200  # characters of what a test printed; the page has the rest
 
 
@@ -75,34 +75,26 @@ def judge_notebook(
     with contextlib.ExitStack() as stack:
         stack.enter_context(TrustedPath(helpers))
         stack.enter_context(check_context(student=student, explained=not points_only))
-        within = run_inside(notebook, started(), inside) if inside else []
-        if within and _is_all_there(notebook, within):
-            scored = shown = within
+        if inside and _shows_all(notebook, inside):
+            scored = shown = run_inside(notebook, started(), inside)
         else:
             names = trusted_names(notebook, source)
             outside = functools.partial(_Pass, names=names, seed=seed, skipped=inside, helpers=helpers)
-            scored, shown = _run_outside(notebook, started, outside, points_only)
-            scored, shown = _with_those(within, scored), _with_those(within, shown)
+            shown = [] if points_only else outside(started(), visible_only=True).run(notebook)
+            within = run_inside(notebook, started(), inside) if inside else []
+            is_all = bool(shown) and not any(ran.outcome and ran.outcome.met_hidden for ran in shown)
+            scored = shown if is_all else outside(started()).run(notebook)
+            scored, shown = _with_those(within, scored), _with_those(within, shown or scored)
     verdict = Verdict(restarts=sum(sandbox.starts - 1 for sandbox in sandboxes))
     verdict.cells = _write_outputs(notebook, source, shown, scored, inside)
     verdict.seconds = time.monotonic() - began
     return verdict
 
 
-def _run_outside(
-    notebook: Any, started: Callable[[], Sandbox], outside: Callable[..., _Pass], points_only: bool
-) -> tuple[list[Ran], list[Ran]]:
-    """The run that gives the points, and the run that is shown: the same one, or a second one without hidden tests."""
-    scored = outside(started()).run(notebook)
-    if points_only or not _must_be_shown_apart(scored):
-        return scored, scored
-    return scored, outside(started(), before=scored, visible_only=True).run(notebook)
-
-
-def _is_all_there(notebook: Any, within: list[Ran]) -> bool:
-    """Whether the run inside decides every test, and met no hidden one, so that its outputs may be shown."""
-    tests = [(cell, ran) for (_, cell), ran in zip(code_cells(notebook), within, strict=True) if cell.is_test]
-    return all(ran.outcome is not None and not hidden_lines(cell.source) for cell, ran in tests)
+def _shows_all(notebook: Any, inside: Collection[str]) -> bool:
+    """Whether a run inside decides every test and meets no hidden one, so that its outputs may be shown."""
+    tests = [cell for _, cell in code_cells(notebook) if cell.is_test]
+    return all(cell.grade_id in inside and not hidden_lines(cell.source) for cell in tests)
 
 
 def _with_those(within: list[Ran], outside: list[Ran]) -> list[Ran]:
@@ -138,20 +130,6 @@ def _of_kind(kind: type, value: Any) -> Any:
     return [_of_kind(kind, part) for part in value] if isinstance(value, list) else value
 
 
-def _must_be_shown_apart(scored: list[Ran]) -> bool:
-    """Whether the shown outputs have to come from a second process that never meets a hidden test, so that no output
-    can reveal what a hidden test asked. Outputs of the first process from before any hidden test reveal nothing, and
-    neither does a test that only passed or failed.
-    """
-    met = False
-    for ran in scored:
-        outcome = ran.outcome or CellOutcome()
-        met = met or outcome.met_hidden
-        if met and (ran.outputs or not outcome.tells_only_points):
-            return True
-    return False
-
-
 class _Pass:
     """One run through a notebook: every cell in order, in one sandbox, tests in one namespace."""
 
@@ -162,43 +140,40 @@ class _Pass:
         seed: Callable[[str], int],
         skipped: Collection[str],
         helpers: Path | None,
-        before: list[Ran] | None = None,
         visible_only: bool = False,
     ):
         self.sandbox, self.seed, self.skipped, self.visible_only = sandbox, seed, skipped, visible_only
         self.namespace = TestNamespace(sandbox, names, helpers)
-        self.before = before
         self.files = mirroring.Files(sandbox, helpers)
 
     def run(self, notebook: Any) -> list[Ran]:
-        with mirroring.seeds(self.sandbox), contextlib.closing(self.files):
-            return [self.cell(number, cell) for number, (_, cell) in enumerate(code_cells(notebook))]
+        with mirroring.seeds(self.sandbox), empty_arrays_kept(), contextlib.closing(self.files):
+            return [self.cell(cell) for _, cell in code_cells(notebook)]
 
     def _could_go_on(self, ran: Ran) -> Ran:
         """Return `ran`. If there was no sandbox to run the cell in, or none for all of it, raises the reason."""
         self.sandbox.require_undisturbed()
         return ran
 
-    def cell(self, number: int, cell: CodeCell) -> Ran:
-        known_to_stop = self.before is not None and self.before[number].stopped
-        seconds = self.sandbox.limits.cell_seconds
+    def cell(self, cell: CodeCell) -> Ran:
         if cell.is_test and cell.grade_id in self.skipped:
             return Ran()
         if cell.is_test:
-            return self._could_go_on(Ran(outcome=self.test(cell, seconds)))
+            return self._could_go_on(Ran(outcome=self.test(cell)))
         if cell.is_demo or not cell.source.strip():
             return Ran()
-        return self._could_go_on(self.student(cell, min(seconds, SECOND_TRY) if known_to_stop else seconds))
+        return self._could_go_on(self.student(cell))
 
-    def student(self, cell: CodeCell, seconds: float) -> Ran:
-        result = self.sandbox.execute(cell.source, seconds)
+    def student(self, cell: CodeCell) -> Ran:
+        result = self.sandbox.execute(cell.source)
         self.namespace.forget(parse(cell.source))
         outputs = clean_student_outputs(result.outputs)
         if result.timed_out or result.died:
             outputs += clean_student_outputs([_error(STOPPED, result.error or "")])
-        return Ran(outputs, stopped=result.timed_out)
+        return Ran(outputs)
 
-    def test(self, cell: CodeCell, seconds: float) -> CellOutcome:
+    def test(self, cell: CodeCell) -> CellOutcome:
+        seconds = self.sandbox.limits.cell_seconds
         try:
             with self.files.shared(cell.source):
                 return run_test(cell, self.namespace, self.seed(cell.grade_id), seconds, self.visible_only)

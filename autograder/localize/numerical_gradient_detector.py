@@ -41,6 +41,8 @@ SPANS = ((-10, 10), (-10, 4), (-7, 2))  # exponents of 2 by which the numbers of
 LARGEST = 1e120
 MOST_KEPT = 500
 NOT_BACKPROPAGATION = "the gradients are right, but they do not come from the chain rule with a formula for each slope"
+NOT_SEEN = "the gradients are right, but it cannot be seen whether they come from the chain rule"
+RIGHT_BUT = (NOT_BACKPROPAGATION, NOT_SEEN)
 
 
 @dataclass(frozen=True)
@@ -88,6 +90,10 @@ def reason(entry: Any, trial: WatchedDraw, arguments: Sequence[str]) -> str:
     """Why right gradients do not count. `entry` is what the student's process said, and may be anything."""
     if not isinstance(entry, dict) or "forward" not in entry:
         return ""
+    if entry.get("watched") is False:
+        return f"{NOT_SEEN}: backward removes the profiler that watches it"
+    if entry.get("elsewhere") is True:
+        return f"{NOT_SEEN}: something is calculated in another thread or process, or waited for"
     said = _of_what_was_seen(entry, trial.elements) or _of_digits(entry, trial, arguments)
     return f"{NOT_BACKPROPAGATION}: {said}" if said else ""
 
@@ -95,8 +101,6 @@ def reason(entry: Any, trial: WatchedDraw, arguments: Sequence[str]) -> str:
 def _of_what_was_seen(entry: dict[str, Any], elements: int) -> str:
     if entry.get("complex") is True:
         return "backward calculates with complex numbers, as in a complex-step estimate"
-    if entry.get("watched") is False:
-        return "backward removes the profiler that watches it"
     forward, repeated, around = (entry.get(key) for key in ("forward", "repeated", "around"))
     if type(around) is int and around > MOST_AROUND:
         at = f"at {around} points around the point where forward evaluated it"

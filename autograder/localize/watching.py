@@ -4,14 +4,20 @@ and the like.
 A difference quotient of any order needs the values of a function at several points around the one that forward used,
 and backpropagation never does. Like the functions of `engine_protocol`, these travel into the sandbox. Besides a
 profiler they install two things for one run: arrays of a class that notes which universal functions are applied to it,
-and, for engines of single numbers, functions of `math` and NumPy that note their argument.
+and, for engines of single numbers, functions of `math` and NumPy that note their argument. A profiler sees one thread
+of one process, so it is also noted whether an engine starts another one or waits for it.
 """
 
 from __future__ import annotations
 
+import _thread
 import contextlib
 import math
+import os
+import queue
+import select
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from typing import Any, ClassVar
 
@@ -27,6 +33,14 @@ CURVED_NAMES = """
 """
 CURVED = frozenset(CURVED_NAMES.split())
 QUOTIENTS = ("divide", "true_divide")
+# What Python reports to audit hooks when work begins that the profiler does not see.
+STARTING_NAMES = """
+    _thread.start_new_thread _thread.start_joinable_thread os.fork os.forkpty os.exec os.posix_spawn os.spawn os.system
+    pty.spawn subprocess.Popen cpython.PyInterpreterState_New
+"""
+STARTING = frozenset(STARTING_NAMES.split())
+WAITING_NAMES = "read wait waitpid waitid wait3 wait4"
+WAITING = {select.select, *(vars(os)[name] for name in WAITING_NAMES.split() if name in vars(os))}
 NEAR, ROUNDING = 0.3, 1e5  # up to this far (relative) is around a point; up to this many epsilons is the point itself
 FEWEST, SAMPLE, MOST_NOTED = 8, 64, 600
 
@@ -36,8 +50,8 @@ def watch_programs(engine: Any, programs: list[dict[str, Any]]) -> list[dict[str
 
     `forward`: how many calls of the engine's own functions forward made; `repeated`: how many calls of the same
     functions backward made; `complex`: whether backward works with complex numbers; `watched`: whether it left the
-    profiler in place; `around`: at how many points, around one that forward used, a function was evaluated again;
-    `value` and `gradients`.
+    profiler in place; `elsewhere`: whether it started a thread or process or waited for one; `around`: at how many
+    points, around one that forward used, a function was evaluated again; `value` and `gradients`.
     """
     return [_watched(engine, program["function"], program["draw"]) for program in programs]
 
@@ -59,25 +73,31 @@ def _watch(
     calls: list[Any] = []
     ours = (_watch.__code__.co_filename, leaf_of.__code__.co_filename)
     libraries = (sys.prefix, sys.base_prefix, "<frozen")
+    events = _audited_events()
 
     def spy(frame: Any, event: str, argument: Any) -> None:
         code = frame.f_code
         if event == "call" and code.co_filename not in ours and not code.co_filename.startswith(libraries):
             calls.append(code)
+        elif (event == "call" and code is threading.Condition.wait.__code__ and not _is_for_output(frame)) or (
+            event == "c_call" and _waits(argument, in_library=code.co_filename.startswith(libraries))
+        ):
+            events.append("wait")
 
     before = sys.getprofile()
     with _noting(spied) as notes:
         leaves = [leaf_of(engine, tracked, value, draw["dtype"]) for value in draw["inputs"]]
         sys.setprofile(spy)
-        changes = _profiler_changes()
-        unchanged = len(changes)
+        began = len(events)
         try:
             output = function(*leaves)
             forward = [code for code in calls if code.co_name not in NO_OPERATIONS]
             calls.clear()
             evaluated, notes[:] = list(notes), []
             call_backward(engine, tracked, output, draw["cotangent"], draw["dtype"])
-            watched = sys.getprofile() is spy and len(changes) == unchanged
+            value, gradients = plain(output.data, tracked), [plain(leaf.grad, tracked) for leaf in leaves]
+            seen = events[began:]
+            watched = sys.getprofile() is spy and "sys.setprofile" not in seen
         finally:
             sys.setprofile(before)
         again = list(notes)
@@ -87,26 +107,45 @@ def _watch(
         "repeated": sum(code in known for code in calls),
         "complex": any(map(_is_about_complex_numbers, backward)) or any(point.dtype.kind == "c" for _, point in again),
         "watched": watched,
+        "elsewhere": any(event != "sys.setprofile" for event in seen),
         "around": max(points_around(evaluated, again), pairs_around(evaluated, again)),
-        "value": plain(output.data, tracked),
-        "gradients": [plain(leaf.grad, tracked) for leaf in leaves],
+        "value": value,
+        "gradients": gradients,
     }
 
 
-def _profiler_changes() -> list[None]:
-    """A list that grows with every call of `sys.setprofile` in this process, so that removing the profiler and putting
-    it back is noticed. Python's audit hooks cannot be removed, so one serves all runs.
+def _audited_events() -> list[str]:
+    """A list that grows when something starts in this process that the profiler does not see, and with every call of
+    `sys.setprofile`, so that removing the profiler and putting it back is noticed. Python's audit hooks cannot be
+    removed, so one serves all runs.
     """
-    if not hasattr(sys, "_profiler_changes"):
-        changes: list[None] = []
+    if not hasattr(sys, "_audited_events"):
+        events: list[str] = []
 
         def hook(event: str, arguments: Any) -> None:
-            if event == "sys.setprofile":
-                changes.append(None)
+            if event == "sys.setprofile" or event in STARTING:
+                events.append(event)
 
-        sys._profiler_changes = changes  # type: ignore[attr-defined]
+        sys._audited_events = events  # type: ignore[attr-defined]
         sys.addaudithook(hook)
-    return sys._profiler_changes  # type: ignore[attr-defined,no-any-return]
+    return sys._audited_events  # type: ignore[attr-defined,no-any-return]
+
+
+def _waits(function: Any, in_library: bool) -> bool:
+    """Whether a call of a builtin function waits for another thread or process. Libraries use locks for themselves."""
+    if function in WAITING:
+        return True
+    owner = getattr(function, "__self__", None)
+    if isinstance(owner, queue.SimpleQueue):
+        return function.__name__ == "get" and owner.empty()
+    return isinstance(owner, (_thread.LockType, _thread.RLock)) and function.__name__ == "acquire" and not in_library
+
+
+def _is_for_output(frame: Any) -> bool:
+    """Whether a kernel waits until its front end has been sent what was printed."""
+    while frame is not None and "/ipykernel/" not in frame.f_code.co_filename.replace("\\", "/"):
+        frame = frame.f_back if frame.f_code.co_filename == threading.__file__ else None
+    return frame is not None
 
 
 def _is_about_complex_numbers(code: Any) -> bool:

@@ -19,7 +19,7 @@ from autograder.cards.style import escaped
 from autograder.nbgrader_plugins.auto_comments import NO_RESPONSE
 from autograder.notebooks.cells import grade_id, is_grade, is_solution, is_task, marks
 from autograder.notebooks.headings import headings, titles
-from autograder.notebooks.reading import note_of
+from autograder.notebooks.reading import NOT_ISOLATED, UNPROTECTED, note_of
 from autograder.notebooks.verdicts import fresh_parts, messages_by_answer, verdict
 
 FOLD = "autograder_fold"
@@ -70,8 +70,13 @@ class FirstScreen(NbGraderPreprocessor):
         if problem:
             clear_outputs(nb)
         rows = exercises(nb)
-        is_open = sum(row.open for row in rows)
-        resources["autograder"] = {"title": title, "exercises": rows, "open": is_open, "problem": problem}
+        resources["autograder"] = {
+            "title": title,
+            "exercises": rows,
+            "open": sum(row.open for row in rows),
+            "problem": problem,
+            "warning": UNPROTECTED if note_of(nb, "isolation") == NOT_ISOLATED else "",
+        }
         fold(nb)
         return nb, resources
 

@@ -25,6 +25,8 @@ SPACE = b"\xef\xbb\xbf\xff\xfe \t\r\n"  # byte-order marks, too
 OTHER_JSON = "The file is JSON, but not a Jupyter notebook."
 NO_CELLS = "The file has no list of cells, so it is not a Jupyter notebook."
 NO_FILE = "It is a link or a special file, not a notebook."
+NOT_ISOLATED = "none, because the instructor turned it off"  # how a submission was isolated, as it is noted
+UNPROTECTED = "Graded without isolation (--unsafe-no-sandbox): submissions could have changed anything."
 NEW_CELL = {"code": new_code_cell, "markdown": new_markdown_cell, "raw": new_raw_cell}
 
 

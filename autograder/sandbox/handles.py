@@ -12,11 +12,12 @@ expected value by itself, so operations with the test's own values follow these 
 * An object whose class derives from a plain one (a named tuple, a `Counter`) is compared and calculated with by its
   plain value.
 * Any other object, for example one returned instead of a number, never equals a plain value and cannot be ordered
-  against one. It contains a plain value only if iterating finds an equal item. The result of arithmetic with one and a
-  value of the test is *tainted*: it cannot be converted to a plain value, iterated, indexed or passed to NumPy. Its
-  attributes and methods work, because tests of objects use them, unless it is *compared*: a difference from the
-  expected value, or a quotient, is the same number for every right answer, so an object could claim that number without
-  knowing the answer. (If the test has called the object's class, it does not expect a number, and this does not apply.)
+  against one. It contains a plain value only if iterating finds an equal item. A difference from a value of the test,
+  or a quotient, is refused before the value is sent: it may be the expected one, from which the object would learn what
+  to answer. (If the test has called the object's class, it does not expect a number. Then the difference is calculated,
+  but the object itself is *tainted*, as is the result of any arithmetic with one and a value of the test.) What is
+  tainted cannot be converted to a plain value, iterated, indexed or passed to NumPy. Its attributes and methods work,
+  because tests of objects use them.
 
 If the instructor's own solution needs more than that, the test is judged inside.
 """
@@ -69,7 +70,7 @@ ORDERED: dict[str, Callable[[Any], Any]] = {
 
 @dataclass(eq=False)
 class Reference:
-    """What a handle refers to: an object of a sandbox, by number. `declared`, `tainted` and `compared`: see above."""
+    """What a handle refers to: an object of a sandbox, by number. `declared` and `tainted`: see above."""
 
     sandbox: Port
     number: int
@@ -77,7 +78,6 @@ class Reference:
     base: str | None
     declared: bool = False
     tainted: bool = False
-    compared: bool = False
     constructor: bool = False
 
     def __post_init__(self) -> None:
@@ -112,8 +112,6 @@ class Handle:
             return object.__getattribute__(self, name)
         if name.startswith("__") and name.endswith("__") and name not in FORWARDED_DUNDERS:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        if reference(self).compared:
-            _untainted(self, f"`.{name}`")
         value = reference(self).ask("getattr", self, name)
         if is_handle(value) and reference(self).constructor:
             mark_constructor(value)  # Money.from_text(...) makes a Money as well
@@ -301,13 +299,16 @@ def _calculate(name: str, left: Any, right: Any) -> Any:
         plain = ref.plain()
         left, right = (plain, right) if is_handle(left) else (left, plain)
         return divmod(left, right) if name == "divmod" else getattr(operator, _operator_name(name))(left, right)
+    if name in COMPARING and len(handles) == 1 and not declared:
+        handle = left if is_handle(left) else right
+        if not type(handle)._called:
+            raise Refused(f"{_describe(handle)} was used in a difference or quotient as if it were a number")
+        ref.tainted = True
     result = ref.ask(name, left, right)
     if is_handle(result):
         made = reference(result)
         made.declared = made.declared or declared
         made.tainted = made.tainted or len(handles) == 1 or any(ref.tainted for ref in handles)
-        compares = len(handles) == 1 and name in COMPARING and not type(left if is_handle(left) else right)._called
-        made.compared = made.compared or compares or any(ref.compared for ref in handles)
     elif result is not NotImplemented and (len(handles) == 1 or (not declared and any(r.tainted for r in handles))):
         raise Refused(f"{_describe(left if is_handle(left) else right)} was used in arithmetic as if it were a number")
     return result
@@ -358,7 +359,6 @@ def _inherit(result: Handle, origin: Handle) -> None:
     made, ref = reference(result), reference(origin)
     made.declared = made.declared or ref.declared
     made.tainted = made.tainted or ref.tainted
-    made.compared = made.compared or ref.compared
 
 
 def _sign(name: str) -> Callable[..., Any]:
@@ -440,7 +440,7 @@ def _array(self: Handle, dtype: Any = None, copy: Any = None) -> np.ndarray:
     result = (
         ref.plain() if ref.base == "ndarray" else ref.ask("array", self, None if dtype is None else np.dtype(dtype).str)
     )
-    return np.asarray(_exactly(np.ndarray, result), dtype=dtype)
+    return np.asarray(result if isinstance(result, np.ndarray) else _exactly(np.ndarray, result), dtype=dtype)
 
 
 FORWARDS: dict[str, Callable[..., Any] | None] = {

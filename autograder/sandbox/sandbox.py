@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 from autograder.sandbox import errors
+from autograder.sandbox.empty import from_submission
 from autograder.sandbox.files import ChangedFiles, KnownFiles, files_in
 from autograder.sandbox.handles import (
     CLASSES_LIMIT,
@@ -387,6 +388,8 @@ class Sandbox:
         if isinstance(outputs, list):
             print_again(outputs)
         decoder = self._decoder(reply_buffers, arguments, request["name"] if request["do"] == "lookup" else "")
+        if request["do"] != "run":  # our own functions answer with arrays whose shapes our checks look at
+            decoder.of_array = from_submission
         with self._believing_nothing():
             self._write_back(reply.get("changed"), decoder, arguments)
             error = self._exception(reply["error"], decoder) if "error" in reply else None

@@ -103,6 +103,7 @@ def _grade(arguments: argparse.Namespace, cluster: Connection | None) -> int:
         from autograder.grading.report import progress_display
         from autograder.grading.run import grade_class
         from autograder.grading.submission.class_records import NEEDS_A_LOOK
+        from autograder.notebooks.reading import UNPROTECTED
     request = _request(arguments, cluster)
     console = progress_display.wide_console()
     started = time.perf_counter()
@@ -113,7 +114,7 @@ def _grade(arguments: argparse.Namespace, cluster: Connection | None) -> int:
         console.print(f"{arguments.lesson}: {progress_display.shown_name(notice)}", soft_wrap=True)
     console.print(_summary(request, records, time.perf_counter() - started))
     if request.unsafe:
-        console.print("Graded without isolation (--unsafe-no-sandbox): submissions could have changed anything.")
+        console.print(UNPROTECTED)
     if arguments.json:
         with atomic_write(arguments.json) as draft:
             draft.write_text(json.dumps([record.as_json() for record in records], indent=1) + "\n")

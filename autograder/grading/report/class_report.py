@@ -12,6 +12,7 @@ from autograder.bugs.bank import BUGS
 from autograder.grading.journal import Answered
 from autograder.grading.report.similarity import AsReference, Group
 from autograder.grading.submission.class_records import CellRecord, SubmissionRecord
+from autograder.notebooks.reading import NOT_ISOLATED, UNPROTECTED
 
 BARS = 10
 SLOWEST = 5
@@ -111,6 +112,11 @@ class ClassReport:
     @property
     def slowest(self) -> list[SubmissionRecord]:
         return sorted(self.graded, key=lambda record: -record.seconds)[:SLOWEST]
+
+    @property
+    def warning(self) -> str:
+        """What has to be known before anything else is read."""
+        return UNPROTECTED if any(record.isolation == NOT_ISOLATED for record in self.records) else ""
 
     @property
     def isolation(self) -> str:

@@ -18,9 +18,12 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any
 
+import numpy as np
+
 from autograder.judge.outside.texts import Texts
 from autograder.notebooks.statements import bound_names
 from autograder.notebooks.trusted import TrustedNames
+from autograder.sandbox.empty import EmptyArray
 from autograder.sandbox.handles import is_handle, mark_constructor, reference
 from autograder.sandbox.sandbox import Sandbox
 
@@ -35,7 +38,9 @@ class TypeOf:
     """
 
     def __call__(self, value: Any) -> Any:
-        return reference(value).ask("type", value) if is_handle(value) else type(value)
+        if is_handle(value):
+            return reference(value).ask("type", value)
+        return np.ndarray if isinstance(value, EmptyArray) else type(value)
 
     def __reduce__(self) -> tuple[Any, ...]:
         return getattr, (builtins, "type")

@@ -52,9 +52,9 @@ class FailedInside(Exception):  # noqa: N818
 @dataclass
 class CellOutcome:
     """How a test cell went. `hidden_value`: a hidden statement gave the value. `failed_hidden`: it failed in the hidden
-    part, so the details are secret. `met_hidden`: it came to a hidden statement. `said`: the text of the error, if it
-    was read while the objects in it could still answer. `printed_by_test`: `printed` without what the submission's code
-    printed. `bare`: the only visible assertion has failed, and there is nothing more to say.
+    part, so the details are secret. `met_hidden`: it came to a hidden statement, and ran or skipped it. `said`: the
+    text of the error, if it was read while the objects in it could still answer. `printed_by_test`: `printed` without
+    what the submission's code printed.
     """
 
     value: Any = None
@@ -70,20 +70,11 @@ class CellOutcome:
     seconds: float = 0.0
     timed_out: bool = False
     notes: list[str] = field(default_factory=list)
-    bare: bool = False
 
     @property
     def text(self) -> str:
         """What the error says."""
         return str(self.error).strip() if self.said is None and self.error is not None else self.said or ""
-
-    @property
-    def tells_only_points(self) -> bool:
-        """Whether this outcome reveals nothing but the points: the test showed nothing, and it passed, failed in its
-        hidden part, or failed in its only visible assertion without a message.
-        """
-        shows = self.printed.strip() or any(not getattr(report, "hidden", False) for report in self.reports)
-        return not shows and (self.error is None or self.failed_hidden or self.bare)
 
 
 @dataclass
@@ -92,7 +83,6 @@ class Ran:
 
     outputs: list[Any] = field(default_factory=list)
     outcome: CellOutcome | None = None
-    stopped: bool = False
 
 
 class BoundedText(io.StringIO):
@@ -141,7 +131,6 @@ def run_test(
     outcome.seconds = time.monotonic() - began
     outcome.timed_out = outcome.timed_out or allowance.left() <= 0
     outcome.notes = list(namespace.sandbox.notes)
-    outcome.bare = outcome.bare and not outcome.notes and not outcome.timed_out
     return outcome
 
 
@@ -157,9 +146,9 @@ def _run_statements(
     namespace.texts.add(step.statement for step in test.steps)
     for step in test.steps:
         is_hidden = _is_hidden(step, test.hidden, namespace.secrets)
+        outcome.met_hidden = outcome.met_hidden or is_hidden
         if is_hidden and visible_only:
             continue
-        outcome.met_hidden = outcome.met_hidden or is_hidden
         try:
             with (
                 _captured(outcome, keep=not is_hidden),
@@ -171,7 +160,6 @@ def _run_statements(
             outcome.said = _text_of(error)
             outcome.failed_hidden = is_hidden or _passes_through(error, filename, test.hidden)
             outcome.failed_source = "" if outcome.failed_hidden else _segment(test, step, error)
-            outcome.bare = step is test.only_assertion and _is_bare(error, filename)
             if isinstance(error, KeyboardInterrupt) and type(error) is KeyboardInterrupt:
                 raise
             return
@@ -266,15 +254,6 @@ def _passes_through(error: BaseException, filename: str, hidden: frozenset[int])
             return True
         frame = frame.tb_next
     return False
-
-
-def _is_bare(error: BaseException, filename: str) -> bool:
-    """Whether the error is a failed assertion of the test's own that has no message."""
-    frame = error.__traceback__
-    while frame is not None and frame.tb_next is not None:
-        frame = frame.tb_next
-    here = frame is not None and frame.tb_frame.f_code.co_filename == filename
-    return type(error) is AssertionError and not error.args and here
 
 
 def _segment(test: TestCode, step: TestStatement, error: BaseException) -> str:

@@ -88,14 +88,6 @@ class TestCode:
             for number, statement in enumerate(statements)
         ]
 
-    @functools.cached_property
-    def only_assertion(self) -> TestStatement | None:
-        """The only visible statement that asserts something, if it is a plain `assert`; otherwise None."""
-        visible = [step for step in self.steps if self.hidden.isdisjoint(step.lines)]
-        asserting = [step for step in visible if any(isinstance(node, ast.Assert) for node in ast.walk(step.statement))]
-        alone = len(asserting) == 1 and isinstance(asserting[0].statement, ast.Assert)
-        return asserting[0] if alone else None
-
 
 @functools.lru_cache(maxsize=CELLS_KEPT)
 def test_code(source: str, filename: str) -> TestCode:

@@ -69,15 +69,15 @@ def enter_namespaces() -> None:
             file.write(text)
 
 
-def mount_private(folders: list[str], size: int) -> None:
+def mount_private(folders: list[str], size: int, inodes: int) -> None:
     """Mount private folders, empty and writable, and a private view of processes and terminals; start a loopback
-    interface.
+    interface. Each folder holds so many bytes, and so many files and folders: each of these takes memory of the kernel.
 
     Files that bubblewrap has made visible inside such a folder stay visible: Python itself may live below /tmp.
     """
     kept = [(point, os.open(point, os.O_PATH)) for point in mounts_below(folders)]
     for folder in folders:
-        mount("tmpfs", folder, NO_SUID | NO_DEVICES, f"size={size},mode=1777")
+        mount("tmpfs", folder, NO_SUID | NO_DEVICES, f"size={size},nr_inodes={inodes},mode=1777")
     for point, descriptor in kept:
         put_back(point, descriptor)
     mount("proc", "/proc", NO_SUID | NO_DEVICES | NO_PROGRAMS)

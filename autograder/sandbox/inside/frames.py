@@ -36,7 +36,11 @@ def frame_as_plain(value: Any) -> tuple[Any, ...] | None:
 
 
 def frame_from_plain(parts: tuple[Any, ...]) -> Any:
-    """Rebuild what `frame_as_plain` took apart. Raises whatever pandas raises for parts that make no frame."""
+    """Rebuild what `frame_as_plain` took apart. Raises whatever pandas raises for parts that make no frame, and
+    ValueError for parts that pandas would repeat or take for many.
+    """
+    if type(parts) is not tuple:
+        raise ValueError("the parts of a frame are not a tuple")
     kind, *rest = parts
     return MAKERS[kind](importlib.import_module("pandas"), *rest)
 
@@ -98,12 +102,22 @@ def _values(column: Any) -> tuple[str, Any] | None:
     return (str(dtype), list(column)) if str(dtype) in ("object", "str") else None
 
 
-def _column(pandas: Any, dtype: str, values: Any) -> Any:
+def _column(pandas: Any, dtype: str, values: Any, length: int | None = None) -> Any:
+    """A column, or an index. `length` is how many rows there are."""
+    if type(values) is not list and not (isinstance(values, np.ndarray) and values.ndim == 1):
+        raise ValueError("the values of a column are not a list")
+    if length is not None and len(values) != length:
+        raise ValueError("a column is longer or shorter than its index")
     if dtype == "object":
         array = np.empty(len(values), object)
         array[:] = values
         return array
-    return pandas.array(values, dtype="str") if dtype == "str" else np.asarray(values, dtype)
+    if dtype == "str":
+        return pandas.array(values, dtype="str")
+    kind = np.dtype(dtype)
+    if kind.kind not in NUMBERS:  # a type of any size could be named
+        raise ValueError("the type of a column is not numeric")
+    return np.array(values, kind, subok=False)
 
 
 def _index(pandas: Any, values: tuple[str, Any], name: Any, freq: str | None) -> Any:
@@ -114,14 +128,15 @@ def _index(pandas: Any, values: tuple[str, Any], name: Any, freq: str | None) ->
 def _frame(pandas: Any, names: Any, index: Any, columns: list[tuple[str, Any]]) -> Any:
     rows = frame_from_plain(index)
     made = pandas.DataFrame(
-        {number: pandas.Series(_column(pandas, *c), rows) for number, c in enumerate(columns)}, rows
+        {number: pandas.Series(_column(pandas, *c, len(rows)), rows) for number, c in enumerate(columns)}, rows
     )
     made.columns = frame_from_plain(names)
     return made
 
 
 def _series(pandas: Any, index: Any, values: tuple[str, Any], name: Any) -> Any:
-    return pandas.Series(_column(pandas, *values), frame_from_plain(index), name=name)
+    rows = frame_from_plain(index)
+    return pandas.Series(_column(pandas, *values, len(rows)), rows, name=name)
 
 
 def _is_same(made: Any, value: Any, pandas: Any) -> bool:

@@ -149,8 +149,10 @@ OF_LIBRARIES: dict[str, Callable[[Encoder, Any], Any]] = {"pandas": Encoder.fram
 
 class Decoder:
     """Decodes one message. `others` maps further tags (handles, pickles) to functions of the tagged list's remaining
-    items.
+    items. `of_array` is what becomes of each array.
     """
+
+    of_array: Callable[[np.ndarray], np.ndarray] = staticmethod(lambda array: array)
 
     def __init__(self, buffers: Sequence[Any], others: dict[str, Callable[..., Any]]):
         self.buffers = buffers
@@ -198,11 +200,9 @@ class Decoder:
         if math.prod(sizes) * kind.itemsize != len(data):
             raise Malformed("an array's shape does not fit its data")
         if not len(data):
-            return (
-                np.zeros(sizes, kind)
-                if max(sizes, default=0) <= MAX_NODES
-                else _malformed("an empty array is too large")
-            )
+            if max([math.prod(sizes), *sizes]) > MAX_NODES:  # with a type of no bytes there may be many numbers in it
+                raise Malformed("an empty array is too large")
+            return self.of_array(np.zeros(sizes, kind))
         return np.frombuffer(data, kind).reshape(sizes).copy()
 
     def objects(self, shape: Any, code: Any) -> np.ndarray:
@@ -215,7 +215,7 @@ class Decoder:
         array = np.empty(len(items), object)
         for number, item in enumerate(items):
             array[number] = item
-        return array.reshape(sizes)
+        return self.of_array(array.reshape(sizes))
 
     def pair(self, code: Any) -> list[int]:
         numbers = [self.decode(part) for part in _list(code)]
@@ -254,10 +254,6 @@ def _dtype(code: Any) -> np.dtype:
     if not DTYPE.fullmatch(_text(code, 24)):
         raise Malformed("an array's type is not numeric")
     return np.dtype(code)
-
-
-def _malformed(reason: str) -> Any:
-    raise Malformed(reason)
 
 
 SIMPLE: dict[str, Callable[..., Any]] = {

@@ -85,7 +85,7 @@ def _become_confined(serving: Serving, descriptors: list[int], settings: dict[st
         confine.close_all_but(served)
         if settings["sacrificed"]:
             confine.sacrifice()
-        confine.mount_private(settings["folders"], settings["disk"])
+        confine.mount_private(settings["folders"], settings["disk"], settings["inodes"])
         os.chdir(os.environ["HOME"])  # into the new mount
         confine.limit(settings["rlimits"])
         confine.drop_rights(rules)

@@ -43,14 +43,29 @@ REFUSED_CALLS = words("""
     ptrace process_vm_readv process_vm_writev keyctl add_key request_key mount umount2 pivot_root chroot move_mount
     open_tree fsopen fsconfig fsmount fspick mount_setattr bpf unshare setns userfaultfd perf_event_open kexec_load
     kexec_file_load init_module finit_module delete_module swapon swapoff reboot io_uring_setup io_uring_enter
-    io_uring_register open_by_handle_at name_to_handle_at quotactl acct settimeofday clock_settime iopl ioperm
-    syslog pidfd_getfd
+    io_uring_register open_by_handle_at name_to_handle_at quotactl quotactl_fd acct settimeofday clock_settime iopl
+    ioperm syslog pidfd_getfd
 """)
-# With these, submissions that are graded at once could signal to each other through files that all of them see. They
-# fail as on a kernel that does not have them, which libraries such as HDF5 can cope with.
-UNKNOWN_CALLS = words("flock inotify_init inotify_init1 fanotify_init")
-# Calls of kernels newer than Linux 6.7, which have not been reviewed; older kernels do not have them.
-NEWER_CALLS = range(457, 512)
+# With these, submissions could signal to each other through files that all of them see: by locks and notifications, or
+# by which parts of a file the kernel has cached, which also a later submission can find out. They fail as on a kernel
+# that does not have them, which libraries such as HDF5 can cope with.
+UNKNOWN_CALLS = words("flock inotify_init inotify_init1 fanotify_init mincore io_setup")
+# For the same reason. They are only advice, which a kernel may take or leave: they succeed and do nothing.
+IDLE_CALLS = words("fadvise64 readahead")
+# And these, by an argument: its number, the values that are refused (None: all but 0), and the error. Record locks
+# (F_SETLK, F_GETLK) stay, because SQLite needs them.
+LOCKS_OF_OPEN_FILES, LEASES, NOTIFY, HINTS = (36, 37, 38), (1024, 1025), 1026, (1035, 1036, 1037, 1038)
+COLD_PAGES, PAGES_OUT = 20, 21
+REFUSED_ARGUMENTS: tuple[tuple[str, int, tuple[int, ...] | None, int], ...] = (
+    ("fcntl", 1, (*LOCKS_OF_OPEN_FILES, *LEASES, NOTIFY, *HINTS), errno.EINVAL),
+    ("madvise", 2, (COLD_PAGES, PAGES_OUT), errno.EINVAL),
+    ("preadv2", 5, None, errno.EOPNOTSUPP),
+    ("pwritev2", 5, None, errno.EOPNOTSUPP),
+)
+INT = 0xFFFF_FFFF  # the kernel reads only so much of an argument that is an int
+# Calls by number, because older libraries do not know their names: `process_madvise` and `cachestat`, refused for that
+# reason too, and those of kernels newer than Linux 6.7, which have not been reviewed.
+NEWER_CALLS = (440, 451, *range(457, 512))
 # AF_UNIX, AF_INET, AF_INET6: the network namespace is empty, other families may reach past it.
 ALLOWED_SOCKETS = (1, 2, 10)
 
@@ -134,8 +149,10 @@ def bubblewrap_command(
     for path in _python_paths():
         command += ["--ro-bind", path, path]
     command += ["--proc", "/proc", "--dev", "/dev", "--perms", "1777", "--size", size, "--tmpfs", SHARED_MEMORY]
+    command += ["--remount-ro", "/dev"]  # it belongs to the user in there, and so does a folder that is covered up
     for path in (*(_withheld_paths() if kind.withholds else ()), *_visible_course()):
-        command += ["--tmpfs", path] if os.path.isdir(path) else ["--ro-bind", "/dev/null", path]
+        covered = os.path.isdir(path)
+        command += ["--tmpfs", path, "--remount-ro", path] if covered else ["--ro-bind", "/dev/null", path]
     for folder, place in kind.code.items():
         command += ["--ro-bind", folder, place]
     command += ["--remount-ro", "/", "--chdir", HOME, "--clearenv"]
@@ -179,6 +196,13 @@ def seccomp_filter() -> bytes:
                 continue  # a call that this kernel or architecture does not have
         for call in (*sorted(UNKNOWN_CALLS), *NEWER_CALLS):
             rules.add_rule(pyseccomp.ERRNO(errno.ENOSYS), call)
+        for call in sorted(IDLE_CALLS):
+            rules.add_rule(pyseccomp.ERRNO(0), call)
+        for call, number, refused, error in REFUSED_ARGUMENTS:
+            if refused is None:
+                rules.add_rule(pyseccomp.ERRNO(error), call, pyseccomp.Arg(number, pyseccomp.GT, 0))
+            for value in refused or ():
+                rules.add_rule(pyseccomp.ERRNO(error), call, pyseccomp.Arg(number, pyseccomp.MASKED_EQ, INT, value))
         rules.add_rule(
             pyseccomp.ERRNO(errno.ENOSYS), "clone3"
         )  # its flags cannot be inspected; libc falls back to clone

@@ -56,6 +56,7 @@ class Limits:
     open_files: int = 256
     file_size: int = 64 * MEGABYTE
     disk: int = 256 * MEGABYTE
+    inodes: int = 50_000  # files and folders in each writable folder
     message_bytes: int = 128 * MEGABYTE
     header_bytes: int = 16 * MEGABYTE
     output_bytes: int = 1 * MEGABYTE

@@ -130,6 +130,7 @@ def settings_of(kind: Kind, limits: Limits) -> dict[str, Any]:
         "max_output_bytes": limits.output_bytes,
         "max_outputs": limits.outputs,
         "disk": limits.disk,
+        "inodes": limits.inodes,
         "folders": [*isolation.WRITABLE, isolation.SHARED_MEMORY],
     }
 

@@ -23,6 +23,7 @@ from autograder.grading.report.class_report import ClassReport
 from autograder.grading.report.progress_display import results_table, summary
 from autograder.grading.report.similarity import as_reference, groups, own_part, plain
 from autograder.grading.submission.class_records import CellRecord, SubmissionRecord
+from autograder.notebooks.reading import UNPROTECTED
 from tests.autograder.conftest import SmallCourse
 from tests.autograder.grading.here import grade_all
 
@@ -142,6 +143,18 @@ def test_the_page_needs_nothing_and_runs_nothing(graded: Any, capsys: pytest.Cap
     assert any(link.endswith("ann/words/strings.html") for link in links)
     assert all((path.parent / link).resolve().is_file() for link in links if "%" not in link)
     assert "The file is not valid JSON" in page
+
+
+def test_every_page_says_that_submissions_were_not_isolated(
+    small_course: SmallCourse, capsys: pytest.CaptureFixture
+) -> None:
+    small_course.submit("ann", small_course.answered())
+    grade_all(small_course, unsafe=True, feedback=True)
+    assert main(["report", "words", "--course", str(small_course.root)]) == 0
+    report = Path(capsys.readouterr().out.strip())
+    (feedback,) = (small_course.root / "feedback" / "ann").rglob("*.html")
+    for page in (report, feedback):
+        assert page.read_text().count(UNPROTECTED) == 1
 
 
 @pytest.mark.sandbox

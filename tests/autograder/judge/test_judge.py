@@ -123,45 +123,42 @@ def started(monkeypatch):
     return sandboxes
 
 
-KEEPS = "seen = []\ndef add(a, b):\n    seen.append(a)\n    return a + b"
+ADDS = "def add(a, b): return a + b"
+LATER_TEST = HIDDEN_TEST.replace("(1, 2) == 3", "(1, 1) == 2")
 
 
 @pytest.mark.parametrize(
-    ("answer", "test", "processes"),
+    ("answer", "tests", "inside", "processes"),
     [
-        (KEEPS, "assert add(1, 1) == 2", 1),
-        (KEEPS, "x = add(1, 1)\nassert x == 3", 1),
-        (KEEPS, "assert add(1, 1) == 2\n### BEGIN HIDDEN TESTS\nassert add(1, 1) == 3, 'x'\n### END HIDDEN TESTS", 1),
-        (KEEPS, "assert add(1, 1) == 3, f'{add(1, 1)}'", 2),
-        (KEEPS, "assert add(1, 1) == 2\nassert add(1, 1) == 3", 2),  # which assertion fails can be a message
-        (KEEPS, "if add(1, 1) == 2:\n    assert add(1, 1) == 3", 2),
-        (KEEPS, "import numpy as np\nnp.testing.assert_equal(add(1, 1), 3)", 2),
-        (KEEPS, "print(add(1, 1))\nassert add(1, 1) == 3", 2),
-        (KEEPS, "missing\nassert True", 2),
-        (KEEPS.replace("return", "assert a < 0\n    return"), "assert add(1, 1) == 3", 2),
-        (KEEPS + "\nprint(seen)", "assert add(1, 1) == 3", 1),  # printed before any hidden test
+        (ADDS, ["# test\nassert add(1, 2) == 3"], [], 1),
+        (ADDS, ["# test\nassert add(1, 2) == 3"], ["cell1"], 2),
+        (ADDS, [HIDDEN_TEST], [], 2),
+        (ADDS, [HIDDEN_TEST], ["cell1"], 2),
+        (ADDS, [HIDDEN_TEST, LATER_TEST], ["cell1"], 3),
+        ("def add(a, b): return 3 if a == 1 else 0", [HIDDEN_TEST], [], 2),
+        ("def add(a, b): return 2", [HIDDEN_TEST], [], 1),  # it fails before the hidden part
+        ("def add(a, b): return 2", [HIDDEN_TEST, LATER_TEST], [], 2),
     ],
 )
-def test_a_second_process_shows_what_could_tell_of_a_hidden_test(started, answer, test, processes):
-    hidden = "# test\n### BEGIN HIDDEN TESTS\nassert callable(add)\n### END HIDDEN TESTS"
-    verdict_on(answer, hidden, f"# test\n{test}")
-    assert len(started) == processes
+def test_what_is_shown_comes_from_processes_that_end_before_a_hidden_test_asks(
+    started, monkeypatch, answer, tests, inside, processes
+):
+    """A process can find out what one before it has left in the caches of the kernel."""
+    asked = []
+    ask = Sandbox._ask
 
+    def noted(sandbox, request, *more):
+        asked.append((started.index(sandbox), "7731" in str(request)))
+        return ask(sandbox, request, *more)
 
-@pytest.mark.parametrize(
-    ("answer", "processes"),
-    [
-        ("def add(a, b): return 2", 1),
-        ("def add(a, b): return 3 if a == 1 else 0", 2),
-        ("def add(a, b): return a + b", 2),
-    ],
-    ids=["fails before the hidden part", "fails in it", "passes it"],
-)
-def test_a_test_that_fails_before_its_hidden_part_needs_no_second_process(started, answer, processes):
-    verdict, judged = verdict_on(answer, HIDDEN_TEST, "print(add(1, 1))", "# test\nassert add(1, 1) == 0, 'not 0'")
+    monkeypatch.setattr(Sandbox, "_ask", noted)
+    shows, fails = "print(add(1, 1))", "# test\nassert add(1, 1) == 0, f'{add(1, 1)} is not 0'"
+    verdict, judged = verdict_on(answer, *tests, shows, fails, inside=inside)
+    assert judged.cells[len(tests) + 1].outputs[0].text in ("0\n", "2\n", "3\n")
+    assert "is not 0" in verdict.cells[-1].message
     assert len(started) == processes
-    assert judged.cells[2].outputs[0].text in ("0\n", "2\n", "3\n")
-    assert "not 0" in verdict.cells[1].message
+    assert [number for number, _ in asked] == sorted(number for number, _ in asked)
+    assert not any(secret for number, secret in asked if number == 0 and processes > 1)
 
 
 @pytest.mark.parametrize("change", ["del np", "np = 3", "import math as np"])

@@ -1,8 +1,18 @@
 """Right gradients that were found by means other than the chain rule do not count, and the report says why."""
 
+import _thread
+import asyncio
+import contextlib
 import itertools
+import logging
 import math
+import os
+import queue
+import signal
 import sys
+import threading
+import warnings
+from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
 
 import numpy as np
@@ -287,6 +297,7 @@ def test_an_engine_that_takes_the_profiler_away_is_refused():
     kind.backward = backward
     points, message = checked(kind)
     assert points == 0
+    assert "cannot be seen" in message
     assert "profiler" in message
 
 
@@ -305,3 +316,170 @@ def test_an_engine_that_puts_the_profiler_back_is_refused_too(call):
     points, message = checked(kind)
     assert points == 0
     assert "profiler" in message
+
+
+def test_differences_that_are_taken_when_the_gradient_is_read_do_not_count_either():
+    """For products, where the quotient is exact: only how often forward runs betrays it."""
+
+    def product(a, b):
+        return a * b
+
+    def slopes(a, b):
+        return np.reshape([product(x + 1, y) - product(x, y) for x, y in zip(a.flat, b.flat, strict=True)], a.shape)
+
+    class MiniTensor:
+        def __init__(self, data, inputs=()):
+            self.data, self.inputs, self.later = np.asarray(data, dtype=float), inputs, []
+
+        def __mul__(self, other):
+            return MiniTensor(product(self.data, other.data), [(self, other), (other, self)])
+
+        def backward(self, gradient=1.0):
+            self.later.append(lambda: gradient)
+            for one, other in self.inputs:
+                one.later.append(lambda one=one, other=other: slopes(one.data, other.data) * gradient)
+
+        @property
+        def grad(self):
+            return sum(share() for share in self.later) if self.later else None
+
+    points, message = checked(MiniTensor, {"a * b": lambda a, b: a * b})
+    assert points == 0
+    assert "as in a difference quotient" in message
+
+
+def backward_by(way):
+    """A right engine whose backward pass runs in this way; `way` calls the function that it is given."""
+    kind = engine_with(RULES["chain rule"])
+    before = kind.backward
+
+    def backward(self, gradient=1.0):
+        kind.backward = before  # it calls itself
+        way(lambda: before(self, gradient))
+        kind.backward = backward
+
+    kind.backward = backward
+    return kind
+
+
+def in_a_thread(run):
+    thread = threading.Thread(target=run)
+    thread.start()
+    thread.join()
+
+
+def in_a_thread_of_its_own(run):
+    done = _thread.allocate_lock()
+    done.acquire()
+    _thread.start_new_thread(lambda: (run(), done.release()), ())
+    done.acquire()
+
+
+def in_a_process(run):
+    if os.fork() == 0:
+        os._exit(0)
+    os.wait()
+    run()
+
+
+def in_a_new_pool(run):
+    with ThreadPoolExecutor(1) as pool:
+        pool.submit(run).result()
+
+
+def in_an_event_loop(run):
+    async def main():
+        await asyncio.to_thread(run)
+
+    asyncio.run(main())
+
+
+@pytest.fixture(scope="module")
+def ways_begun_before():
+    """Ways that use a thread or a process which is there before anything is watched."""
+    pool, asked, answered = ThreadPoolExecutor(1), queue.SimpleQueue(), queue.SimpleQueue()
+    pool.submit(int).result()
+    threading.Thread(target=lambda: [answered.put(run()) for run in iter(asked.get, None)], daemon=True).start()
+    reading, writing = os.pipe()
+    child = os.fork()
+    if child == 0:
+        with contextlib.suppress(OSError):
+            while True:
+                os.write(writing, b"x")
+        os._exit(0)
+    yield {
+        "a pool": lambda run: pool.submit(run).result(),
+        "queues": lambda run: (asked.put(run), answered.get()),
+        "a pipe": lambda run: (os.read(reading, 1), run()),
+    }
+    asked.put(None)
+    pool.shutdown()
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+    os.close(reading)
+    os.close(writing)
+
+
+@pytest.mark.parametrize(
+    "way",
+    [in_a_thread, in_a_thread_of_its_own, in_a_process, in_a_new_pool, in_an_event_loop],
+    ids=lambda way: way.__name__,
+)
+def test_what_another_thread_or_process_calculates_does_not_count(way):
+    points, message = checked(backward_by(way))
+    assert points == 0
+    assert "it cannot be seen whether they come from the chain rule: something is calculated in another" in message
+
+
+@pytest.mark.parametrize("name", ["a pool", "queues", "a pipe"])
+def test_nor_does_it_if_that_was_there_before(ways_begun_before, name):
+    points, message = checked(backward_by(ways_begun_before[name]))
+    assert points == 0
+    assert "it cannot be seen whether they come from the chain rule: something is calculated in another" in message
+
+
+def by_a_queue(run):
+    waiting = queue.Queue()
+    waiting.put(run)
+    while not waiting.empty():
+        waiting.get()()
+
+
+def by_a_simple_queue(run):
+    waiting = queue.SimpleQueue()
+    waiting.put(run)
+    waiting.get()()
+
+
+def with_a_lock(run):
+    with threading.Lock(), threading.RLock(), threading.Condition():
+        run()
+
+
+def with_output(run):
+    print("backward", flush=True)
+    logging.getLogger("engine").warning("backward")
+    warnings.warn("backward", stacklevel=1)
+    run()
+
+
+def with_an_import(run):
+    sys.modules.pop("colorsys", None)
+    import colorsys  # noqa: F401
+
+    run()
+
+
+def by_generators(run):
+    for step in (function for function in [run]):
+        step()
+
+
+@pytest.mark.parametrize(
+    "way",
+    [by_a_queue, by_a_simple_queue, with_a_lock, with_output, with_an_import, by_generators],
+    ids=lambda way: way.__name__,
+)
+@pytest.mark.filterwarnings("ignore:backward")
+def test_an_engine_may_do_in_its_own_thread_what_it_likes(way):
+    assert checked(backward_by(way)) == (2, "")

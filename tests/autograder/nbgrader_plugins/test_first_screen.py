@@ -3,9 +3,11 @@
 from copy import deepcopy
 
 import nbformat
+import pytest
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook, new_output
 
 from autograder.nbgrader_plugins.first_screen import FOLD, FirstScreen, exercises
+from autograder.notebooks.reading import NOT_ISOLATED, UNPROTECTED
 
 SWAPPED = "a * b: `a.grad` is wrong. Likely: the operands are swapped."
 
@@ -61,6 +63,14 @@ def test_of_a_file_that_could_not_be_read_nothing_is_said_but_why():
     assert SWAPPED not in str(page.cells)
     assert SWAPPED not in str(resources)
     assert [row.earned for row in resources["autograder"]["exercises"]] == [1, 3]
+
+
+@pytest.mark.parametrize(("isolation", "warning"), [(NOT_ISOLATED, UNPROTECTED), ("bubblewrap", ""), ("", "")])
+def test_a_page_says_that_submissions_were_not_isolated(isolation, warning):
+    given = notebook()
+    given.metadata["autograder"] = {"isolation": isolation}
+    _, resources = shown(given)
+    assert resources["autograder"]["warning"] == warning
 
 
 def test_what_a_person_wrote_stays_and_what_the_tests_say_anyway_goes():

@@ -1,12 +1,14 @@
 """A sandbox runs cells as a notebook does, answers with values, survives what is done to it, and hides the outside."""
 
 import contextlib
+import errno
 import gc
 import os
 import signal
 import subprocess
 import sys
 import time
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -381,16 +383,77 @@ def test_what_is_forbidden_fails(sandbox, source):
     assert not sandbox.execute("1").died
 
 
+ASKS_THE_KERNEL = """
+import ctypes, mmap, os
+libc = ctypes.CDLL(None, use_errno=True)
+file, page = os.open(os.__file__, os.O_RDONLY), mmap.mmap(-1, 4096)
+at = ctypes.addressof(ctypes.c_char.from_buffer(page))
+room = (ctypes.c_size_t * 2)(at, 8)
+lock = (ctypes.c_long * 8)()
+def error_of(call, *arguments):
+    ctypes.set_errno(0)
+    libc.syscall(*map(ctypes.c_long, (call, *arguments)))
+    return os.strerror(ctypes.get_errno())
+"""
+INVALID, UNSUPPORTED, UNKNOWN = (os.strerror(n) for n in (errno.EINVAL, errno.EOPNOTSUPP, errno.ENOSYS))
+FINE = os.strerror(0)
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments", "said"),
+    [
+        ("preadv2", "file, room, 1, 0, 0, 0", FINE),
+        ("preadv2", "file, room, 1, 0, 0, 8", UNSUPPORTED),  # RWF_NOWAIT: only what is cached
+        ("pwritev2", "file, room, 1, 0, 0, 8", UNSUPPORTED),
+        ("io_setup", "1, at", UNKNOWN),  # its reads take the same flag
+        ("mincore", "at, 4096, at", UNKNOWN),
+        (451, "file, room, room, 0", UNKNOWN),  # cachestat
+        (440, "-1, room, 1, 21, 0", UNKNOWN),  # process_madvise
+        ("fadvise64", "-1, 0, 0, 4", FINE),  # the kernel would say that there is no such file
+        ("readahead", "-1, 0, 4096", FINE),
+        ("madvise", "at, 4096, 4", FINE),
+        ("madvise", "at, 4096, 20", INVALID),  # MADV_COLD
+        ("madvise", "at, 4096, 21", INVALID),  # MADV_PAGEOUT
+        ("madvise", "at, 4096, (1 << 32) + 21", INVALID),
+        ("fcntl", "file, 5, lock", FINE),  # F_GETLK
+        ("fcntl", "file, 6, lock", FINE),  # F_SETLK
+        *(("fcntl", f"file, {command}, lock", INVALID) for command in (36, 37, 38)),  # F_OFD_GETLK, F_OFD_SETLK(W)
+        ("fcntl", "file, (1 << 32) + 37, lock", INVALID),
+        *(
+            ("fcntl", f"file, {command}, 0", INVALID) for command in (1024, 1025, 1026)
+        ),  # F_SETLEASE, F_GETLEASE, F_NOTIFY
+        *(("fcntl", f"file, {command}, room", INVALID) for command in range(1035, 1039)),  # F_GET_RW_HINT and on
+        ("quotactl_fd", "file, 0, 0, 0", os.strerror(errno.EPERM)),
+    ],
+)
+def test_what_tells_of_the_kernel_s_caches_and_locks_is_refused(sandbox, call, arguments, said):
+    import pyseccomp
+
+    number = call if isinstance(call, int) else pyseccomp.resolve_syscall(pyseccomp.Arch.NATIVE, call)
+    values = arguments.replace("room", "ctypes.addressof(room)").replace("lock", "ctypes.addressof(lock)")
+    sandbox.execute(f"{ASKS_THE_KERNEL}\nsaid = error_of({number}, {values})")
+    assert sandbox.lookup("said") == said
+
+
 def test_a_database_of_its_own_can_be_locked(sandbox):
-    done = sandbox.execute("""
-import sqlite3
-with sqlite3.connect('own.db') as database:
-    database.execute('create table marks (points real)')
-    database.execute('insert into marks values (1.5)')
-found = sqlite3.connect('own.db').execute('select points from marks').fetchall()
-""")
-    assert done.error is None
-    assert sandbox.lookup("found") == [(1.5,)]
+    done = sandbox.execute(
+        """
+import multiprocessing, sqlite3
+def add(points):
+    with sqlite3.connect('own.db', timeout=20) as database:
+        database.execute('insert into marks values (?)', (points,))
+for mode in ('delete', 'wal'):
+    with sqlite3.connect('own.db') as database:
+        database.execute(f'pragma journal_mode={mode}')
+        database.execute('create table if not exists marks (points real)')
+    with multiprocessing.get_context('fork').Pool(3) as pool:
+        pool.map(add, [1.5] * 10)
+found = sqlite3.connect('own.db').execute('select count(*), sum(points) from marks').fetchall()
+""",
+        20,
+    )
+    assert done.error is None, done.outputs
+    assert sandbox.lookup("found") == [(20, 30.0)]
 
 
 def test_processes_are_limited_and_die_with_the_sandbox():
@@ -422,6 +485,22 @@ def test_two_sandboxes_share_nothing():
         assert two.lookup("seen") == before
         one.execute(look)
         assert {"x", "y", "z"} <= one.lookup("seen")
+
+
+@pytest.mark.parametrize("folder", ["/tmp", "/dev/shm", "."])
+def test_the_number_of_files_is_limited(folder):
+    with Sandbox(replace(QUICK, inodes=100)) as sandbox:
+        made = sandbox.execute(f"""
+import itertools, os
+for made in itertools.count():
+    try: os.mkdir(os.path.join({folder!r}, 'x' * 3 + str(made)))
+    except OSError as error:
+        says = error.errno
+        break
+""")
+        assert made.error is None
+        assert sandbox.lookup("says") == errno.ENOSPC
+        assert 90 < sandbox.lookup("made") <= 100
 
 
 def test_files_are_copied_without_notebooks_and_links(tmp_path):
@@ -473,6 +552,23 @@ def test_without_isolation_the_process_and_its_children_end_with_a_judge_that_is
     while left and time.monotonic() < until:
         left = [process for process in left if os.path.exists(f"/proc/{process}")]
     assert left == []
+
+
+LOOKS_FOR_ROOM = """
+import os
+for folder, folders, files in os.walk('/'):
+    if folder in ('/proc', '/dev/pts', '/tmp', '/home/student', '/dev/shm'): folders.clear()
+    elif os.access(folder, os.W_OK): print(folder)
+"""
+
+
+def test_an_ordinary_user_can_write_nowhere_but_in_the_limited_folders():
+    command = isolation.bubblewrap_command(
+        isolation.Isolation(True, "", user_namespace=True), STUDENT, Limits(), None, None
+    )
+    looking = [*command, "--", sys.executable, "-I", "-c", LOOKS_FOR_ROOM]
+    looked = subprocess.run(looking, capture_output=True, text=True, timeout=120, check=True, env={})
+    assert looked.stdout.split() == []
 
 
 def test_python_may_live_below_tmp(monkeypatch):

@@ -11,6 +11,7 @@ import struct
 import sys
 import threading
 import time
+import tracemalloc
 from random import Random
 
 import numpy as np
@@ -246,6 +247,42 @@ def test_what_would_not_come_back_stays_there(value):
 def test_what_is_no_frame_is_malformed(code):
     with pytest.raises(Malformed):
         Decoder([], {}).decode(code)
+
+
+MANY = ["P", ["t", ["range", 0, 10**9, 1, None]]]
+LONG = ["t", ["range", 0, 10**9, 1, None]]
+
+
+@pytest.mark.parametrize(
+    "code",
+    [
+        ["a", "<U0", [1_000_000, 2_000], 0],
+        ["a", "|S0", [10**6, 10**6], 0],
+        ["o", [10**6, 10**6], ["l", []]],
+        ["P", ["t", ["series", LONG, ["t", ["<f8", 1.5]], None]]],
+        ["P", ["t", ["series", LONG, ["t", ["<f8", ["a", "<f8", [], 1]]], None]]],
+        ["P", ["t", ["series", LONG, ["t", ["<f8", ["a", "<f8", [1], 1]]], None]]],
+        ["P", ["t", ["series", LONG, ["t", ["object", MANY]], None]]],
+        ["P", ["t", ["series", MANY, ["t", ["<f8", ["l", [1.5]]]], None]]],
+        ["P", ["t", ["frame", LONG, LONG, ["l", [["t", ["<f8", 1.5]]]]]]],
+        ["P", ["t", ["index", ["t", ["<f8", MANY]], None, None]]],
+        ["P", ["t", ["index", ["t", ["str", MANY]], None, None]]],
+        *(
+            ["P", ["t", ["index", ["t", [kind, ["l", [1]]]], None, None]]]
+            for kind in ("U100000000", "V1000000000", "(10000,10000)f8", "100000000S", "f8,(10000,10000)f8")
+        ),
+        ["P", MANY],
+    ],
+    ids=str,
+)
+def test_no_message_makes_the_judge_allocate_what_it_does_not_hold(code):
+    tracemalloc.start()
+    try:
+        with pytest.raises(Malformed):
+            Decoder([memoryview(b""), memoryview(b"12345678")], {}).decode(code)
+        assert tracemalloc.get_traced_memory()[1] < 50_000_000
+    finally:
+        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("kind", ["s", "f", "d"])
