@@ -29,7 +29,7 @@ from autograder.sandbox.inside import fonts
 from autograder.sandbox.inside.wire import Wire, WireError
 from autograder.sandbox.process.limits import Limits
 from autograder.sandbox.process.process import Start
-from autograder.sandbox.process.supervision import Line, Supervised
+from autograder.sandbox.process.supervision import Supervised, SupervisorLine
 
 Reply = tuple[dict[str, Any], list[bytes]]
 
@@ -54,7 +54,7 @@ class Service:
         _end_when_time_is_up()
         connection, line = connections
         wire = Wire(connection, settings["max_bytes"], settings["max_header"])
-        start = functools.partial(Supervised, Line(line))
+        start = functools.partial(Supervised, SupervisorLine(line))
         tasks = {"prepare": self.prepare, "rehearse": self.rehearse, "judge": self.judge}
         with contextlib.suppress(WireError), line:
             wire.send({"ready": True})

@@ -2,9 +2,10 @@
 
 Seconds depend on the machine and on what else it does; the processor time of a submission, beside nbgrader's in the
 same run, says more. Both include start-up; `further` does not: it is the processor time of one more submission, from
-the difference between a class of one and the whole class. otter-grader is measured if it is installed (extra `peers`),
-or with `--otter` from an environment of its own. `--dask` grades with us alone, in two processes and on a Dask cluster
-of two workers in turn (extra `cluster`).
+the difference between a class of one and the whole class. "The cells alone" is the limit: the same cells, executed once
+in forks of a warm Python, with nothing judged. otter-grader is measured if it is installed (extra `peers`), or with
+`--otter` from an environment of its own. `--dask` grades with us alone, in two processes and on a Dask cluster of two
+workers in turn (extra `cluster`).
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 
 from benchmarks.grading import cluster, foreign
 from benchmarks.grading.assignment import NAME, make_course, make_otter, right_points
-from benchmarks.grading.course import OURS, STOCK, count_right, grade_with_us, make_released_course
+from benchmarks.grading.course import ALONE, CELLS_ALONE, OURS, STOCK, count_right, grade_with_us, make_released_course
 from benchmarks.grading.measuring import Cost, cost_of
 
 
@@ -83,9 +84,8 @@ def line_beside(result: foreign.Graded, base: foreign.Graded) -> str:
     each = result.cost.wall / result.submissions, result.cost.cpu / result.submissions
     times = base.cost.wall / result.cost.wall, base.cost.cpu / result.cost.cpu
     same = 100 * sum(result.marks.get(cell) == points for cell, points in base.marks.items()) / len(base.marks)
-    return (
-        f"{result.way:28}{result.submissions:5}{same:7.1f}{each[0]:9.3f}{times[0]:7.1f}{each[1]:12.3f}{times[1]:7.1f}"
-    )
+    right = "-" if result.way == ALONE else f"{same:.1f}"
+    return f"{result.way:28}{result.submissions:5}{right:>7}{each[0]:9.3f}{times[0]:7.1f}{each[1]:12.3f}{times[1]:7.1f}"
 
 
 def otter_program(asked: str | None) -> list[str] | None:
@@ -98,7 +98,7 @@ def compare(arguments: argparse.Namespace) -> list[Result]:
     """Every way in turn, each with submissions of its own."""
     count = arguments.submissions or 40
     stock = [sys.executable, "-m", "nbgrader", "autograde", NAME, "--course-dir=COURSE"]
-    ways = [("nbgrader autograde", stock, STOCK)]
+    ways = [("nbgrader autograde", stock, STOCK), (ALONE, [*CELLS_ALONE, NAME], STOCK)]
     for workers in (1, 2):
         command = grade_with_us(Path("COURSE"), "--workers", str(workers))
         ways.append((f"autograder grade, {workers} worker{'s' * (workers > 1)}", command, OURS))
@@ -126,8 +126,9 @@ def line(result: Result, base: Result) -> str:
     wall, cpu = result.cost.wall / result.submissions, result.cost.cpu / result.submissions
     further = "" if result.further is None else f"{result.further:.3f}"
     faster = base.cost.wall / base.submissions / wall, base.cost.cpu / base.submissions / cpu
+    right = "-" if result.way == ALONE else str(result.right)
     return (
-        f"{result.way:28}{result.submissions:5}{result.right:7}{wall:9.3f}{faster[0]:7.1f}{cpu:12.3f}{faster[1]:7.1f}"
+        f"{result.way:28}{result.submissions:5}{right:>7}{wall:9.3f}{faster[0]:7.1f}{cpu:12.3f}{faster[1]:7.1f}"
         f"{further:>9}{result.cost.peak:9.0f}"
     )
 

@@ -9,6 +9,8 @@ from benchmarks.grading.assignment import NAME, make_course, right_points
 from benchmarks.grading.measuring import cost_of
 
 STOCK = "c = get_config()\nc.CourseDirectory.course_id = 'stock'\n"
+ALONE = "the cells alone"
+CELLS_ALONE = [sys.executable, str(Path(__file__).with_name("alone.py")), "COURSE"]
 OURS = "from autograder.nbgrader_plugins import configure\n\nc = get_config()\nconfigure(c)\n"
 
 

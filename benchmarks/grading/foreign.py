@@ -12,7 +12,7 @@ from pathlib import Path
 import nbformat
 from nbformat import NotebookNode
 
-from benchmarks.grading.course import OURS, STOCK
+from benchmarks.grading.course import ALONE, CELLS_ALONE, OURS, STOCK
 from benchmarks.grading.measuring import Cost, cost_of
 from tests.autograder.judge.test_foreign_corpus import CORPUS, Foreign
 
@@ -98,6 +98,7 @@ def ways() -> list[tuple[str, list[str], str]]:
     ours = [sys.executable, "-m", "autograder.cli", "grade", "ASSIGNMENT", "--course", "COURSE", "--workers"]
     return [
         ("nbgrader autograde", stock, STOCK),
+        (ALONE, [*CELLS_ALONE, "ASSIGNMENT"], STOCK),
         ("autograder grade, 1 worker", [*ours, "1"], OURS),
         ("autograder grade, 2 workers", [*ours, "2"], OURS),
     ]

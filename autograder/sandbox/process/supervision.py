@@ -30,7 +30,7 @@ ERRORS: dict[str, Callable[[str], Exception]] = {
 }
 
 
-class Line:
+class SupervisorLine:
     """The judge's end: one question at a time. Threads of a test may ask, and an alarm may ring while one waits."""
 
     def __init__(self, connection: socket.socket) -> None:
@@ -64,7 +64,9 @@ class Supervised:
 
     pid = None
 
-    def __init__(self, line: Line, ours: socket.socket, served: Sequence[socket.socket], limits: Limits) -> None:
+    def __init__(
+        self, line: SupervisorLine, ours: socket.socket, served: Sequence[socket.socket], limits: Limits
+    ) -> None:
         self.line, self.ours = line, ours
         self.last_usage: dict[str, Usage | None] = {}
         self.number = line.ask("start", 0, [ours, *served])

@@ -131,8 +131,8 @@ def test_an_answer_that_a_judge_could_give_is_believed(monkeypatch: pytest.Monke
 
 TURNED = """# test
 import gc, os, socket
-from autograder.sandbox.process.supervision import Line
-line = next(thing for thing in gc.get_objects() if type(thing) is Line)
+from autograder.sandbox.process.supervision import SupervisorLine
+line = next(thing for thing in gc.get_objects() if type(thing) is SupervisorLine)
 """
 
 
