@@ -19,6 +19,7 @@ import select
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from concurrent.futures import Future
 from typing import Any, ClassVar
 
 import numpy as np
@@ -41,6 +42,17 @@ STARTING_NAMES = """
 STARTING = frozenset(STARTING_NAMES.split())
 WAITING_NAMES = "read wait waitpid waitid wait3 wait4"
 WAITING = {select.select, *(vars(os)[name] for name in WAITING_NAMES.split() if name in vars(os))}
+# Python's own functions that wait, or need not, since the other thread was faster.
+WAITING_METHODS = (
+    threading.Condition.wait,
+    threading.Event.wait,
+    threading.Barrier.wait,
+    threading.Thread.join,
+    Future.result,
+    Future.exception,
+)
+WAITING_CODE = {method.__code__ for method in WAITING_METHODS}
+PUT, GET = ("put", "put_nowait"), ("get", "get_nowait")
 NEAR, ROUNDING = 0.3, 1e5  # up to this far (relative) is around a point; up to this many epsilons is the point itself
 FEWEST, SAMPLE, MOST_NOTED = 8, 64, 600
 
@@ -74,14 +86,27 @@ def _watch(
     ours = (_watch.__code__.co_filename, leaf_of.__code__.co_filename)
     libraries = (sys.prefix, sys.base_prefix, "<frozen")
     events = _audited_events()
+    queues: dict[int, tuple[Any, int]] = {}  # how many things in a queue are from this thread
 
     def spy(frame: Any, event: str, argument: Any) -> None:
         code = frame.f_code
         if event == "call" and code.co_filename not in ours and not code.co_filename.startswith(libraries):
             calls.append(code)
-        elif (event == "call" and code is threading.Condition.wait.__code__ and not _is_for_output(frame)) or (
+        elif (event == "call" and code in WAITING_CODE and not _is_for_output(frame)) or (
             event == "c_call" and _waits(argument, in_library=code.co_filename.startswith(libraries))
         ):
+            events.append("wait")
+        elif event == "return" and code in (queue.Queue.put.__code__, queue.Queue.get.__code__):
+            passed_on(frame.f_locals["self"], code.co_name)
+        elif event == "c_return" and isinstance(getattr(argument, "__self__", None), queue.SimpleQueue):
+            passed_on(argument.__self__, argument.__name__)
+
+    def passed_on(waiting: Any, method: str) -> None:
+        """What this thread gets from a queue and has not put there comes from another one."""
+        change = (method in PUT) - (method in GET)
+        _, held = queues.get(id(waiting), (waiting, 0))
+        queues[id(waiting)] = waiting, max(0, held + change)
+        if held + change < 0:
             events.append("wait")
 
     before = sys.getprofile()
@@ -136,8 +161,6 @@ def _waits(function: Any, in_library: bool) -> bool:
     if function in WAITING:
         return True
     owner = getattr(function, "__self__", None)
-    if isinstance(owner, queue.SimpleQueue):
-        return function.__name__ == "get" and owner.empty()
     return isinstance(owner, (_thread.LockType, _thread.RLock)) and function.__name__ == "acquire" and not in_library
 
 

@@ -11,6 +11,7 @@ import queue
 import signal
 import sys
 import threading
+import time
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from fractions import Fraction
@@ -394,6 +395,12 @@ def in_an_event_loop(run):
     asyncio.run(main())
 
 
+def after(function, seconds=0.05):
+    """Call the function late: another thread was faster, and there is nothing to wait for."""
+    time.sleep(seconds)
+    return function()
+
+
 @pytest.fixture(scope="module")
 def ways_begun_before():
     """Ways that use a thread or a process which is there before anything is watched."""
@@ -411,6 +418,8 @@ def ways_begun_before():
         "a pool": lambda run: pool.submit(run).result(),
         "queues": lambda run: (asked.put(run), answered.get()),
         "a pipe": lambda run: (os.read(reading, 1), run()),
+        "a pool that is faster": lambda run: after(pool.submit(run).result),
+        "queues that are faster": lambda run: (asked.put(run), after(answered.get)),
     }
     asked.put(None)
     pool.shutdown()
@@ -431,7 +440,7 @@ def test_what_another_thread_or_process_calculates_does_not_count(way):
     assert "it cannot be seen whether they come from the chain rule: something is calculated in another" in message
 
 
-@pytest.mark.parametrize("name", ["a pool", "queues", "a pipe"])
+@pytest.mark.parametrize("name", ["a pool", "queues", "a pipe", "a pool that is faster", "queues that are faster"])
 def test_nor_does_it_if_that_was_there_before(ways_begun_before, name):
     points, message = checked(backward_by(ways_begun_before[name]))
     assert points == 0
@@ -449,6 +458,14 @@ def by_a_simple_queue(run):
     waiting = queue.SimpleQueue()
     waiting.put(run)
     waiting.get()()
+
+
+def by_asking_until_it_is_empty(run):
+    waiting = queue.SimpleQueue()
+    waiting.put(run)
+    with contextlib.suppress(queue.Empty):
+        while True:
+            waiting.get_nowait()()
 
 
 def with_a_lock(run):
@@ -477,7 +494,15 @@ def by_generators(run):
 
 @pytest.mark.parametrize(
     "way",
-    [by_a_queue, by_a_simple_queue, with_a_lock, with_output, with_an_import, by_generators],
+    [
+        by_a_queue,
+        by_a_simple_queue,
+        by_asking_until_it_is_empty,
+        with_a_lock,
+        with_output,
+        with_an_import,
+        by_generators,
+    ],
     ids=lambda way: way.__name__,
 )
 @pytest.mark.filterwarnings("ignore:backward")
