@@ -50,7 +50,7 @@ class SupervisorLine:
                 if not text:
                     raise WireClosed("the supervisor has ended")
                 answered, value, raised = json.loads(text)
-                if answered == number:  # otherwise an alarm has interrupted whoever asked that
+                if answered == number:  # otherwise an alarm has interrupted the caller that asked that
                     break
         finally:
             self.busy = False

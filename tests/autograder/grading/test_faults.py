@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 from unittest import mock
 
+import psutil
 import pytest
 from sqlalchemy import create_engine, text
 
@@ -46,6 +47,15 @@ def points(records: dict[str, Any]) -> dict[str, float]:
     return {student: record.points for student, record in records.items()}
 
 
+def kill_once_it_forks(warm: int) -> None:
+    process = psutil.Process(warm)
+    before = len(process.children(recursive=True))
+    while len(process.children(recursive=True)) <= before:
+        time.sleep(0.01)
+    time.sleep(0.2)  # the caller has its answer, and the submission is at work
+    os.kill(warm, signal.SIGKILL)
+
+
 @pytest.mark.parametrize("kind", [OF_OTHER_COURSES, JUDGE], ids=lambda kind: kind.name)
 def test_a_submission_whose_process_ends_with_the_warm_one_is_graded_again(small_course: Any, kind: Kind) -> None:
     slow = "import time; time.sleep(0.4); return len(word)"
@@ -56,7 +66,7 @@ def test_a_submission_whose_process_ends_with_the_warm_one_is_graded_again(small
     def judge(*arguments: Any, **options: Any) -> Any:
         judged.append(forkserver.warm_process(kind).pid)
         if len(judged) == 1:
-            threading.Timer(0.3, os.kill, (judged[0], signal.SIGKILL)).start()
+            threading.Thread(target=kill_once_it_forks, args=judged).start()
         return judge_apart(*arguments, **options)
 
     forkserver.branch_of(kind)
