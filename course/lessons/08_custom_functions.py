@@ -711,21 +711,22 @@ for name, way in ways.items():
 # %% [markdown] items="F42 F52 92"
 # It is the *formula* that overflows, not autograd: the second version has no special rule, and its gradient is right. Your rule saves work: one node and one saved array, instead of seven and four. And a gradient is plain data: its sum has no `grad_fn`, unless the backward pass itself is recorded (lesson 10).
 #
-# In PyTorch your class needs one addition. Its `forward` has the argument `dim`, so `backward` must return something for it: `None`. Your engine ignores such an extra value.
+# In PyTorch your class needs one addition. Its `forward` has the argument `dim`, so `backward` must return something for it: `None`. Your engine ignores such an extra value. The class below also saves the input and the output, in place of the softmax: only through these can a second derivative find its way back (lesson 10).
 
 # %% tags=["demo"] items="92"
 class LogSumExpTorch(torch.autograd.Function):
     @staticmethod
     def forward(ctx, a, dim):
         largest = a.amax(dim, keepdim=True)
-        output = largest + (a - largest).exp().sum(dim, keepdim=True).log()
-        ctx.save_for_backward((a - output).exp())
+        output = (largest + (a - largest).exp().sum(dim, keepdim=True).log()).squeeze(dim)
+        ctx.save_for_backward(a, output)
         ctx.dim = dim
-        return output.squeeze(dim)
+        return output
 
     @staticmethod
     def backward(ctx, grad):
-        (softmax,) = ctx.saved_tensors
+        a, output = ctx.saved_tensors
+        softmax = (a - output.unsqueeze(ctx.dim)).exp()
         return grad.unsqueeze(ctx.dim) * softmax, None
 
 
