@@ -948,7 +948,7 @@ for text in ways:
 torch.set_warn_always(False)
 
 # %% [markdown] items="F16 73"
-# The pattern: **autograd sees operations on tensors, and nothing else.** `item()` gives you a plain number, and that is allowed, because logging a loss needs it. (PyTorch warns when it turns a tensor into a number without `item()`, and continues.) `.numpy()` is loud because you could compute with an array for a long time before you notice. `detach()` does what it says, so its silence is right.
+# The pattern: **autograd sees operations on tensors, and nothing else.** `item()` gives you a plain number, and that is allowed, because logging a loss needs it. (PyTorch warns when `float(x)`, `math.pow` or `torch.tensor([x])` turns a tensor into a number, and continues. It says nothing about `int(x)` and `bool(x)`.) `.numpy()` is loud because you could compute with an array for a long time before you notice. `detach()` does what it says, so its silence is right.
 
 # %% [markdown] items="76"
 # ## 5. inference_mode
@@ -1374,7 +1374,7 @@ for name, (tensor, mode) in {"yours": yours, "PyTorch": theirs}.items():
 # | validate during training | `no_grad` | results may be used anywhere afterward |
 # | serve a finished model | `inference_mode`, or `no_grad` | the stricter mode is safe here and sometimes a little faster |
 # | log a loss | `item()` | a number keeps no graph alive |
-# | keep a tensor for later | `detach` | the values stay, the history can go |
+# | keep a tensor for later | `detach`, and a copy (`.detach().clone()` in PyTorch) | the history can go, and the values stay, even if the original is written to |
 # | stop a gradient inside a loss | `detach` | it cuts one edge, the rest is recorded |
 # | update weights by hand | `no_grad` | the update is not part of the function |
 # | train only part of a model | `requires_grad = False` on the rest | the rest gets no `.grad`; frozen layers before the trained ones save nothing |

@@ -1487,7 +1487,7 @@ print(preflight(patient, SGD(patient.parameters()), mse_loss, *waves()))
 # * a few hundred steps on a *single* small batch bring its loss near 0; if not, more data does not help
 # * `zero_grad` comes after `step` and before `backward`
 # * validation has `eval()` and `no_grad()`, and `train()` afterward
-# * what is kept is a number (`.item()`), or detached
+# * what is kept is a number (`.item()`), or a copy without history (`.detach().clone()` in PyTorch)
 # * the loss is tested for NaN, and the norm of the gradient is in the log
 # * prediction and target have the same shape
 #
