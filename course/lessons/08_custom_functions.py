@@ -356,7 +356,7 @@ y_torch.backward()
 print("value", y_torch.item(), "  gradient", x_torch.grad.item())
 
 # %% [markdown] items="102 92"
-# PyTorch does not check what a rule computes. It checks the *form*: the number of gradients, and their shapes. **Predict** which of these three wrong rules for a matrix product it notices.
+# PyTorch does not check what a rule computes. It checks the *form*: the number of gradients, and their shapes, as far as a broadcast does not explain them: a gradient of shape (2, 3) for an input of shape (3,) is summed to (3,), without a message. **Predict** which of these three wrong rules for a matrix product it notices.
 
 # %% tags=["demo"] items="102 92"
 predict("Which of the three wrong rules does PyTorch notice?")
@@ -1201,7 +1201,7 @@ question(
 question(
     "wrong_rule",
     "A rule returns twice the right gradient for one input. What does PyTorch say at the first training step?",
-    right("Nothing", "The number of gradients and their shapes are right. PyTorch does not check values."),
+    right("Nothing", "The number of gradients is right, and their shapes fit. PyTorch does not check values."),
     wrong("An error in `backward`", "It checks the form, not the numbers.", misconception="autograd_checks_values"),
     wrong("A warning that the gradient is inconsistent", "There is nothing it could compare with.", misconception="autograd_checks_values"),
     wrong("NaN in the loss", "Twice a gradient is a larger step. It may even seem to train well.", misconception="wrong_means_nan"),
