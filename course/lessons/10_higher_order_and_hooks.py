@@ -15,7 +15,7 @@
 # %% [markdown]
 # # The gradient of a gradient
 #
-# *Core: about 70 minutes; section 4 is a good place for a break. Further: about 80 minutes, optional. You build a backward pass that records itself, `grad` and a Hessian-vector product. You need the nodes and notes of lessons 05 to 09.*
+# *Core: about 70 minutes; section 4 is a good place for a break. Further: about 85 minutes, optional. You build a backward pass that records itself, `grad` and a Hessian-vector product. You need the nodes and notes of lessons 05 to 09.*
 #
 # The slope of `x**3` at 2 is 12. The slope of that slope is also 12. Three programs ask PyTorch for both numbers: one without options, one with `retain_graph=True` and one with `create_graph=True`.
 

@@ -15,7 +15,7 @@
 # %% [markdown]
 # # Fewer trips to memory, and other places to compute
 #
-# *Core: about 80 minutes; after exercise 2 is a good place for a break. Further: about 90 minutes, optional. You build a tracer that records a chain of operations, and a compiler that runs it in blocks; in the optional part, devices. You need lessons 08 and 11.*
+# *Core: about 85 minutes; after exercise 2 is a good place for a break. Further: about 90 minutes, optional. You build a tracer that records a chain of operations, and a compiler that runs it in blocks; in the optional part, devices. You need lessons 08 and 11.*
 #
 # Take a polynomial of degree six at two million points: eleven NumPy operations. The first program does them one by one, each for all points. The second takes a piece of 16,384 points through all eleven operations, then the next 16,384. Both do the same 22 million multiplications and additions, in the same order for every point.
 #
@@ -2347,4 +2347,4 @@ for size in (10, 1_000_000) if measure else ():
     print(f"{size:9,} numbers: first {first:.1f} s, later {later:.3f} ms, not compiled {plain:.3f} ms")
 
 # %% [markdown] items="130"
-# `python -m benchmarks.torch_compile`, in the course's repository, prints such a table for one thread. On the two AMD processors on which this was written, the first calls took seconds. In five runs, a later call was 1.7 to 1.9 times as fast for ten numbers, and 6 to 10 times for a million. What PyTorch gains there is section 1: a product, a sum and a `relu` do little arithmetic per byte, and fused they need far fewer trips to memory. With `tanh` in place of `relu`, where the arithmetic takes the time, a million numbers gained **nothing**: 0.8 to 1.1 times as fast. So compile what runs often, and measure.
+# `python -m benchmarks.torch_compile`, in the course's repository, prints such a table for one thread. On the machine on which this was written (two AMD processors, sometimes busy), the first calls took seconds, or more than a minute. In six runs, a later call was 1.5 to 1.9 times as fast for ten numbers, and 6 to 10 times for a million. What PyTorch gains there is section 1: a product, a sum and a `relu` do little arithmetic per byte, and fused they need far fewer trips to memory. With `tanh` in place of `relu`, where the arithmetic takes the time, a million numbers gained **nothing**: 0.8 to 1.1 times as fast. So compile what runs often, and measure.
