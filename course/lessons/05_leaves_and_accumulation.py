@@ -2312,7 +2312,7 @@ model[0].requires_grad_(False)
 print([parameter.requires_grad for parameter in model.parameters()])
 
 # %% [markdown]
-# All of them, frozen or not. An optimizer skips the frozen ones because their `.grad` is None.
+# All of them, frozen or not. An optimizer skips the frozen ones because their `.grad` is None. So clear the gradients when you freeze: one that is left over goes on moving its parameter.
 
 # %% [markdown]
 # ## The ball

@@ -961,7 +961,7 @@ show_growth((plain, retaining, remembering, validating, carrying), MiniTensor, F
 #
 # So the rule is not "never write `retain_graph`". It is: **a loop leaks if something that is alive refers to the graph of an earlier iteration.** `retain_graph=True` decides only whether that graph still has its values.
 #
-# In C and D the fix is one word: remember a number, not a tensor. (In D, the next lesson does better still: a validation that is not recorded makes no graph at all.) `loss.item()` is a Python float, which knows nothing of graphs. For whole tensors, in PyTorch, use `.detach().cpu()`: cut the history off, and move the numbers out of the GPU's memory.
+# In C and D the fix is one word: remember a number, not a tensor. (In D, the next lesson does better still: a validation that is not recorded makes no graph at all.) `loss.item()` is a Python float, which knows nothing of graphs. For whole tensors, in PyTorch, use `.detach().clone()`: cut the history off, and copy the numbers. `detach` alone copies nothing, and neither does `.cpu()` on a CPU: a "snapshot" of a weight would change with each step of the optimizer.
 
 # %% [markdown] items="73"
 # Here it is in slow motion, for three steps of a small network. **Predict** before you press a button: what is alive at the end of each step if the losses are kept in a list, with and without `retain_graph=True`, and what does `.item()` change? Then press *Start*, and find out when each node goes. The batch, the weights and their `AccumulateGrad` nodes are not counted.
@@ -1323,7 +1323,7 @@ question(
 # | `retain_graph` | postpones the freeing until the graph itself goes; not a leak by itself |
 # | several losses | add them and call once; if you need separate calls, retain on all but the last |
 # | leak | something alive refers to the graph of an earlier iteration: a list, a sum, a state |
-# | remembering | `.item()` for a number; for tensors, cut the history |
+# | remembering | `.item()` for a number; for tensors, cut the history and copy |
 #
 # Back to the three functions from the beginning. `x**3` and `x * 3` had **saved** a value, which `backward` threw away as soon as its rule had run; `x + 1` had saved nothing, so there was nothing to miss. The nodes stayed in all three cases, and stay for as long as something points at them.
 #

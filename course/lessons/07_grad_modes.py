@@ -23,6 +23,7 @@
 from autograder.student import check_gradients, hints, predict, quiz, start_lesson
 
 # %% tags=["engine"]
+import copy
 import functools
 import threading
 
@@ -598,10 +599,10 @@ for inside in ("nothing", "the whole step", "the first layer"):
 # Inside `decorated`, define `def call(*arguments, **named):` and return `call`, not `call()`.
 
 # %% [markdown] tags=["hint"] exercise="decorated"
-# If the function calls itself, the block is entered twice before it is left once. With a single object, the second `__enter__` overwrites what the first one kept. Make a new object for each call: `with type(self)():`.
+# If the function calls itself, the block is entered twice before it is left once. With a single object, the second `__enter__` overwrites what the first one kept. Enter a new object in each call, a copy: `with copy.copy(self):`.
 
 # %% [markdown] tags=["hint"] exercise="decorated"
-# The body of `call` is `with type(self)():` and below it `return function(*arguments, **named)`. `@functools.wraps(function)` goes above `def call`.
+# The body of `call` is `with copy.copy(self):` and below it `return function(*arguments, **named)`. `@functools.wraps(function)` goes above `def call`.
 
 # %% tags=["engine"] nbgrader={"grade": false, "grade_id": "decorated", "locked": false, "schema_version": 3, "solution": true, "task": false}
 def decorated(self, function):
@@ -622,7 +623,7 @@ def decorated(self, function):
     ### BEGIN SOLUTION
     @functools.wraps(function)
     def call(*arguments, **named):
-        with type(self)():
+        with copy.copy(self):
             return function(*arguments, **named)
 
     return call
@@ -744,7 +745,8 @@ assert not result.requires_grad, "a function that calls itself is not recorded e
 still_on, switches.recording = is_grad_enabled(), True
 assert still_on, (
     "after a function that calls itself the switch must be as before: one object that is entered "
-    "twice forgets what it found the first time. Keep a list in it, or enter a new object in each call"
+    "twice forgets what it found the first time. Keep a list in it, or enter a copy, copy.copy(self), "
+    "in each call"
 )
 raised = False
 try:
@@ -948,7 +950,7 @@ for text in ways:
 torch.set_warn_always(False)
 
 # %% [markdown] items="F16 73"
-# The pattern: **autograd sees operations on tensors, and nothing else.** `item()` gives you a plain number, and that is allowed, because logging a loss needs it. (PyTorch warns when it turns a tensor into a number without `item()`, and continues.) `.numpy()` is loud because you could compute with an array for a long time before you notice. `detach()` does what it says, so its silence is right.
+# The pattern: **autograd sees operations on tensors, and nothing else.** `item()` gives you a plain number, and that is allowed, because logging a loss needs it. (PyTorch warns when `float(x)`, `math.pow` or `torch.tensor([x])` turns a tensor into a number, and continues. It says nothing about `int(x)` and `bool(x)`.) `.numpy()` is loud because you could compute with an array for a long time before you notice. `detach()` does what it says, so its silence is right.
 
 # %% [markdown] items="76"
 # ## 5. inference_mode
@@ -1016,7 +1018,7 @@ attempt("t after the error", lambda: t_torch.tolist())
 # Keep both switches as a pair, `self.before = switches.recording, switches.inference`, and restore both from it. The class needs an `__init__` that keeps its argument.
 
 # %% [markdown] tags=["hint"] exercise="inference_mode"
-# The decorator must make `inference_mode(self.mode)` for each call. `decorated` uses `type(self)()`, without an argument, so write a new `__call__`.
+# `__call__` can return `decorated(self, function)`, if that enters `copy.copy(self)`, which keeps the argument. `type(self)()` has no argument: then write a `__call__` that enters `inference_mode(self.mode)` in each call.
 
 # %% [markdown] tags=["hint"] exercise="inference_mode"
 # Check for the same object, not the same numbers: `any(saved is x.data for saved in ctx.saved_tensors)` for each `x` in `inputs` with `x.is_inference()`. (`x.data in ctx.saved_tensors` compares numbers.)
@@ -1295,7 +1297,10 @@ assert inner.requires_grad and not inner.is_inference(), (
     "inference_mode(False) inside another: recording on, marking off"
 )
 assert not after.requires_grad and after.is_inference(), "after it, both are as they were before it"
-assert decorated_inner.requires_grad, "as a decorator, inference_mode(False) must keep its argument"
+assert decorated_inner.requires_grad, (
+    "as a decorator, inference_mode(False) must keep its argument. Does __call__ use decorated of "
+    "exercise 3? There type(self)() loses the argument, and copy.copy(self) keeps it"
+)
 escaped = False
 try:
     with inference_mode():
@@ -1374,7 +1379,7 @@ for name, (tensor, mode) in {"yours": yours, "PyTorch": theirs}.items():
 # | validate during training | `no_grad` | results may be used anywhere afterward |
 # | serve a finished model | `inference_mode`, or `no_grad` | the stricter mode is safe here and sometimes a little faster |
 # | log a loss | `item()` | a number keeps no graph alive |
-# | keep a tensor for later | `detach` | the values stay, the history can go |
+# | keep a tensor for later | `detach`, and a copy (`.detach().clone()` in PyTorch) | the history can go, and the values stay, even if the original is written to |
 # | stop a gradient inside a loss | `detach` | it cuts one edge, the rest is recorded |
 # | update weights by hand | `no_grad` | the update is not part of the function |
 # | train only part of a model | `requires_grad = False` on the rest | the rest gets no `.grad`; frozen layers before the trained ones save nothing |

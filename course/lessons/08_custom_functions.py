@@ -356,7 +356,7 @@ y_torch.backward()
 print("value", y_torch.item(), "  gradient", x_torch.grad.item())
 
 # %% [markdown] items="102 92"
-# PyTorch does not check what a rule computes. It checks the *form*: the number of gradients, and their shapes. **Predict** which of these three wrong rules for a matrix product it notices.
+# PyTorch does not check what a rule computes. It checks the *form*: the number of gradients, and their shapes, as far as a broadcast does not explain them: a gradient of shape (2, 3) for an input of shape (3,) is summed to (3,), without a message. **Predict** which of these three wrong rules for a matrix product it notices.
 
 # %% tags=["demo"] items="102 92"
 predict("Which of the three wrong rules does PyTorch notice?")
@@ -711,21 +711,22 @@ for name, way in ways.items():
 # %% [markdown] items="F42 F52 92"
 # It is the *formula* that overflows, not autograd: the second version has no special rule, and its gradient is right. Your rule saves work: one node and one saved array, instead of seven and four. And a gradient is plain data: its sum has no `grad_fn`, unless the backward pass itself is recorded (lesson 10).
 #
-# In PyTorch your class needs one addition. Its `forward` has the argument `dim`, so `backward` must return something for it: `None`. Your engine ignores such an extra value.
+# In PyTorch your class needs one addition. Its `forward` has the argument `dim`, so `backward` must return something for it: `None`. Your engine ignores such an extra value. The class below also saves the input and the output, in place of the softmax: only through these can a second derivative find its way back (lesson 10).
 
 # %% tags=["demo"] items="92"
 class LogSumExpTorch(torch.autograd.Function):
     @staticmethod
     def forward(ctx, a, dim):
         largest = a.amax(dim, keepdim=True)
-        output = largest + (a - largest).exp().sum(dim, keepdim=True).log()
-        ctx.save_for_backward((a - output).exp())
+        output = (largest + (a - largest).exp().sum(dim, keepdim=True).log()).squeeze(dim)
+        ctx.save_for_backward(a, output)
         ctx.dim = dim
-        return output.squeeze(dim)
+        return output
 
     @staticmethod
     def backward(ctx, grad):
-        (softmax,) = ctx.saved_tensors
+        a, output = ctx.saved_tensors
+        softmax = (a - output.unsqueeze(ctx.dim)).exp()
         return grad.unsqueeze(ctx.dim) * softmax, None
 
 
@@ -1200,7 +1201,7 @@ question(
 question(
     "wrong_rule",
     "A rule returns twice the right gradient for one input. What does PyTorch say at the first training step?",
-    right("Nothing", "The number of gradients and their shapes are right. PyTorch does not check values."),
+    right("Nothing", "The number of gradients is right, and their shapes fit. PyTorch does not check values."),
     wrong("An error in `backward`", "It checks the form, not the numbers.", misconception="autograd_checks_values"),
     wrong("A warning that the gradient is inconsistent", "There is nothing it could compare with.", misconception="autograd_checks_values"),
     wrong("NaN in the loss", "Twice a gradient is a larger step. It may even seem to train well.", misconception="wrong_means_nan"),

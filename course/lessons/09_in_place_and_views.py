@@ -1711,7 +1711,7 @@ question(
     ),
     wrong(
         "Using `v` now is an error.",
-        "Only for a view made under `no_grad`.",
+        "Only for a view made under `no_grad`, or by a function that returns several views, such as `split`.",
         misconception="views_become_invalid",
     ),
 )

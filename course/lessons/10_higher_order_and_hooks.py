@@ -15,7 +15,7 @@
 # %% [markdown]
 # # The gradient of a gradient
 #
-# *Core: about 70 minutes; section 4 is a good place for a break. Further: about 80 minutes, optional. You build a backward pass that records itself, `grad` and a Hessian-vector product. You need the nodes and notes of lessons 05 to 09.*
+# *Core: about 70 minutes; section 4 is a good place for a break. Further: about 85 minutes, optional. You build a backward pass that records itself, `grad` and a Hessian-vector product. You need the nodes and notes of lessons 05 to 09.*
 #
 # The slope of `x**3` at 2 is 12. The slope of that slope is also 12. Three programs ask PyTorch for both numbers: one without options, one with `retain_graph=True` and one with `create_graph=True`.
 
@@ -1915,7 +1915,7 @@ question(
 question(
     "saved_intermediate",
     "A rule uses a value that `forward` has computed and saved. It is neither input nor output. What about second derivatives?",
-    right("They are silently wrong: the value counts as a constant.", "Only inputs and the output lead back. `gradgradcheck`, in *Further*, finds the mistake."),
+    right("They lack the part that goes through this value: it counts as a constant.", "Only inputs and the output lead back. If there is no other path, you get an error; beside another path the part is silently missing. `gradgradcheck`, in *Further*, finds the mistake."),
     wrong("They are right: saved values keep their history.", "Inside `forward` nothing is recorded, so there is no history.", misconception="saving_makes_edges"),
     wrong("An error in the first backward pass.", "For first derivatives the rule is fine.", misconception="missing_history_is_loud"),
     wrong("They are right, if `retain_graph=True`.", "That keeps the saved value alive. It does not give it a history.", misconception="retain_means_create"),
@@ -2591,7 +2591,7 @@ print(f"{'linear':17s} {twice_right(lambda x, w, c: x.linear(w, c[:2]).tanh(), a
 # %% [markdown] items="105"
 # All of the given rules pass. Your `logsumexp` of lesson 08 was written for arrays, and the error says so. (If you wrote it with operators, it already passes.)
 #
-# A class that saves the softmax is right for one derivative and silently wrong for two: a softmax is neither an input nor the output, so it comes back as a **constant**. PyTorch treats such a value in the same way. Here is `exp(-x)` at 0, with three rules. Both derivatives have size 1. **Predict** the second ones.
+# A class that saves the softmax is right for one derivative and wrong for two: a softmax is neither an input nor the output, so it comes back as a **constant**. PyTorch treats such a value in the same way. Here is `exp(-x)` at 0, with three rules. Both derivatives have size 1. (`x**3` is added as another path from the gradient to `x`. Its own derivatives are 0 here.) **Predict** the second ones.
 
 # %% tags=["demo"] items="105"
 predict("How many of the three second derivatives have size 1?", "1", "2", "3")
@@ -2624,7 +2624,7 @@ for save, rule in {
     print(f"saved: {save:15s} first {first.item():4.0f}   second {second.item():4.0f}")
 
 # %% [markdown] items="105"
-# The last rule gives 0 instead of 1, without a message. So: **save inputs and outputs, and compute everything else from them with operators.**
+# The last rule gives 0 instead of 1, without a message. Without the `+ x**3`, the gradient would be a constant, and asking for its derivative an error: that would be better. So: **save inputs and outputs, and compute everything else from them with operators.**
 #
 # ### Exercise 5: a rule that can be differentiated
 #

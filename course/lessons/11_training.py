@@ -1112,7 +1112,7 @@ for training, recording in ((True, True), (True, False), (False, True), (False, 
     print(f"twice the same {same!s:5s}   changed {len(changed)}   saved {megabytes:5.2f} MB")
 
 # %% [markdown] items="84"
-# `no_grad` decides what is recorded and saved. The mode decides what is computed, and whether the three buffers change. It also affects memory: in evaluation, Dropout and BatchNorm save less. Only the last line saves nothing *and* gives the answer that you want.
+# `no_grad` decides what is recorded and saved. The mode decides what is computed, and whether the three buffers change. It also affects memory: in evaluation, your Dropout and BatchNorm save less (PyTorch's Dropout too, its BatchNorm hardly). Only the last line saves nothing *and* gives the answer that you want.
 #
 # Look at the second line, too: a forward pass in training mode changes the buffers, and so the model, even under `no_grad`.
 

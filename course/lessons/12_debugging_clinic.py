@@ -15,7 +15,7 @@
 # %% [markdown] items="gap:where_sqrt"
 # # Debugging clinic
 #
-# *Core: about 80 minutes; before section 3 is a good place for a break. Further: about 45 minutes, optional. You build four instruments and repair four broken pieces of training code; the optional part has four more. You need the training loop of lesson 11 and the graph of your engine.*
+# *Core: about 85 minutes; before section 3 is a good place for a break. Further: about 45 minutes, optional. You build four instruments and repair four broken pieces of training code; the optional part has four more. You need the training loop of lesson 11 and the graph of your engine.*
 #
 # The length of a vector has no derivative at zero. So the code below first asks whether a row is zero, and takes 0 where it is. The loss is finite, and the root of the row of zeros is not used in it. **Predict** the gradient of the second row.
 
@@ -1487,7 +1487,7 @@ print(preflight(patient, SGD(patient.parameters()), mse_loss, *waves()))
 # * a few hundred steps on a *single* small batch bring its loss near 0; if not, more data does not help
 # * `zero_grad` comes after `step` and before `backward`
 # * validation has `eval()` and `no_grad()`, and `train()` afterward
-# * what is kept is a number (`.item()`), or detached
+# * what is kept is a number (`.item()`), or a copy without history (`.detach().clone()` in PyTorch)
 # * the loss is tested for NaN, and the norm of the gradient is in the log
 # * prediction and target have the same shape
 #

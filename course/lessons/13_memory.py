@@ -2222,7 +2222,7 @@ for name, way in (("plain", plain), ("checkpoint", again)):
     print(f"{name:11s} after forward {before}, after backward {norm.num_batches_tracked.item()}")
 
 # %% [markdown] items="127"
-# Some texts say: "Side effects run twice during backward." In fact they run once in each pass: once forward, and once more during backward. Anything that must happen once per step (counters, running statistics, a line in a log) does not belong in a checkpoint.
+# Some texts say: "Side effects run twice during backward." In fact they run once in each pass: once forward, and once more during backward. (PyTorch ends the second run as soon as it has what the rules need. So a line after the last saved value runs only once.) Anything that must happen once per step (counters, running statistics, a line in a log) does not belong in a checkpoint.
 #
 # Next, a weight that the function finds through its closure is changed **between** forward and backward. **Predict** which of the four lines give an error.
 

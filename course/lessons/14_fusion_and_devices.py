@@ -15,7 +15,7 @@
 # %% [markdown]
 # # Fewer trips to memory, and other places to compute
 #
-# *Core: about 80 minutes; after exercise 2 is a good place for a break. Further: about 90 minutes, optional. You build a tracer that records a chain of operations, and a compiler that runs it in blocks; in the optional part, devices. You need lessons 08 and 11.*
+# *Core: about 85 minutes; after exercise 2 is a good place for a break. Further: about 90 minutes, optional. You build a tracer that records a chain of operations, and a compiler that runs it in blocks; in the optional part, devices. You need lessons 08 and 11.*
 #
 # Take a polynomial of degree six at two million points: eleven NumPy operations. The first program does them one by one, each for all points. The second takes a piece of 16,384 points through all eleven operations, then the next 16,384. Both do the same 22 million multiplications and additions, in the same order for every point.
 #
@@ -1434,7 +1434,7 @@ for sign in (1, -1):
     with_compiler(f"mean {sign}", by_its_mean, sign * ones)
 
 # %% [markdown] items="130"
-# The third call of `bent` captured nothing: the guards of the first recording held. Where a decision needs the numbers, the compiler cuts the graph in two: it computes the first part, lets Python decide, and captures what comes after. This is a **graph break**. The result is right, but less is fused.
+# The third call of `bent` captured nothing: the guards of the first recording held. Shapes are guarded too, but not each by itself: for a second shape PyTorch captures once more, and leaves open the sizes that have changed. Other sizes need no third recording, except 0 and 1. (This is called *dynamic shapes*.) Where a decision needs the numbers, the compiler cuts the graph in two: it computes the first part, lets Python decide, and captures what comes after. This is a **graph break**. The result is right, but less is fused.
 
 # %% [markdown]
 # ## Quiz
@@ -1468,9 +1468,9 @@ question(
 )
 question(
     "guards",
-    "Which change need **not** lead to a new recording?",
+    "Which change need **not** lead to a new recording by your `compiled`?",
     right("Other numbers in a tensor of the same shape", "They go through the same steps. That is what a recording is for."),
-    wrong("Another shape of a tensor", "The steps of the backward pass may differ, and buffers do.", misconception="guards_watch_values"),
+    wrong("Another shape of a tensor", "The steps of the backward pass may differ, and buffers do. (PyTorch leaves the size open after the second shape.)", misconception="guards_watch_values"),
     wrong("Another value of a flag", "It may choose another branch.", misconception="numbers_are_inputs"),
     wrong("An input that requires grad now and did not before", "The backward pass of the recording has no gradient for it.", misconception="guards_watch_values"),
 )
@@ -1518,7 +1518,7 @@ question(
 # | array module | ask the array, `array_module(x)`, wherever an array is made from nothing |
 # | devices (*Further*) | no silent copies, no mixing, except for numbers; `.to` is an operation whose gradient goes back |
 # | trace | arrays without numbers write down what is asked of them, the backward pass too |
-# | guards | what must be the same: shapes, `requires_grad`, flags, the grad mode; in PyTorch also numbers from outside |
+# | guards | what must be the same: shapes, `requires_grad`, flags, the grad mode; in PyTorch also numbers from outside, while sizes are left open once a second shape has come |
 # | limits | reductions, matrix products, decisions on numbers end a chain |
 # | `torch.compile` | capture, guards, a backend; graph breaks where Python must decide |
 #
@@ -2347,4 +2347,4 @@ for size in (10, 1_000_000) if measure else ():
     print(f"{size:9,} numbers: first {first:.1f} s, later {later:.3f} ms, not compiled {plain:.3f} ms")
 
 # %% [markdown] items="130"
-# On one computer with two processors the first calls took 8 s and 1 s. A later call was 1.4 times as fast for ten numbers, and 6 times for a million: a product, a sum and a `relu` do little arithmetic per byte, as in section 1. With `tanh` in place of `relu`, a million numbers gained **nothing**: there the arithmetic takes the time. So compile what runs often, and measure. `python -m benchmarks.torch_compile` in the course's repository prints such a table.
+# `python -m benchmarks.torch_compile`, in the course's repository, prints such a table for one thread. On the machine on which this was written (two AMD processors, sometimes busy), the first calls took seconds, or more than a minute. In six runs, a later call was 1.5 to 1.9 times as fast for ten numbers, and 6 to 10 times for a million. What PyTorch gains there is section 1: a product, a sum and a `relu` do little arithmetic per byte, and fused they need far fewer trips to memory. With `tanh` in place of `relu`, where the arithmetic takes the time, a million numbers gained **nothing**: 0.8 to 1.1 times as fast. So compile what runs often, and measure.

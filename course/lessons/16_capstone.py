@@ -1640,7 +1640,7 @@ question(
     right("Measure which operation takes the time.", "Here it was a power that nobody suspected."),
     wrong("Rewrite the matrix products.", "NumPy calls the same kind of library as PyTorch does.", misconception="products_dominate"),
     wrong("Rewrite the walk over the graph in C.", "You can read off its share once you have measured.", misconception="python_is_the_cause"),
-    wrong("Use forward mode, which needs no graph.", "One pass per weight: some 30,000 of them.", misconception="forward_mode_for_training"),
+    wrong("Use forward mode, which needs no graph.", "One pass per weight: some 21,000 of them.", misconception="forward_mode_for_training"),
 )
 question(
     "agreement",

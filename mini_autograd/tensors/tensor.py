@@ -16,7 +16,7 @@ import numpy as np
 from mini_autograd.graph import function
 from mini_autograd.graph.edges import NO_EDGE, Edge, node_of, number_of
 from mini_autograd.graph.function import UNCHANGED, AccumulateGrad, Function, register_tensor_type, tensor_of
-from mini_autograd.graph.grad_mode import INFERENCE, state
+from mini_autograd.graph.grad_mode import INFERENCE, RECORDING, state
 from mini_autograd.graph.removable_handle import RemovableHandle
 from mini_autograd.graph.views import is_cut_off, link_view, memory_of
 from mini_autograd.numerics import arrays
@@ -371,12 +371,12 @@ class Tensor:
         return self.array.size
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The array itself, shared. Raises RuntimeError if the tensor requires grad, TypeError if it is on a GPU; with
-        `force`, it is detached and copied to the CPU instead.
+        """The array itself, shared. Raises RuntimeError if the tensor requires grad and operations are recorded,
+        TypeError if it is on a GPU; with `force`, it is detached and copied to the CPU instead.
         """
         if force:
             return self.detach().cpu().numpy()
-        if self.requires_grad:
+        if self.requires_grad and state.mode & RECORDING:
             raise RuntimeError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead.")
         if (device := arrays.device_of(self.array)).type != "cpu":
             raise TypeError(

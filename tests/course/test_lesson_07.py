@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.course.planting import LessonTests, Planted, solved, styles
+from tests.course.planting import LessonTests, Planted, marks, solved, styles
 
 LESSON = "07_grad_modes"
 
@@ -185,37 +185,37 @@ PLANTED = [
     Planted(
         "one object for all calls of a function that calls itself",
         "",
-        "        with type(self)():\n            return function(*arguments, **named)",
+        "        with copy.copy(self):\n            return function(*arguments, **named)",
         "        with self:\n            return function(*arguments, **named)",
         ("test_decorated",),
     ),
     Planted(
         "every decorator is no_grad",
         "",
-        "        with type(self)():\n            return function(*arguments, **named)",
+        "        with copy.copy(self):\n            return function(*arguments, **named)",
         "        with no_grad():\n            return function(*arguments, **named)",
         ("test_decorated",),
     ),
     Planted(
         "the docstring is lost",
         "",
-        "    @functools.wraps(function)\n    def call(*arguments, **named):\n        with type(self)():\n"
+        "    @functools.wraps(function)\n    def call(*arguments, **named):\n        with copy.copy(self):\n"
         "            return function(*arguments, **named)\n\n    return call",
-        "    def call(*arguments, **named):\n        with type(self)():\n"
+        "    def call(*arguments, **named):\n        with copy.copy(self):\n"
         "            return function(*arguments, **named)\n\n    call.__name__ = function.__name__\n    return call",
         ("test_decorated",),
     ),
     Planted(
         "the mode holds while decorating",
         "",
-        "        with type(self)():\n            return function(*arguments, **named)",
+        "        with copy.copy(self):\n            return function(*arguments, **named)",
         "        return function(*arguments, **named)",
         ("test_decorated",),
     ),
     Planted(
         "the mode holds while the new function is defined",
         "",
-        "    @functools.wraps(function)\n    def call(*arguments, **named):\n        with type(self)():\n"
+        "    @functools.wraps(function)\n    def call(*arguments, **named):\n        with copy.copy(self):\n"
         "            return function(*arguments, **named)\n\n    return call",
         "    with self:\n\n        @functools.wraps(function)\n        def call(*arguments, **named):\n"
         "            return function(*arguments, **named)\n\n    return call",
@@ -224,37 +224,37 @@ PLANTED = [
     Planted(
         "the result is not returned",
         "",
-        "        with type(self)():\n            return function(*arguments, **named)",
-        "        with type(self)():\n            function(*arguments, **named)",
+        "        with copy.copy(self):\n            return function(*arguments, **named)",
+        "        with copy.copy(self):\n            function(*arguments, **named)",
         ("test_decorated",),
     ),
     Planted(
         "named arguments do not reach the function",
         "",
-        "    def call(*arguments, **named):\n        with type(self)():\n"
+        "    def call(*arguments, **named):\n        with copy.copy(self):\n"
         "            return function(*arguments, **named)",
-        "    def call(*arguments):\n        with type(self)():\n            return function(*arguments)",
+        "    def call(*arguments):\n        with copy.copy(self):\n            return function(*arguments)",
         ("test_decorated",),
     ),
     Planted(
         "the name is lost",
         "",
-        "    @functools.wraps(function)\n    def call(*arguments, **named):\n        with type(self)():",
-        "    def call(*arguments, **named):\n        with type(self)():",
+        "    @functools.wraps(function)\n    def call(*arguments, **named):\n        with copy.copy(self):",
+        "    def call(*arguments, **named):\n        with copy.copy(self):",
         ("test_decorated",),
     ),
     Planted(
         "wraps without its argument",
         "",
-        "    @functools.wraps(function)\n    def call(*arguments, **named):\n        with type(self)():",
-        "    @functools.wraps\n    def call(*arguments, **named):\n        with type(self)():",
+        "    @functools.wraps(function)\n    def call(*arguments, **named):\n        with copy.copy(self):",
+        "    @functools.wraps\n    def call(*arguments, **named):\n        with copy.copy(self):",
         ("test_decorated",),
     ),
     Planted(
         "the function is called while decorating",
         "",
-        "        with type(self)():\n            return function(*arguments, **named)\n\n    return call\n",
-        "        with type(self)():\n            return function(*arguments, **named)\n\n    return call()\n",
+        "        with copy.copy(self):\n            return function(*arguments, **named)\n\n    return call\n",
+        "        with copy.copy(self):\n            return function(*arguments, **named)\n\n    return call()\n",
         ("test_decorated",),
     ),
     Planted(
@@ -309,7 +309,7 @@ PLANTED = [
     Planted(
         "every decorator is the class of both",
         "",
-        "        with type(self)():\n            return function(*arguments, **named)",
+        "        with copy.copy(self):\n            return function(*arguments, **named)",
         "        with GradMode():\n            return function(*arguments, **named)",
         ("test_decorated",),
     ),
@@ -556,6 +556,20 @@ class TestLesson(LessonTests):
     test_cells = 6
     visible = True
     examples = 15
+
+
+OWN_CALL = """        @functools.wraps(function)
+        def call(*arguments, **named):
+            with inference_mode(self.mode):
+                return function(*arguments, **named)
+
+        return call
+"""
+
+
+def test_the_decorator_of_exercise_3_also_serves_inference_mode() -> None:
+    again = Planted("uses exercise 3", "", OWN_CALL, "        return decorated(self, function)\n", ())
+    assert not marks(LESSON, again).lost
 
 
 @pytest.fixture(params=["", *styles(LESSON)], ids=lambda style: style or "solution")

@@ -2,7 +2,8 @@
 
 A block begins with `# %%` and the exact words of the lesson. Then comes the code, which can use `torch`, `np` and
 `error(f)`; `error` calls `f` and returns the error's type and first line. Last, after `#> `, come the lines that the
-code prints.
+code prints. The code runs a second time with our engine as `torch` and must print the same, unless `[PyTorch]` stands
+before the words: our engine lacks it, or does it in another way.
 """
 
 from __future__ import annotations
@@ -10,15 +11,18 @@ from __future__ import annotations
 import contextlib
 import doctest
 import io
+import re
 import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 import torch
 
+import mini_autograd
 from autograder.lessons.build.lesson_files import lesson_texts
 from autograder.lessons.build.text import read_lesson
 
@@ -26,6 +30,7 @@ LESSONS = {path.name[:2]: path for path in lesson_texts(Path(__file__).parents[2
 FOLDER = Path(__file__).parent / "statements"
 ENOUGH = 10
 """The minimum number of statements of a lesson."""
+ALONE = "[PyTorch] "
 
 
 @dataclass(frozen=True)
@@ -36,6 +41,7 @@ class Statement:
     words: str
     code: str
     printed: str
+    engines: tuple[ModuleType, ...]
 
 
 def statements_of(path: Path) -> list[Statement]:
@@ -46,7 +52,9 @@ def statements_of(path: Path) -> list[Statement]:
         lines = rest.splitlines()
         code = "\n".join(line for line in lines if not line.startswith("#>"))
         printed = "\n".join(line.removeprefix("#>").strip() for line in lines if line.startswith("#>"))
-        found.append(Statement(path.stem, words.strip(), code, printed))
+        ours = "torch" in code and not words.startswith(ALONE)
+        engines = (torch, mini_autograd) if ours else (torch,)
+        found.append(Statement(path.stem, words.removeprefix(ALONE).strip(), code, printed, engines))
     return found
 
 
@@ -62,13 +70,18 @@ def error(function: Callable[[], object]) -> str:
     return "no error"
 
 
-@pytest.mark.parametrize("statement", STATEMENTS, ids=lambda it: f"{it.lesson}: {it.words[:60]}")
-def test_a_statement_is_what_running_shows(statement: Statement) -> None:
+@pytest.mark.parametrize(
+    ("statement", "engine"),
+    [(statement, engine) for statement in STATEMENTS for engine in statement.engines],
+    ids=lambda it: f"{it.lesson}: {it.words[:60]}" if isinstance(it, Statement) else it.__name__,
+)
+def test_a_statement_is_what_running_shows(statement: Statement, engine: ModuleType) -> None:
     assert statement.printed, "a statement that prints nothing shows nothing"
+    code = re.sub(r"\b(import|from) torch\b", rf"\1 {engine.__name__}", statement.code)
     printed = io.StringIO()
     with contextlib.redirect_stdout(printed), warnings.catch_warnings(), torch.random.fork_rng():
         warnings.simplefilter("ignore")
-        exec(compile(statement.code, f"statement of lesson {statement.lesson}", "exec"), _names())
+        exec(compile(code, f"statement of lesson {statement.lesson}", "exec"), _names(engine))
     assert [line.strip() for line in printed.getvalue().strip().splitlines()] == statement.printed.splitlines()
 
 
@@ -84,8 +97,8 @@ def test_each_lesson_has_enough_statements(lesson: str) -> None:
     assert sum(it.lesson == lesson for it in STATEMENTS) >= ENOUGH
 
 
-def _names() -> dict[str, object]:
-    return {"__name__": "statement", "torch": torch, "np": np, "error": error}
+def _names(engine: ModuleType) -> dict[str, object]:
+    return {"__name__": "statement", "torch": engine, "np": np, "error": error}
 
 
 PAGES = [

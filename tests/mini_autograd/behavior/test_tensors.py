@@ -69,6 +69,14 @@ def data_is_detached(lib: Any) -> Any:
     return x, attributes(x.data)
 
 
+def arrays_where_nothing_is_recorded(lib: Any) -> Any:
+    x = x3(lib)
+    with lib.no_grad():
+        found = [x.numpy().tolist(), np.asarray(x).tolist()]
+    with lib.inference_mode():
+        return [*found, x.numpy().tolist()]
+
+
 def branching_on_values(lib: Any) -> Any:
     x = scalar(lib)
     y = x * x if x > 1 else x
@@ -95,6 +103,7 @@ TENSORS: dict[str, Program] = {
     "requires_grad_(False) of computed": lambda lib: (x3(lib) * 2).requires_grad_(False),
     "numpy() of leaf": lambda lib: x3(lib).numpy(),
     "numpy() of computed": lambda lib: (x3(lib) * 2).numpy(),
+    "numpy() where nothing is recorded": arrays_where_nothing_is_recorded,
     "np.asarray of leaf": lambda lib: np.asarray(x3(lib)),
     "np.asarray": lambda lib: np.asarray(lib.tensor([1.0, 2.0])).tolist(),
     "item of three": lambda lib: x3(lib).item(),
