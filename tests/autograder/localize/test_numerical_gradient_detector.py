@@ -392,7 +392,12 @@ def in_an_event_loop(run):
     async def main():
         await asyncio.to_thread(run)
 
-    asyncio.run(main())
+    running = asyncio._get_running_loop()  # the browser's tests leave theirs, if they ran in this process before
+    asyncio._set_running_loop(None)
+    try:
+        asyncio.run(main())
+    finally:
+        asyncio._set_running_loop(running)
 
 
 def after(function, seconds=0.05):
