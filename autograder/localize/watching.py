@@ -111,10 +111,11 @@ def _watch(
 
     before = sys.getprofile()
     with _noting(spied) as notes:
-        leaves = [leaf_of(engine, tracked, value, draw["dtype"]) for value in draw["inputs"]]
         sys.setprofile(spy)
-        began = len(events)
         try:
+            leaves = [leaf_of(engine, tracked, value, draw["dtype"]) for value in draw["inputs"]]
+            calls.clear()
+            began = len(events)
             output = function(*leaves)
             forward = [code for code in calls if code.co_name not in NO_OPERATIONS]
             calls.clear()

@@ -497,6 +497,25 @@ def by_generators(run):
         step()
 
 
+def test_an_engine_may_fill_a_queue_when_leaves_are_made():
+    made = queue.SimpleQueue()
+
+    def way(run):
+        while not made.empty():
+            made.get()
+        run()
+
+    kind = backward_by(way)
+    original = kind.__init__
+
+    def noting(self, *arguments, **options):
+        made.put(self)
+        original(self, *arguments, **options)
+
+    kind.__init__ = noting
+    assert checked(kind, {"a tanh": lambda a: a.tanh()}, [(5, 3)]) == (2, "")
+
+
 @pytest.mark.parametrize(
     "way",
     [
