@@ -11,6 +11,7 @@ import itertools
 import shutil
 import sys
 import time
+import warnings
 from collections.abc import Callable
 
 import torch
@@ -49,6 +50,7 @@ def main() -> None:
         sys.exit("torch.compile needs a C++ compiler, and there is no c++ on this machine. Install one, such as g++.")
     torch.set_num_threads(1)
     torch.compiler.config.force_disable_caches = True  # or a second run would find the first one's programs
+    warnings.filterwarnings("ignore", message="dynamo_pgo")  # it says once per program that they are disabled
     titles = ("first call", "later", "not compiled", "times as fast", "calls to pay")
     print(f"{'chain':16}" + "".join(f"{title:>15}" for title in titles))
     for (kind, function), (name, size) in itertools.product(CHAINS.items(), SIZES.items()):
