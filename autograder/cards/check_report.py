@@ -130,6 +130,10 @@ class Report:
         """Whether the diagnosis is one mistake, rather than several that fit."""
         return bool(self.diagnosis) and not self.diagnosis.startswith(SEVERAL)
 
+    def without_cause(self) -> Report:
+        """The same verdicts without any guess at their cause."""
+        return Report(self.title, self.lines, self.earned, self.points, compared=self.compared, hidden=self.hidden)
+
     def reworded(self, words: Mapping[str, str]) -> Report:
         """The same report with some of its words replaced by others."""
         return _reworded(self, words)

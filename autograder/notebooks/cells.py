@@ -8,6 +8,7 @@ nbgrader raises, a cell here simply has no marks. Standard library only: student
 from __future__ import annotations
 
 import hashlib
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -15,6 +16,9 @@ from typing import Any
 MAPPINGS = (dict, Mapping)  # asking an abstract class takes ten times as long, and nearly everything is a dict
 DEMO = "demo"
 """The tag of a cell that shows something and is not run when a notebook is graded."""
+TESTED = "exercises"
+"""The metadata of a test cell that names its exercises, and the functions and classes that each has to define."""
+DEFINITION = re.compile(r"^(?:def|class)\s+(\w+)", re.MULTILINE)
 
 
 def marks(cell: Any) -> Mapping[str, Any]:
@@ -73,6 +77,17 @@ def is_code(cell: Any) -> bool:
 def has_tag(cell: Any, tag: str) -> bool:
     tags = _metadata(cell).get("tags")
     return isinstance(tags, Sequence) and not isinstance(tags, str) and tag in tags
+
+
+def tested_by(cell: Any) -> Mapping[str, Sequence[str]]:
+    """The exercises that a test cell is about, each with the names that it has to define; empty if it does not say."""
+    said = _mapping(_metadata(cell).get(TESTED))
+    return {name: tuple(map(str, names)) for name, names in said.items() if isinstance(names, list | tuple)}
+
+
+def defined_names(source: str) -> list[str]:
+    """The functions and classes that a cell defines, also if it is not valid Python."""
+    return DEFINITION.findall(source)
 
 
 def source_of(cell: Any) -> str:

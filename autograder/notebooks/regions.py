@@ -73,6 +73,12 @@ def without_marks(source: str) -> str:
     return "\n".join("" if n in marked else line for n, line in enumerate(LINE_END.split(source), 1))
 
 
+def given_lines(source: str) -> str:
+    """What students see of an exercise, every line in its place, without the line that waits for them."""
+    solved = {line for region in regions(source) if region.kind == SOLUTION for line in region.lines}
+    return "\n".join("" if n in solved else line for n, line in enumerate(LINE_END.split(source), 1))
+
+
 def without_hidden_tests(source: str) -> str:
     """What students see of a test cell, every line in its place."""
     hidden = hidden_lines(source)

@@ -7,6 +7,7 @@ same bytes, and students' notebooks can be compared cell by cell after an update
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import nbformat
@@ -19,6 +20,8 @@ from autograder.lessons.build.lesson_engines import calls_start, engine_after, o
 from autograder.lessons.build.lesson_files import place_files
 from autograder.lessons.build.rules import check_lesson, engine_names_are_kept
 from autograder.lessons.build.text import TextCell, read_lesson
+from autograder.notebooks.cells import TESTED, defined_names, grade_id, is_code_solution, is_test
+from autograder.notebooks.regions import given_lines
 
 # Only the first line of a cell with a sealed text is shown: the rest means nothing to a reader.
 FOLDED = tuple(comment.partition("{")[0] for comment in (CHECK_COMMENT, IMPORT_COMMENT))
@@ -38,8 +41,26 @@ def assemble(path: Path) -> NotebookNode:
     notebook.nbformat_minor = 5
     for text_cell, name in expanded(cells):
         notebook.cells.append(_notebook_cell(with_engine(text_cell, path), name))
+    _name_exercises(notebook.cells)
     nbformat.validate(notebook)
     return notebook
+
+
+def _name_exercises(cells: Sequence[NotebookNode]) -> None:
+    """Write into each test cell which exercises it is about, the last ones before it, and what these have to define:
+    a student may delete or rename anything else.
+    """
+    exercises: dict[str, list[str]] = {}
+    begun = False
+    for cell in cells:
+        if is_code_solution(cell):
+            exercises = exercises if begun else {}
+            exercises[grade_id(cell)] = defined_names(given_lines(cell.source))
+            begun = True
+        elif is_test(cell):
+            if exercises:
+                cell.metadata[TESTED] = exercises
+            begun = False
 
 
 def _notebook_cell(cell: TextCell, name: str) -> NotebookNode:

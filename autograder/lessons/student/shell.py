@@ -15,6 +15,7 @@ from types import TracebackType
 from typing import Any
 
 from autograder.cards.style import RIGHT, SANS
+from autograder.lessons.student.exercises import Exercises
 from autograder.notebooks.unclaimed import POINTS_GIVING
 from autograder.runs.engines import has_torch
 from autograder.sandbox.inside.engine_file import EngineError
@@ -43,6 +44,9 @@ def prepare(shell: Any) -> None:
     if getattr(shell, "_autograder_prepared", False):
         return
     shell._autograder_prepared = True
+    shell._autograder_exercises = exercises = Exercises(shell)
+    shell.events.register("pre_run_cell", exercises.before)
+    shell.events.register("post_run_cell", exercises.after)
     shell.events.register("post_run_cell", say_that_assertions_hold)
     kinds = (RecursionError, NotImplementedError, ModuleNotFoundError, NameError, EngineError, AssertionError)
     shell.set_custom_exc(kinds, shown_shortly)

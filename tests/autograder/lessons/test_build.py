@@ -14,6 +14,7 @@ from autograder import cli
 from autograder.lessons.build.lesson_files import LessonTextError
 from autograder.lessons.build.notebook import assemble, build_lesson, styles
 from autograder.lessons.build.text import read_lesson
+from autograder.notebooks.cells import TESTED
 from autograder.quizzes import sealing
 
 
@@ -44,7 +45,7 @@ def test_the_notebook_is_valid_and_carries_nothing_of_the_text_format(course: Pa
     nbformat.validate(notebook)
     assert set(notebook.metadata) == {"kernelspec", "language_info"}
     assert notebook.metadata.kernelspec.name == "python3"
-    assert all(set(cell.metadata) <= {"nbgrader", "tags", "jupyter"} for cell in notebook.cells)
+    assert all(set(cell.metadata) <= {"nbgrader", "tags", "jupyter", TESTED} for cell in notebook.cells)
     assert not any("def slope(x):\n    return x + x" in cell.source for cell in notebook.cells)
 
 

@@ -1,0 +1,113 @@
+"""What the cell of an exercise did last is said before anything about its test, in a real kernel."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from jupyter_client.manager import KernelManager
+
+from autograder.lessons.build.notebook import assemble, notebook_text
+from autograder.lessons.release import release_notebook
+from autograder.notebooks.cells import grade_id, has_tag, is_code, is_code_solution, is_test
+
+LESSONS = Path(__file__).parents[3] / "course" / "lessons"
+RIGHT = "def product_rule(a, b, gradient):\n    return gradient * b, gradient * a"
+SAVED = """
+import json
+from pathlib import Path
+
+path = Path("00_start_here.ipynb")
+notebook = json.loads(path.read_text())
+for cell in list(notebook["cells"]):
+    if cell["metadata"].get("nbgrader", {}).get("grade_id") == "product_rule":
+        CHANGE
+path.write_text(json.dumps(notebook))
+"""
+CHANGED = SAVED.replace("CHANGE", 'cell["source"] = "product_rule = 1"')
+DELETED = SAVED.replace("CHANGE", 'notebook["cells"].remove(cell)')
+STEPS = {
+    "not run": ("", "it was not run since the kernel started"),
+    "no Python": (RIGHT.replace("b,", "b),", 1) + ")", "it stopped with SyntaxError: unmatched ')' (line"),
+    "an error": ("1 / 0\n" + RIGHT, "it stopped with ZeroDivisionError: division by zero when it last ran"),
+    "misspelled": (RIGHT.replace("rule", "rul"), "did not define `product_rule`, only `product_rul`"),
+    "not written": (RIGHT.replace("return", "raise NotImplementedError\n    return"), ""),
+    "right": (RIGHT, ""),
+    "right once": (RIGHT + ")", "it stopped with SyntaxError: unmatched ')' (line 2)"),
+    "right again": ("product_rule = lambda a, b, gradient: (b * gradient, a * gradient)", ""),
+    "changed": (CHANGED, "it was changed after it last ran"),
+    "deleted": (DELETED, "it is no longer in your notebook"),
+}
+
+
+@pytest.fixture(scope="module")
+def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
+    """The outputs of the test of lesson 00 after each step."""
+    folder = tmp_path_factory.mktemp("lessons") / "00_start_here"
+    folder.mkdir()
+    lesson = release_notebook(assemble(LESSONS / "00_start_here.py"))
+    (folder / "00_start_here.ipynb").write_text(notebook_text(lesson))
+    given = [cell for cell in lesson.cells if is_code(cell) and not has_tag(cell, "demo")]
+    before = given[: next(number for number, cell in enumerate(given) if is_code_solution(cell))]
+    (test,) = (cell for cell in given if grade_id(cell) == "test_product_rule")
+    shown = {}
+    with kernel_in(folder) as run:
+        for cell in before:
+            if "hints(" not in cell.source:
+                run(cell.source, cell.id)
+        for name, (source, _) in STEPS.items():
+            run(source, "a cell of my own" if source in (CHANGED, DELETED) else "product_rule")
+            shown[name] = run(test.source, test.id)
+    return shown
+
+
+@contextlib.contextmanager
+def kernel_in(folder: Path) -> Iterator[Callable[[str, str], list[dict[str, Any]]]]:
+    """A function that runs the cell with an id, as JupyterLab does, and returns the contents of its outputs."""
+    manager = KernelManager(kernel_name="python3")
+    manager.start_kernel(cwd=str(folder))
+    client = manager.client()
+    client.start_channels()
+
+    def run(source: str, name: str) -> list[dict[str, Any]]:
+        content = {"code": source, "silent": False, "store_history": True, "user_expressions": {}, "allow_stdin": False}
+        message = client.session.msg("execute_request", content, metadata={"cellId": name})
+        client.shell_channel.send(message)
+        found = []
+        while True:
+            reply = client.get_iopub_msg(timeout=60)
+            if reply["parent_header"].get("msg_id") == message["header"]["msg_id"]:
+                if reply["content"].get("execution_state") == "idle":
+                    return found
+                found += [reply["content"]] if reply["msg_type"] in ("display_data", "execute_result", "error") else []
+
+    try:
+        client.wait_for_ready(timeout=60)
+        yield run
+    finally:
+        client.stop_channels()
+        manager.shutdown_kernel(now=True)
+
+
+@pytest.mark.parametrize("step", STEPS)
+def test_what_the_cell_did_last_is_said_first(step: str, shown: dict[str, list[dict[str, Any]]]) -> None:
+    first, *others = (output["data"]["text/plain"] for output in shown[step] if "data" in output)
+    said = STEPS[step][1]
+    assert said in first
+    assert first.startswith("First look at the cell of the exercise `product_rule`") == bool(said)
+    assert others or not said, "the card comes after it"
+
+
+@pytest.mark.parametrize("step", ["not run", "no Python", "an error", "misspelled"])
+def test_a_function_of_somebody_else_is_not_blamed(step: str, shown: dict[str, list[dict[str, Any]]]) -> None:
+    assert "swapped" not in str(shown[step])
+    assert "0 of 0.5 points" in str(shown[step])
+
+
+def test_every_test_of_an_exercise_names_it() -> None:
+    for path in sorted(LESSONS.glob("*.py")):
+        for cell in assemble(path).cells:
+            assert not is_test(cell) or cell.metadata["exercises"], grade_id(cell)
