@@ -24,16 +24,19 @@ from autograder.checks.gradients import gradients_report
 from autograder.quizzes.sealing import is_held_back, open_questions
 from autograder.quizzes.typed_quiz import Hints, quiz_report
 from autograder.runs.context import current
-from autograder.runs.engines import prepare_torch_in_background
+from autograder.runs.engine_protocol import ways_in_words
+from autograder.runs.engines import prepare_torch_in_background, run_where_it_lives
 from autograder.runs.errors import CheckFailed, LessonError
 from autograder.runs.inputs import between, positive
 from autograder.runs.printed import printed_in_short
+from autograder.runs.ways import Adapter
 from autograder.sandbox.inside.variants import Choice, chosen, plain_name
 
 if TYPE_CHECKING:
     from autograder.bugs.breaking import BrokenEngine, Expression
 
 __all__ = [
+    "Adapter",
     "CheckFailed",
     "Credit",
     "LessonError",
@@ -46,6 +49,7 @@ __all__ = [
     "check_tangents",
     "expose",
     "hints",
+    "how_it_works",
     "positive",
     "predict",
     "progress",
@@ -68,17 +72,21 @@ def check_gradients(
     name: str | None = None,
     accumulates: bool = True,
     at_kinks: str = "any",
-    dtype: str = "float64",
+    dtype: str | None = None,
 ) -> Credit | None:
     """Check values and gradients of an expression of tensors, on random inputs.
 
     `expression`: a function of tensors, or a dict of several by the names to show; each is right or wrong as a whole.
     `inputs`: for each argument a shape, fixed numbers, `between(low, high, shape)` or `positive(shape)`; or a list of
-    such lists. `engine`: makes a tensor from a number or array; by default the notebook's `MiniTensor`.
+    such lists. `engine`: makes a tensor from a number or array; by default the notebook's `MiniTensor`. Any engine will
+    do: its tensors keep their numbers in `.data` (or `.value`, `.numpy()`, ...) and their gradient in `.grad` (or
+    `.gradient`, `.derivative`, ...), and have a `backward`, which may take the gradient of the output. If it takes
+    none, the check multiplies the output by a number, or by a tensor and calls `sum()`, where the engine has these.
+    An `Adapter` tells what cannot be found, and `how_it_works(engine)` says what was found.
     `accumulates`: also require that a second `backward` adds to `.grad`.
     `at_kinks`: "any" accepts every gradient between the one-sided derivatives; "PyTorch" accepts only PyTorch's, for
     exercises that state that convention. `dtype`: "float64", or "float32" to give the engine float32 arrays and allow
-    for their rounding.
+    for their rounding; by default "float64", and for a given `engine` the one that it keeps.
 
     With `points`, returns the points earned (each expression is worth the same). Without, shows the card, returns
     nothing, and raises CheckFailed if something is wrong.
@@ -87,6 +95,8 @@ def check_gradients(
         found = _in_caller(sys._getframe(1), ENGINE) if engine is None else engine
     except NameError:
         return _finish(_missing(ENGINE, points), points)
+    if engine is None and dtype is None:
+        dtype = "float64"
     with printed_in_short():
         report = gradients_report(
             found,
@@ -100,6 +110,13 @@ def check_gradients(
             dtype=dtype,
         )
     return _finish(report, points)
+
+
+def how_it_works(engine: Any) -> str:
+    """How a check works with an engine, in one line: how a leaf is made, where its numbers and its gradient are, how
+    `backward` is called.
+    """
+    return str(run_where_it_lives(engine, ways_in_words))
 
 
 def check_handwritten_gradient(

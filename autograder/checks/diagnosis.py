@@ -119,7 +119,7 @@ def _first(
         (outcome.program, outcome.expected, outcome.problem)
         for outcome in outcomes
         if outcome.problem
-        and not outcome.problem.unwritten
+        and outcome.problem.status == "wrong"
         and outcome.problem.public not in numerical_gradient_detector.RIGHT_BUT
     ]
     failing.sort(key=lambda failed: len(failed[0].function.__code__.co_code))

@@ -42,20 +42,29 @@ def gradients_report(
     name: str | None,
     accumulates: bool,
     at_kinks: str = ANY,
-    dtype: str = FLOAT64,
+    dtype: str | None = FLOAT64,
 ) -> Report:
-    """Check an engine on every expression and report the outcome. Raises LessonError when the check is faulty."""
+    """Check an engine on every expression and report the outcome. `dtype` None: the one that the engine keeps. Raises
+    LessonError when the check is faulty.
+    """
     cases = cases_of(inputs)
     programs = programs_of(expression, len(cases[0]))
-    if at_kinks not in (ANY, PYTORCH) or dtype not in (FLOAT64, FLOAT32):
+    if at_kinks not in (ANY, PYTORCH) or dtype not in (None, FLOAT64, FLOAT32):
         raise LessonError(f"at_kinks must be {ANY!r} or {PYTORCH!r}, and dtype {FLOAT64!r} or {FLOAT32!r}")
-    expected = [expected_of(program, cases, context.seed, accumulates=accumulates, dtype=dtype) for program in programs]
-    if at_kinks == PYTORCH:
-        expected = [tuple(map(as_pytorch, measured(*each))) for each in zip(programs, expected, strict=True)]
-    tell(context, tuple(zip(programs, expected, strict=True)))
-    outcomes = [
-        Outcome(program, *each) for program, each in zip(programs, compared_on(engine, programs, expected), strict=True)
-    ]
+
+    def tried(dtype: str) -> list[Outcome]:
+        draws = [
+            expected_of(program, cases, context.seed, accumulates=accumulates, dtype=dtype) for program in programs
+        ]
+        if at_kinks == PYTORCH:
+            draws = [tuple(map(as_pytorch, measured(*each))) for each in zip(programs, draws, strict=True)]
+        tell(context, tuple(zip(programs, draws, strict=True)))
+        compared = compared_on(engine, programs, draws)
+        return [Outcome(program, *each) for program, each in zip(programs, compared, strict=True)]
+
+    outcomes = tried(dtype or FLOAT64)
+    if dtype is None and any(outcome.comparison.narrow for outcome in outcomes):
+        outcomes = tried(FLOAT32)
     report = _report(engine, _by_the_chain_rule(engine, outcomes, cases), context, points, name or "Gradients")
     return report.reworded(SOMEBODYS) if getattr(type(engine), "broken_on_purpose", False) else report
 
@@ -156,7 +165,7 @@ def _compared(outcomes: Sequence[Outcome]) -> tuple[tuple[str, str], ...]:
     differences = [outcome.comparison.difference for outcome in outcomes if outcome.comparison.difference is not None]
     expressions = "1 expression" if len(outcomes) == 1 else f"{len(outcomes)} expressions"
     return (
-        ("runs", f"{expressions} on {len(everything)} random draws, in {everything[0].draw.dtype}"),
+        ("runs", f"{expressions} on {len(everything)} random draws, in {_dtype(everything)}"),
         ("compared with", "the reference engine; the largest differences from it:"),
         ("yours", _distance(differences) if differences else "nothing to compare"),
         (
@@ -165,6 +174,12 @@ def _compared(outcomes: Sequence[Outcome]) -> tuple[tuple[str, str], ...]:
         ),
         ("finite differences", _distance(smooth) if smooth else "not usable here: a kink, or too steep"),
     )
+
+
+def _dtype(everything: Sequence[Expected]) -> str:
+    """The dtype of the draws, with what a narrow one means."""
+    dtype = everything[0].draw.dtype
+    return f"{dtype}, as the engine keeps its numbers: seven digits count" if dtype == FLOAT32 else dtype
 
 
 def _distance(differences: Sequence[float]) -> str:

@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from autograder.localize.on_paper import simple_draw
-from autograder.runs import engine_protocol
 from autograder.runs.engines import Draw
 from autograder.runs.programs import Program
+from autograder.runs.ways import Ways
 
 SHOW = "Show on the graph"
 
@@ -37,11 +37,11 @@ def explorer_of(engine: Any, program: Program, draw: Draw) -> Any | None:
 def _explored(engine: Any, program: Program, draw: Draw) -> Any | None:
     from mini_autograd.widgets.graph_explorer import explore_fault
 
-    tracked = engine_protocol.takes(engine, "requires_grad")
-    leaves = [engine_protocol.leaf_of(engine, tracked, value, draw.dtype) for value in draw.inputs]
+    ways = Ways(engine)
+    leaves = [ways.leaf(value, draw.dtype) for value in draw.inputs]
     output = program.function(*leaves)
     with contextlib.suppress(Exception):  # a rule that raises can be seen on the graph, too
-        engine_protocol.call_backward(engine, tracked, output, draw.cotangent, draw.dtype)
+        ways.start(output, draw.cotangent, draw.dtype)
     names = dict(zip(program.arguments, leaves, strict=False))
     gradient = None if draw.cotangent is None else np.asarray(draw.cotangent)
     return explore_fault(output, names, gradient, f"{SHOW}: {program.name}")

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from autograder.runs.engine_protocol import described, plain
+from autograder.runs.plain_values import described, plain
 
 Probe = Callable[[Any, Any], dict[str, Any]]
 

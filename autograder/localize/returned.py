@@ -21,9 +21,11 @@ from autograder.localize.subexpressions import Trial
 from autograder.localize.tracing import BINARY, Step
 from autograder.runs.answers import NO_RETURN
 from autograder.runs.comparison import within
-from autograder.runs.engine_protocol import LONGEST_TEXT, call_backward, leaf_of, plain, replayed, takes
+from autograder.runs.engine_protocol import replayed
 from autograder.runs.engines import run_where_it_lives
 from autograder.runs.inputs import Array
+from autograder.runs.plain_values import LONGEST_TEXT, plain
+from autograder.runs.ways import Ways
 
 FORGOTTEN = (
     "From which tensors was the result made, and which of them does it remember?",
@@ -91,14 +93,14 @@ def ask_rule(engine: Any, steps: list[Any], draw: dict[str, Any]) -> dict[str, A
     a tuple.
     """
     try:
-        tracked = takes(engine, "requires_grad")
-        leaves, output = _calculated(engine, tracked, steps, draw)
+        ways = Ways(engine)
+        leaves, output = _calculated(ways, steps, draw)
         rule, needed, _ = _rule_of(output)
-        if getattr(output, "grad_fn", None) is None and _uses_tensors(engine, tracked, steps, draw):
+        if getattr(output, "grad_fn", None) is None and _uses_tensors(ways, steps, draw):
             return {"inputs": len(needed), "kind": "", "tensors": True}
-        before = [np.array(plain(leaf.grad, tracked)) for leaf in leaves]
+        before = [np.array(ways.gradient(leaf)) for leaf in leaves]
         cotangent = np.ones(np.shape(output.data)) if draw["cotangent"] is None else np.array(draw["cotangent"])
-        given = rule(cotangent if tracked or cotangent.ndim else float(cotangent))
+        given = rule(cotangent if ways.tracked or cotangent.ndim else float(cotangent))
         several = isinstance(given, tuple | list)
         found = {"inputs": len(needed), "kind": type(given).__name__[:LONGEST_TEXT], "count": None}
         if several:
@@ -108,10 +110,10 @@ def ask_rule(engine: Any, steps: list[Any], draw: dict[str, Any]) -> dict[str, A
             found["count"] = len(given)
         shares = list(given) if several else [given]
         if all(needed) and len(shares) == len(needed):
-            found["shares"] = [plain(share, tracked) for share in shares]
-        after = [np.array(plain(leaf.grad, tracked)) for leaf in leaves]
+            found["shares"] = [plain(share, ways.tracked) for share in shares]
+        after = [np.array(ways.gradient(leaf)) for leaf in leaves]
         found["writes"] = any(not np.array_equal(one, other) for one, other in zip(before, after, strict=True))
-        found["fixed"] = _fits_in_a_tuple(engine, tracked, steps, draw, several)
+        found["fixed"] = _fits_in_a_tuple(ways, steps, draw, several)
     except KeyboardInterrupt:
         raise
     except BaseException:  # a student's rule may well raise SystemExit
@@ -119,8 +121,8 @@ def ask_rule(engine: Any, steps: list[Any], draw: dict[str, Any]) -> dict[str, A
     return found
 
 
-def _calculated(engine: Any, tracked: bool, steps: list[Any], draw: dict[str, Any]) -> tuple[list[Any], Any]:
-    leaves = [leaf_of(engine, tracked, value, draw["dtype"]) for value in draw["inputs"]]
+def _calculated(ways: Ways, steps: list[Any], draw: dict[str, Any]) -> tuple[list[Any], Any]:
+    leaves = [ways.leaf(value, draw["dtype"]) for value in draw["inputs"]]
     return leaves, replayed(steps, leaves)
 
 
@@ -139,9 +141,9 @@ def _rule_of(output: Any) -> tuple[Callable[[Any], Any], list[bool], Callable[[A
     )
 
 
-def _uses_tensors(engine: Any, tracked: bool, steps: list[Any], draw: dict[str, Any]) -> bool:
+def _uses_tensors(ways: Ways, steps: list[Any], draw: dict[str, Any]) -> bool:
     """Whether a rule that gets numbers from `backward` returns tensors, or raises an error because it uses one."""
-    leaves, output = _calculated(engine, tracked, steps, draw)
+    leaves, output = _calculated(ways, steps, draw)
     rule, _, set_rule = _rule_of(output)
     kind, found = type(leaves[0]), []
 
@@ -159,20 +161,20 @@ def _uses_tensors(engine: Any, tracked: bool, steps: list[Any], draw: dict[str, 
 
     set_rule(watched)
     with contextlib.suppress(Exception):
-        call_backward(engine, tracked, output, draw["cotangent"], draw["dtype"])
+        ways.start(output, draw["cotangent"], draw["dtype"])
     return any(found)
 
 
-def _fits_in_a_tuple(engine: Any, tracked: bool, steps: list[Any], draw: dict[str, Any], several: bool) -> bool:
+def _fits_in_a_tuple(ways: Ways, steps: list[Any], draw: dict[str, Any], several: bool) -> bool:
     """Whether `backward` gives real gradients of the right shapes when the rule's answer is put into a tuple."""
-    leaves, output = _calculated(engine, tracked, steps, draw)
+    leaves, output = _calculated(ways, steps, draw)
     rule, _, set_rule = _rule_of(output)
     set_rule(lambda grad: tuple(rule(grad)) if several else (rule(grad),))
     try:
-        call_backward(engine, tracked, output, draw["cotangent"], draw["dtype"])
+        ways.start(output, draw["cotangent"], draw["dtype"])
     except Exception:
         return False
-    grads = [getattr(leaf.grad, "data", leaf.grad) if tracked else leaf.grad for leaf in leaves]
+    grads = [getattr(leaf.grad, "data", leaf.grad) if ways.tracked else leaf.grad for leaf in leaves]
     pairs = zip(grads, leaves, strict=True)
     return all(np.shape(grad) == np.shape(leaf.data) and np.isrealobj(grad) for grad, leaf in pairs)
 

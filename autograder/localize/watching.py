@@ -24,7 +24,7 @@ from typing import Any, ClassVar
 
 import numpy as np
 
-from autograder.runs.engine_protocol import call_backward, leaf_of, plain, takes
+from autograder.runs.ways import Ways
 
 # `__missing__` is how functions that traveled look up names, those of this file among them.
 NO_OPERATIONS = ("__init__", "__new__", "__missing__", "shape", "ndim", "size", "dtype")
@@ -71,7 +71,7 @@ def watch_programs(engine: Any, programs: list[dict[str, Any]]) -> list[dict[str
 def _watched(engine: Any, function: Callable[..., Any], draw: dict[str, Any]) -> dict[str, Any]:
     for spied in (True, False):  # an engine may refuse arrays of another class
         try:
-            return _watch(engine, takes(engine, "requires_grad"), function, draw, spied)
+            return _watch(Ways(engine), function, draw, spied)
         except KeyboardInterrupt:
             raise
         except BaseException:
@@ -79,11 +79,9 @@ def _watched(engine: Any, function: Callable[..., Any], draw: dict[str, Any]) ->
     return {}
 
 
-def _watch(
-    engine: Any, tracked: bool, function: Callable[..., Any], draw: dict[str, Any], spied: bool
-) -> dict[str, Any]:
+def _watch(ways: Ways, function: Callable[..., Any], draw: dict[str, Any], spied: bool) -> dict[str, Any]:
     calls: list[Any] = []
-    ours = (_watch.__code__.co_filename, leaf_of.__code__.co_filename)
+    ours = (_watch.__code__.co_filename, Ways.leaf.__code__.co_filename)
     libraries = (sys.prefix, sys.base_prefix, "<frozen")
     events = _audited_events()
     queues: dict[int, tuple[Any, int]] = {}  # how many things in a queue are from this thread
@@ -113,15 +111,15 @@ def _watch(
     with _noting(spied) as notes:
         sys.setprofile(spy)
         try:
-            leaves = [leaf_of(engine, tracked, value, draw["dtype"]) for value in draw["inputs"]]
+            leaves = [ways.leaf(value, draw["dtype"]) for value in draw["inputs"]]
             calls.clear()
             began = len(events)
             output = function(*leaves)
             forward = [code for code in calls if code.co_name not in NO_OPERATIONS]
             calls.clear()
             evaluated, notes[:] = list(notes), []
-            call_backward(engine, tracked, output, draw["cotangent"], draw["dtype"])
-            value, gradients = plain(output.data, tracked), [plain(leaf.grad, tracked) for leaf in leaves]
+            ways.start(output, draw["cotangent"], draw["dtype"])
+            value, gradients = ways.numbers(output), [ways.gradient(leaf) for leaf in leaves]
             seen = events[began:]
             watched = sys.getprofile() is spy and "sys.setprofile" not in seen
         finally:

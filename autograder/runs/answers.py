@@ -18,8 +18,9 @@ from autograder.runs.comparison import Worst, explained, most_wrong, within, wor
 from autograder.runs.engine_protocol import run_programs
 from autograder.runs.engines import Draw, Run, run_where_it_lives
 from autograder.runs.expected import Expected, answers_by_reference, expected_of_draws, measured
-from autograder.runs.inputs import Array
+from autograder.runs.inputs import FLOAT32, FLOAT64, Array
 from autograder.runs.programs import Program
+from autograder.runs.ways import NOWHERE
 
 LONGEST_TEXT = 400
 SHAPE_ERRORS = ("ValueError", "IndexError", "AxisError")
@@ -68,19 +69,22 @@ class Problem:
 
     @property
     def status(self) -> str:
-        """The status on a card, in a word. An exercise that has not been begun is not wrong."""
-        return "not yet" if self.unwritten else "wrong"
+        """The status on a card, in a word. Not wrong: an exercise that has not been begun, an engine that lacks what
+        only the check needs."""
+        return {UNWRITTEN: "not yet", NOWHERE: "not checked"}.get(self.public, "wrong")
 
 
 @dataclass(frozen=True)
 class Comparison:
     """A student's runs beside the right ones: the problem (None when all is right), and the runs if they can be used
-    for a diagnosis. `raised`: the backward pass of the draw after these runs raised something."""
+    for a diagnosis. `raised`: the backward pass of the draw after these runs raised something. `narrow`: the leaves
+    keep numbers of float64 in float32."""
 
     problem: Problem | None
     runs: tuple[Run, ...] = ()
     difference: float | None = None
     raised: bool = False
+    narrow: bool = False
 
 
 class Unusable(Exception):  # noqa: N818
@@ -105,12 +109,31 @@ def compared_on(
     answers = run_where_it_lives(engine, run_programs, sent)
     if not isinstance(answers, list) or len(answers) != len(programs):
         answers = [None] * len(programs)
+    if any(isinstance(answer, dict) and "unseeded" in answer for answer in answers):
+        return list(map(_compared_unseeded, answers, programs, expected))
     arguments = [program.arguments for program in programs]
     comparisons = list(map(compare, answers, expected, arguments))
     if any(comparison.problem for comparison in comparisons):
         expected = list(map(measured, programs, expected))
         comparisons = list(map(compare, answers, expected, arguments))
     return list(zip(expected, comparisons, strict=True))
+
+
+def _compared_unseeded(
+    answer: Any, program: Program, expected: tuple[Expected, ...]
+) -> tuple[tuple[Expected, ...], Comparison]:
+    """The comparison of an answer, in which `backward` perhaps began with 1, since the engine lacks what it takes to
+    give it another gradient.
+    """
+    missing = _string(answer.get("unseeded")) if isinstance(answer, dict) else ""
+    if not missing:
+        return compare_on_draws(answer, program, [entry.draw for entry in expected])
+    draws = [replace(entry.draw, cotangent=None, again=None) for entry in expected]
+    expected, comparison = compare_on_draws(answer, program, draws)
+    if "error" in answer and np.ndim(expected[0].reference.value):
+        text = f"{NOWHERE}: it needs `backward(gradient)`, or a product with a number and `sum()`, but {missing}"
+        return expected, Comparison(Problem(text, NOWHERE))
+    return expected, comparison
 
 
 def compare_on_draws(answer: Any, program: Program, draws: Sequence[Draw]) -> tuple[tuple[Expected, ...], Comparison]:
@@ -147,8 +170,15 @@ def compare(answer: Any, expected: Sequence[Expected], arguments: Sequence[str])
                 raise Unusable(GRADIENT_CHANGED)
         except Unusable as odd:
             problem = Problem(str(odd), odd.public, number, forward=odd.forward)
-            return Comparison(problem, usable_runs(draws, expected))
+            return Comparison(problem, usable_runs(draws, expected), narrow=_is_narrow(draw, right))
     return _compared(tuple(usable), expected, arguments)
+
+
+def _is_narrow(draw: Any, right: Expected) -> bool:
+    """Whether each leaf keeps its numbers of float64 in float32."""
+    made = draw.get("made") if isinstance(draw, dict) else None
+    arrays = made if isinstance(made, list) else [None]
+    return right.draw.dtype == FLOAT64 and all(getattr(array, "dtype", None) == FLOAT32 for array in arrays)
 
 
 def _is_about_shapes(error: dict[str, Any]) -> bool:

@@ -1,23 +1,18 @@
-"""Everything that touches a student's objects. These functions travel into the sandbox, so they are self-contained:
-standard library and NumPy only, no other module of ours. They return plain trees (None, bool, int, float, str, lists,
-tuples, dicts, arrays), in which an exception of the student's code is data, not an exception.
+"""Everything that touches a student's objects. These functions travel into the sandbox: standard library and NumPy
+only, beside the two modules of ours that travel with them. They return plain trees (see `plain_values.py`).
 """
 
 from __future__ import annotations
 
-import inspect
 import operator
-import os
 import time
-import traceback
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-LONGEST_TEXT = 400
-LARGEST_ARRAY = 1_000_000
-OUR_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
+from autograder.runs.plain_values import LONGEST_TEXT, described, plain
+from autograder.runs.ways import Unseeded, Ways
 
 
 def run_programs(engine: Any, programs: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -30,20 +25,33 @@ def run_programs(engine: Any, programs: list[dict[str, Any]]) -> list[dict[str, 
     All exceptions but KeyboardInterrupt become data: a student's engine may well raise SystemExit.
     """
     try:
-        tracked = takes(engine, "requires_grad")
+        ways = Ways(engine)
     except Exception as error:
         return [{"error": described(error), "draw": 0} for _ in programs]
-    return [_run_program(engine, tracked, program["function"], program["draws"]) for program in programs]
+    return [_run_program(ways, program["function"], program["draws"]) for program in programs]
 
 
-def _run_program(engine: Any, tracked: bool, function: Callable[..., Any], draws: list[Any]) -> dict[str, Any]:
+def _run_program(ways: Ways, function: Callable[..., Any], draws: list[Any]) -> dict[str, Any]:
+    """One program on its draws. If `backward` cannot be given a gradient, it begins with 1, and `unseeded` says why."""
+    answer = _run_draws(ways, function, draws)
+    if "error" in answer and "unseeded" not in answer and ways.tried():
+        answer = _run_draws(ways, function, draws)
+    if "unseeded" in answer:
+        ones = [{**draw, "cotangent": None, "again": None} for draw in draws]
+        return {**_run_draws(ways, function, ones), "unseeded": answer["unseeded"]}
+    return answer
+
+
+def _run_draws(ways: Ways, function: Callable[..., Any], draws: list[Any]) -> dict[str, Any]:
     results: list[dict[str, Any]] = []
     for draw in draws:
         result: dict[str, Any] = {}
         try:
-            _run_draw(engine, tracked, function, draw, result)
+            _run_draw(ways, function, draw, result)
         except KeyboardInterrupt:
             raise
+        except Unseeded as unseeded:
+            return {"unseeded": unseeded.missing}
         except BaseException as error:
             return {"error": described(error), "draw": len(results), "draws": results, "backward": "value" in result}
         if "returned" in result:
@@ -52,52 +60,36 @@ def _run_program(engine: Any, tracked: bool, function: Callable[..., Any], draws
     return {"draws": results}
 
 
-def _run_draw(
-    engine: Any, tracked: bool, function: Callable[..., Any], draw: dict[str, Any], result: dict[str, Any]
-) -> None:
+def _run_draw(ways: Ways, function: Callable[..., Any], draw: dict[str, Any], result: dict[str, Any]) -> None:
     """Run one draw, and put each result into `result` as soon as it is known."""
-    leaves = [leaf_of(engine, tracked, value, draw["dtype"]) for value in draw["inputs"]]
-    result["made"] = [plain(leaf.data, tracked) for leaf in leaves]
+    scalars = [np.ndim(value) == 0 for value in draw["inputs"]]
+    leaves = [ways.leaf(value, draw["dtype"]) for value in draw["inputs"]]
+    result["made"] = _all(ways.numbers, leaves, scalars)
     output = function(*leaves)
-    if not hasattr(output, "backward"):
+    if not ways.can_start(output):
         result["returned"] = type(output).__name__[:LONGEST_TEXT]
         result["leaf"] = type(leaves[0]).__name__[:LONGEST_TEXT]
         return
-    result["value"] = plain(output.data, tracked)
-    result["overwrites"] = call_backward(engine, tracked, output, draw["cotangent"], draw["dtype"])
-    result["gradients"] = [plain(leaf.grad, tracked) for leaf in leaves]
-    result["inputs"] = [plain(leaf.data, tracked) for leaf in leaves]
+    result["value"] = ways.numbers(output, all(scalars))
+    result["overwrites"] = ways.start(output, draw["cotangent"], draw["dtype"])
+    result["gradients"] = _all(ways.gradient, leaves, scalars)
+    result["inputs"] = _all(ways.numbers, leaves, scalars)
     if draw["again"] is not None:
-        call_backward(engine, tracked, function(*leaves), draw["again"], draw["dtype"])
-        result["again"] = [plain(leaf.grad, tracked) for leaf in leaves]
+        ways.start(function(*leaves), draw["again"], draw["dtype"])
+        result["again"] = _all(ways.gradient, leaves, scalars)
 
 
-def leaf_of(engine: Any, tracked: bool, value: Any, dtype: str) -> Any:
-    """A fresh leaf. Engines of numbers get a Python float, engines that know `requires_grad` an array."""
-    array = np.array(value, dtype=dtype)
-    if tracked:
-        return engine(array, requires_grad=True)
-    return engine(float(array) if array.ndim == 0 else array)
+def _all(read: Callable[[Any, bool], Any], leaves: list[Any], scalars: list[bool]) -> list[Any]:
+    return [read(leaf, scalar) for leaf, scalar in zip(leaves, scalars, strict=True)]
 
 
-def call_backward(engine: Any, tracked: bool, output: Any, cotangent: Any, dtype: str) -> bool:
-    """Call `backward` with a cotangent; if it takes none, call it on the sum of output times cotangent. Returns whether
-    something has written into the array of the cotangent.
-    """
-    if cotangent is None:
-        output.backward()
-        return False
-    array = np.array(cotangent, dtype=dtype)
-    seed = float(array) if array.ndim == 0 and not tracked else array
-    if hasattr(engine, "start_backward"):
-        engine.start_backward(output, seed)
-    elif _takes_gradient(output.backward):
-        output.backward(seed)
-    elif array.ndim == 0:
-        (output * seed).backward()
-    else:
-        (output * engine(seed)).sum().backward()
-    return not np.array_equal(array, np.array(cotangent, dtype=dtype), equal_nan=True)
+def ways_in_words(engine: Any) -> str:
+    """How an engine works, in one line."""
+    try:
+        return Ways(engine).described()
+    except Exception as error:
+        said = described(error)
+        return f"it cannot be tried: {said['type']}: {said['message']}"
 
 
 def run_parts(engine: Any, parts: list[dict[str, Any]], seconds: float) -> list[dict[str, Any]]:
@@ -110,18 +102,18 @@ def run_parts(engine: Any, parts: list[dict[str, Any]], seconds: float) -> list[
     findings must not depend on the load of the machine. Overflows give no warnings: the student has not asked for these
     runs.
     """
-    tracked = takes(engine, "requires_grad")
+    ways = Ways(engine)
     end = time.thread_time() + seconds
     answers: list[dict[str, Any]] = []
     for part in parts:
         if time.thread_time() > end:
             break
         with np.errstate(all="ignore"):
-            answers.append(_run_part(engine, tracked, part["steps"], part["draws"]))
+            answers.append(_run_part(ways, part["steps"], part["draws"]))
     return answers
 
 
-def _run_part(engine: Any, tracked: bool, steps: list[Any], draws: list[Any]) -> dict[str, Any]:
+def _run_part(ways: Ways, steps: list[Any], draws: list[Any]) -> dict[str, Any]:
     nodes, plain_backward, weighed = 0, False, False
 
     def function(*leaves: Any) -> Any:
@@ -131,13 +123,13 @@ def _run_part(engine: Any, tracked: bool, steps: list[Any], draws: list[Any]) ->
         return output
 
     try:
-        leaves = [leaf_of(engine, tracked, value, draws[0]["dtype"]) for value in draws[0]["inputs"]]
+        leaves = [ways.leaf(value, draws[0]["dtype"]) for value in draws[0]["inputs"]]
         output = function(*leaves)
-        if not hasattr(output, "backward"):
+        if not ways.can_start(output):
             names = [type(tensor).__name__[:LONGEST_TEXT] for tensor in (output, leaves[0])]
             return {"returned": names[0], "leaf": names[1], "draw": 0, "nodes": 0, "plain": False}
-        takes = hasattr(engine, "start_backward") or _takes_gradient(output.backward)
-        plain_backward = not takes and np.ndim(output.data) == 0
+        takes = ways.takes_gradient(output)
+        plain_backward = not takes and np.ndim(ways.numbers(output)) == 0
         weighed = not takes and not plain_backward
     except KeyboardInterrupt:
         raise
@@ -145,7 +137,7 @@ def _run_part(engine: Any, tracked: bool, steps: list[Any], draws: list[Any]) ->
         return {"error": described(error), "draw": 0, "nodes": 0, "plain": False}
     if plain_backward:
         draws = [{**draw, "cotangent": None, "again": None} for draw in draws]
-    answer = _run_program(engine, tracked, function, draws)
+    answer = _run_program(ways, function, draws)
     return {**answer, "nodes": nodes, "plain": plain_backward, "weighed": weighed}
 
 
@@ -201,28 +193,6 @@ def _inputs_of(node: Any) -> list[Any]:
     return []
 
 
-def takes(function: Any, name: str) -> bool:
-    """Whether a callable accepts an argument of that name; True if its signature is unknown."""
-    try:
-        parameters = inspect.signature(function).parameters
-    except (TypeError, ValueError):
-        return True
-    return name in parameters or any(p.kind is p.VAR_KEYWORD for p in parameters.values())
-
-
-def _takes_gradient(backward: Any) -> bool:
-    """Whether the first argument of a `backward` is the incoming gradient, and not, say, a set of visited nodes."""
-    try:
-        parameters = list(inspect.signature(backward).parameters.values())
-    except (TypeError, ValueError):
-        return True
-    if not parameters:
-        return False
-    first = parameters[0]
-    named = any(word in first.name.lower() for word in ("grad", "seed", "cotangent", "upstream", "incoming"))
-    return named or isinstance(first.default, int | float)
-
-
 def call_function(
     function: Any, calls: list[list[Any]], caught: type[BaseException] = BaseException
 ) -> list[dict[str, Any]]:
@@ -268,68 +238,3 @@ def _argument(argument: Any) -> Any:
         return argument
     array = np.array(argument, dtype=np.float64)
     return float(array) if array.ndim == 0 else array
-
-
-def plain(value: Any, tracked: bool, depth: int = 0) -> Any:
-    """A value as a plain tree. Anything else becomes {"odd": "name of its type"}.
-
-    `tracked`: the engine keeps gradients in tensors of its own, as PyTorch does, so look inside them.
-    """
-    if value is None or type(value) in (bool, str, float):
-        return value[:LONGEST_TEXT] if isinstance(value, str) else value
-    if isinstance(value, int) and not isinstance(value, bool):
-        return int(value) if abs(value) < 2**62 else {"odd": "a huge int"}
-    if isinstance(value, float):
-        return float(value)
-    if isinstance(value, np.ndarray | np.generic):
-        return _plain_array(np.asarray(value))
-    if isinstance(value, list | tuple | dict) and depth < 6 and len(value) < 10_000:
-        if isinstance(value, dict):
-            return {str(key)[:LONGEST_TEXT]: plain(entry, tracked, depth + 1) for key, entry in value.items()}
-        return [plain(entry, tracked, depth + 1) for entry in value]
-    if tracked and depth < 3:
-        if hasattr(value, "__array__"):
-            return plain(np.asarray(value), tracked, depth + 1)
-        if hasattr(value, "data"):
-            return plain(value.data, tracked, depth + 1)
-    return {"odd": type(value).__name__[:LONGEST_TEXT]}
-
-
-def _plain_array(array: Any) -> Any:
-    if array.size > LARGEST_ARRAY:
-        return {"odd": f"an array of {array.size} numbers"}
-    if array.dtype.kind not in "biuf":
-        return {"odd": f"array of {array.dtype}"[:LONGEST_TEXT]}
-    return np.array(array, subok=False)
-
-
-def described(error: BaseException) -> dict[str, str]:
-    """An exception as data: its type, its message, and the line of the student's code that raised it."""
-    description = {"type": "an exception", "message": "", "line": ""}
-    try:
-        description["type"] = str(type(error).__name__)[:LONGEST_TEXT]
-        description["line"] = _line_of(error)
-        description["message"] = str(error).strip()[:LONGEST_TEXT]  # some of NumPy's end with a space
-    except BaseException:
-        return description
-    return description
-
-
-def _line_of(error: BaseException) -> str:
-    """The text of the innermost line outside this package, the standard library and installed packages. An error that
-    came from the sandbox brings the lines of the student's cells with it.
-    """
-    brought = getattr(error, "student_where", ())
-    if brought:
-        return str(brought[-1][1]).strip()[:LONGEST_TEXT]
-    line = ""
-    frames = traceback.walk_tb(error.__traceback__)
-    for number, (frame, line_number) in enumerate(frames):
-        filename = frame.f_code.co_filename
-        foreign = filename.startswith(OUR_PACKAGE) or "site-packages" in filename or "/lib/python" in filename
-        if not foreign and not filename.startswith("<frozen"):
-            summary = traceback.FrameSummary(filename, line_number, frame.f_code.co_name)
-            line = summary.line or line
-        if number > 5_000:
-            break
-    return line[:LONGEST_TEXT]

@@ -20,11 +20,11 @@ from typing import Any
 import numpy as np
 
 import mini_autograd as ma
-from autograder.runs import engine_protocol
 from autograder.runs.context import current
 from autograder.runs.errors import Interrupted, LessonError
 from autograder.runs.inputs import FLOAT64, Array, rounded
 from autograder.runs.methods import reference_methods, torch_tensor, uses_methods
+from autograder.runs.plain_values import described
 from autograder.runs.programs import Program
 from mini_autograd.graph.edges import NO_EDGE
 from mini_autograd.graph.function import tensor_of
@@ -97,7 +97,7 @@ def run_where_it_lives(target: Any, function: Callable[..., Any], *arguments: An
     except KeyboardInterrupt as interrupt:
         if current().graded:  # then the interrupt is the instructor's, for the whole run
             raise
-        line = engine_protocol.described(interrupt)["line"].strip()
+        line = described(interrupt)["line"].strip()
         where = f", in the line `{line}`" if line else ""
         raise Interrupted(f"stopped while the check ran your code{where}. Is there a loop that never ends?") from None
 
