@@ -21,7 +21,7 @@ from pathlib import Path
 import nbformat
 
 PROJECT = Path(__file__).resolve().parents[1]
-LESSON = PROJECT / "course" / "lessons" / "02_scalar_engine.py"
+LESSON = PROJECT / "course" / "lessons" / "02_scalar_engine" / "02_scalar_engine.py"
 STOCK = "c = get_config()\nc.CourseDirectory.course_id = 'stock'\n"
 ONE_CHECK = """
 import json, time

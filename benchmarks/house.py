@@ -29,7 +29,7 @@ from unittest.mock import patch
 import grimp
 
 ROOT = Path(__file__).resolve().parent.parent
-LESSON = ROOT / "course" / "lessons" / "02_scalar_engine.py"
+LESSON = ROOT / "course" / "lessons" / "02_scalar_engine" / "02_scalar_engine.py"
 PACKAGES = ("autograder", "mini_autograd")
 Place = tuple[str, str]
 CODE = (".py", ".js", ".css", ".j2")

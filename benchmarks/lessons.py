@@ -27,11 +27,11 @@ from typing import Any
 from rich.table import Table
 
 from autograder.lessons.build.lesson_files import lesson_texts, place_files
+from autograder.lessons.mistakes.listed import mistakes_of
 from benchmarks.reading_time import FIRST, GIVEN, MUCH, STRETCH, reading, reading_ease
 
 PROJECT = Path(__file__).resolve().parents[1]
 COURSE = PROJECT / "course"
-TESTS = PROJECT / "tests" / "course"
 MUTANTS = 60  # of a lesson
 
 
@@ -77,7 +77,7 @@ def figures(text: Path, quick: bool, mutants: bool) -> Figures:
     cells = read_lesson(text)
     counts = reading(cells)
     quizzes = [cell for cell in cells if "quiz" in cell.tags]
-    bugs = planted(text.stem)
+    bugs = mistakes_of(text)
     counted = Figures(
         lesson=text.stem,
         exercises=sum(cell.is_solution for cell in cells),
@@ -91,7 +91,7 @@ def figures(text: Path, quick: bool, mutants: bool) -> Figures:
         first=next(iter(counts.stretches), 0.0),
         stretch=counts.longest_stretch,
         ease=reading_ease(cells),
-        statements=statements(text.stem),
+        statements=statements(text),
         styles=fewest_styles(text),
         bugs=len(bugs),
     )
@@ -122,20 +122,11 @@ def fewest_styles(text: Path) -> int:
     return min(sum(name in style for style in given) for name in exercises if not name.startswith("quiz"))
 
 
-def statements(lesson: str) -> int:
+def statements(text: Path) -> int:
     """The number of a lesson's statements that tests/course runs."""
-    listed = TESTS / "statements" / f"{lesson[:2]}.txt"
+    listed = text.with_name("statements.txt")
     lines = listed.read_text(encoding="utf-8").splitlines() if listed.exists() else []
     return sum(line.startswith("# %% ") for line in lines)
-
-
-def planted(lesson: str) -> list[Any]:
-    """The mistakes that the tests of a lesson plant in its solutions."""
-    found: list[Any] = []
-    for path in sorted(TESTS.glob("test_*.py")):
-        if f'LESSON = "{lesson}"' in path.read_text(encoding="utf-8"):
-            found += getattr(importlib.import_module(f"tests.course.{path.stem}"), "PLANTED", [])
-    return found
 
 
 def is_caught(lesson: str, bug: Any) -> bool:
@@ -177,7 +168,7 @@ def show(lines: list[Figures]) -> None:
     print("Styles: how many other right solutions, which get full marks, the exercise with the fewest of them has.")
     print("Bugs: mistakes that tests/course plants in the solutions as text, caught by the lesson's own test cells.")
     print("Mutants: automatic changes to the solutions. A listed one keeps full marks for a reason that is given in")
-    print("lessons/survivors. A survivor keeps them without such a reason: no test has caught it.")
+    print("the lesson's survivors.txt. A survivor keeps them without such a reason: no test has caught it.")
     print("Seconds: the solved notebook in a new kernel, demonstrations included.")
 
 

@@ -42,7 +42,7 @@ def test_a_student_needs_neither_posix_nor_utf_8(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 def test_exercises_and_checks_do_without_pytorch(tmp_path: Path) -> None:
-    text = ROOT / "course" / "lessons" / "02_scalar_engine.py"
+    text = ROOT / "course" / "lessons" / "02_scalar_engine" / "02_scalar_engine.py"
     notebook = solved_release(assemble(text))
     place_files(text, ROOT / "course", tmp_path)
     notebook.cells.insert(

@@ -52,7 +52,7 @@ def errors_in(lesson: str, workspace: Path) -> int:
     """The number of cells of the solved lesson that fail in the folder where a student runs them."""
     from autograder.lessons.build.notebook import assemble
 
-    text = next(LESSONS.glob(f"{lesson}_*.py"))
+    text = next(LESSONS.glob(f"{lesson}_*/{lesson}_*.py"))
     os.chdir(workspace / text.stem)
     sys.path.insert(0, "")  # as in a kernel: helpers lie beside the notebook
     shell = InteractiveShell.instance()

@@ -22,6 +22,12 @@ from tests.browser.student_answers import ANSWERS, CHOSEN, OWN_CELL
 pytestmark = pytest.mark.browser
 
 LESSONS = Path(__file__).resolve().parents[2] / "course" / "lessons"
+
+
+def text_of(lesson: str) -> Path:
+    return LESSONS / lesson / f"{lesson}.py"
+
+
 RIGHT_PRODUCT = "(a, b.data), (b, a.data)"
 SWAPPED_PRODUCT = "(a, a.data), (b, b.data)"
 
@@ -30,7 +36,7 @@ def place(lab, text, notebook, name):
     """Write the notebook of a lesson into the served folder, with the files that the lesson needs."""
     path = lab.root / name
     nbformat.write(notebook, path)
-    place_files(text, text.parents[1], lab.root)
+    place_files(text, text.parents[2], lab.root)
     return path
 
 
@@ -114,7 +120,7 @@ def graded_by_cards(notebook):
 
 
 def test_solved_lesson_runs_from_top_to_bottom(lab):
-    text = LESSONS / "01_derivatives.py"
+    text = text_of("01_derivatives")
     notebook = solved_release(assemble(text))
     lab.open_notebook(place(lab, text, notebook, "01_solved.ipynb"))
     lab.run_all()
@@ -125,8 +131,8 @@ def test_a_student_types_the_engine_into_the_page_and_goes_on_with_it(lab):
     student = Workspace(lab.root / "student")
     course = LESSONS.parent
     for lesson in ("02_scalar_engine", "03_order_and_reuse"):
-        student.deliver(LESSONS / f"{lesson}.py", course)
-    notebook = student.notebook(LESSONS / "02_scalar_engine.py")
+        student.deliver(text_of(lesson), course)
+    notebook = student.notebook(text_of("02_scalar_engine"))
     lab.open_notebook(notebook)
     solve(lab)
     lab.run_all()
@@ -170,7 +176,7 @@ def a_wrong_product_gets_a_card_that_names_it(lab):
 
 
 def lesson_03_goes_on_with_it(lab, student):
-    lab.open_notebook(student.notebook(LESSONS / "03_order_and_reuse.py"))
+    lab.open_notebook(student.notebook(text_of("03_order_and_reuse")))
     start = index_of(lab, "start_lesson(")
     lab.cell(start)
     lab.page.evaluate("() => window.jupyterapp.commands.execute('notebook:run-all-above')")

@@ -18,7 +18,7 @@ from tests.browser.conftest import fresh_page
 pytestmark = pytest.mark.browser
 
 LESSON = "02_scalar_engine"
-TEXT = Path(__file__).resolve().parents[2] / "course" / "lessons" / f"{LESSON}.py"
+TEXT = Path(__file__).resolve().parents[2] / "course" / "lessons" / LESSON / f"{LESSON}.py"
 
 
 @pytest.fixture
@@ -33,7 +33,7 @@ def test_a_lesson_works_in_notebook_seven(seven: Any) -> None:
     path = lab.root / "seven" / f"{LESSON}.ipynb"
     path.parent.mkdir(exist_ok=True)
     nbformat.write(solved_release(assemble(TEXT)), path)
-    place_files(TEXT, TEXT.parents[1], path.parent)
+    place_files(TEXT, TEXT.parents[2], path.parent)
     page = lab.page
     page.goto(f"{lab.url}/notebooks/seven/{LESSON}.ipynb?token={lab.token}")
     lab.wait_open()

@@ -22,7 +22,7 @@ from autograder.quizzes.sealing import SEALED_TEXT, open_answer, open_questions
 pytestmark = [pytest.mark.browser, pytest.mark.sandbox]
 
 LESSON = "02_scalar_engine"
-TEXT = Path(__file__).resolve().parents[2] / "course" / "lessons" / f"{LESSON}.py"
+TEXT = Path(__file__).resolve().parents[2] / "course" / "lessons" / LESSON / f"{LESSON}.py"
 SETUP = "from autograder.student import progress, quiz"
 MARKUP = re.compile(r"`([^`]+)`|\*\*([^*]+)\*\*|(?<![\w*])\*([^*\s](?:[^*]*[^*\s])?)\*(?![\w*])")
 TYPE = """([key, letter, at]) => {

@@ -2,7 +2,7 @@
 
 The lesson's own test cells, hidden regions included, do the checking: `marks` returns the points of each. Examples
 between the exercises are left out, because a planted mistake may keep them busy forever. `LessonTests` turns this into
-tests: a lesson's test file lists its mistakes and what each of them costs.
+tests of the mistakes that are listed beside the lesson.
 """
 
 from __future__ import annotations
@@ -22,34 +22,17 @@ from typing import Any, ClassVar
 import pytest
 
 from autograder.judge.outside.steps import test_code as taken_apart
+from autograder.lessons.build.lesson_files import STYLES
 from autograder.lessons.build.text import STYLE_TAG, TextCell, read_lesson
+from autograder.lessons.mistakes.listed import KnownMistake, mistakes_of
 from autograder.notebooks.regions import without_hidden_tests
 from autograder.runs.context import check_context
 
 LESSONS = Path(__file__).parents[2] / "course" / "lessons"
-sys.path.append(str(LESSONS.parent / "helpers"))  # lessons find the helpers next to their notebooks
+sys.path.extend(map(str, LESSONS.glob("*/")))  # lessons find the helpers next to their notebooks
 STARTS = re.compile(r"^start_lesson\(", re.MULTILINE)
 FIRST_LINE = re.compile(r"^# %% .*", re.MULTILINE)
 DEFINITIONS = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef, ast.Assign)
-
-
-@dataclass(frozen=True)
-class Planted:
-    """A mistake: the text in a solution that it replaces, and the test cells that must notice it.
-
-    `bug` is the bug of the bank that a card must name, if any.
-    """
-
-    name: str
-    bug: str
-    right: str
-    wrong: str
-    costs: tuple[str, ...]
-
-    def into(self, source: str) -> tuple[str, int]:
-        """The source with the mistake, and the number of replacements. Spaces and line ends inside the right text may
-        differ in a lesson, so that a line that was wrapped there is still found."""
-        return _however_spaced(self.right).subn(lambda found: self.wrong, source)
 
 
 @dataclass(frozen=True)
@@ -71,7 +54,6 @@ class LessonTests:
     """The tests that every lesson with planted mistakes has; a lesson's test file derives `TestLesson` from this."""
 
     lesson: ClassVar[str]
-    planted: ClassVar[Sequence[Planted]]
     test_cells: ClassVar[int]
     examples: ClassVar[int]
     """The minimum number of examples in the docstrings."""
@@ -85,7 +67,7 @@ class LessonTests:
     def pytest_generate_tests(self, metafunc: pytest.Metafunc) -> None:
         """One test for each mistake, named after it."""
         if "mistake" in metafunc.fixturenames:
-            metafunc.parametrize("mistake", self.planted, ids=lambda mistake: mistake.name)
+            metafunc.parametrize("mistake", mistakes_of(text_of(self.lesson)), ids=lambda mistake: mistake.name)
 
     def test_the_solution_has_full_marks(self) -> None:
         found = marks(self.lesson)
@@ -93,10 +75,9 @@ class LessonTests:
         assert not found.lost
 
     @pytest.mark.slow
-    def test_a_mistake_costs_points_where_it_was_made_and_is_named(self, mistake: Planted) -> None:
+    def test_a_mistake_costs_points_where_it_was_made_and_is_named(self, mistake: KnownMistake) -> None:
         found = marks(self.lesson, mistake)
-        chance = self.may_cost(mistake) - set(mistake.costs)
-        assert found.lost - chance == set(mistake.costs)
+        assert found.lost - set(mistake.may) == set(mistake.costs)
         assert not mistake.bug or mistake.bug in found.bugs
         assert found.seen or not self.visible
 
@@ -108,20 +89,16 @@ class LessonTests:
         lost = marks(self.lesson, again=again).lost
         assert not lost, [cell.grade_id for cell in again if marks(self.lesson, again=[cell]).lost]
 
-    def may_cost(self, mistake: Planted) -> set[str]:
-        """Test cells that may notice a mistake besides those that must."""
-        return set()
-
     def test_examples_in_the_docstrings_are_true(self) -> None:
         wrong, tried = untrue_examples(self.lesson)
         if self.own_examples:
-            text = (LESSONS / f"{self.lesson}.py").read_text(encoding="utf-8")
+            text = text_of(self.lesson).read_text(encoding="utf-8")
             wrong = sorted(set(wrong) & set(re.findall(r"^(?:def|class) (\w+)", text, re.MULTILINE)))
         assert wrong == []
         assert tried >= self.examples
 
 
-def marks(lesson: str, planted: Planted | None = None, again: Sequence[TextCell] = ()) -> Marks:
+def marks(lesson: str, planted: KnownMistake | None = None, again: Sequence[TextCell] = ()) -> Marks:
     """The points that a lesson's test cells give for its solutions; with a planted mistake, only those of the cells
     after it.
 
@@ -196,7 +173,8 @@ def solved(lesson: str, style: str = "") -> dict[str, Any]:
 def styles(lesson: str) -> list[str]:
     """The names of a lesson's alternative styles, from the first lines of its cells: every worker collects the tests,
     and would otherwise have to read each lesson completely."""
-    text = (LESSONS / f"{lesson}.py").read_text(encoding="utf-8")
+    path = LESSONS / lesson / STYLES
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
     return sorted({name for line in FIRST_LINE.findall(text) for name in STYLE_TAG.findall(line)})
 
 
@@ -258,7 +236,7 @@ def _engine_before(lesson: str) -> Iterator[TextCell]:
 
     A planted mistake belongs in its own lesson, so these cells are no longer marked as exercises.
     """
-    before = max(path.stem for path in LESSONS.glob("*.py") if path.stem[:2] < lesson[:2])
+    before = max(path.name for path in LESSONS.iterdir() if path.name[:2] < lesson[:2])
     for cell in _cells(before):
         if STARTS.search(cell.source):
             yield from _engine_before(before)
@@ -266,15 +244,14 @@ def _engine_before(lesson: str) -> Iterator[TextCell]:
             yield replace(cell, metadata={"tags": ["engine"]})
 
 
-@cache
-def _however_spaced(text: str) -> re.Pattern[str]:
-    before, words, after = re.fullmatch(r"(\s*)(.*?)(\s*)", text, re.DOTALL).groups()
-    return re.compile(re.escape(before) + r"\s+".join(map(re.escape, words.split())) + re.escape(after))
+def text_of(lesson: str) -> Path:
+    """The text of a lesson."""
+    return LESSONS / lesson / f"{lesson}.py"
 
 
 @cache
 def _cells(lesson: str) -> list[TextCell]:
-    return read_lesson(LESSONS / f"{lesson}.py")
+    return read_lesson(text_of(lesson))
 
 
 def _only_defines(source: str) -> bool:

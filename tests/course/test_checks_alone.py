@@ -9,7 +9,7 @@ from autograder.lessons.build.notebook import assemble
 from autograder.notebooks.cells import grade_id, is_test
 from autograder.notebooks.statements import bound_names, parse
 
-LESSONS = sorted((Path(__file__).parents[2] / "course" / "lessons").glob("[0-9]*.py"))
+LESSONS = sorted((Path(__file__).parents[2] / "course" / "lessons").glob("*/[0-9]*.py"))
 
 
 @pytest.mark.parametrize("text", LESSONS, ids=lambda text: text.stem)

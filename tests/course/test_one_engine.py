@@ -32,7 +32,7 @@ from tests.course import planting
 pytestmark = pytest.mark.slow
 
 COURSE = Path(__file__).parents[2] / "course"
-LESSONS = sorted(path.name[:2] for path in (COURSE / "lessons").glob("[0-9][0-9]_*.py") if path.name >= "02")
+LESSONS = sorted(path.name[:2] for path in (COURSE / "lessons").iterdir() if path.name >= "02")
 LAST = LESSONS[-1]
 REFERENCE = "solutions"
 STEPS = 60
@@ -58,7 +58,7 @@ ARRAYS: dict[str, Callable[..., Any]] = {
 
 
 def text_of(lesson: str) -> Path:
-    (path,) = (COURSE / "lessons").glob(f"{lesson}_*.py")
+    (path,) = (COURSE / "lessons").glob(f"{lesson}_*/{lesson}_*.py")
     return path
 
 
@@ -173,7 +173,7 @@ class Student:
         return BEGAN[had]
 
 
-TEXTS = [path for lesson in LESSONS for path in sorted((COURSE / "lessons").glob(f"{lesson}_*.py"))]
+TEXTS = [path for lesson in LESSONS for path in sorted((COURSE / "lessons").glob(f"{lesson}_*/{lesson}_*.py"))]
 
 
 def all_styles() -> list[str]:

@@ -35,10 +35,10 @@ BETTER = {
     r"grey|centred?|neighbours?|neighbouring|for ever|millimetres?": "the American spelling",
     r"travell(ed|ing)|cancelling|practis\w+|(recogn|optim|initial)is(e|es|ed|ing|ation)": "the American spelling",
 }
-LESSONS = sorted((ROOT / "course" / "lessons").glob("*.py"))
+LESSONS = sorted((ROOT / "course" / "lessons").glob("*/[0-9]*.py"))
 OTHERS = [
     ROOT / "course" / "gallery.py",
-    *sorted((ROOT / "course" / "helpers").glob("*.py")),
+    *sorted((ROOT / "course" / "lessons").glob("*/helpers_*.py")),
     ROOT / "README.md",
     *sorted((ROOT / "docs").glob("*.md")),
     *sorted((ROOT / "autograder").glob("**/*.py")),

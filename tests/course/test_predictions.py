@@ -5,15 +5,15 @@ import ast
 import pytest
 
 from autograder.lessons.build.text import read_lesson
-from tests.course.planting import LESSONS
+from tests.course.planting import LESSONS, text_of
 
-ASKING = [path.stem for path in sorted(LESSONS.glob("*.py")) if "\npredict(" in path.read_text(encoding="utf-8")]
+ASKING = [path.stem for path in sorted(LESSONS.glob("*/[0-9]*.py")) if "\npredict(" in path.read_text(encoding="utf-8")]
 
 
 def asked_in(lesson):
     """The questions of a lesson in order, each with its options and the text above its cell."""
     text, found = "", []
-    for cell in read_lesson(LESSONS / f"{lesson}.py"):
+    for cell in read_lesson(text_of(lesson)):
         if cell.kind == "markdown":
             text = cell.source
             continue

@@ -88,7 +88,7 @@ def test_short_words_read_easily_and_long_ones_do_not(tmp_path):
     assert [syllables(word) for word in ("tape", "gradient", "computation")] == [1, 3, 4]
 
 
-LESSONS = sorted((Path(__file__).parents[2] / "course" / "lessons").glob("*.py"))
+LESSONS = sorted((Path(__file__).parents[2] / "course" / "lessons").glob("*/[0-9]*.py"))
 TOP = re.compile(r"^\*(?:Core: a|A)bout (\d+) minutes\b(?:.* Further: about (\d+) minutes, optional\.)?", re.MULTILINE)
 NOT_WORTH_SAYING = 5  # minutes of a further part
 

@@ -35,7 +35,7 @@ REPOSITORY = planting.LESSONS.parents[1]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
 LESSONS = [
     path.stem
-    for path in sorted(planting.LESSONS.glob("[0-9][0-9]_*.py"))
+    for path in sorted(planting.LESSONS.glob("*/[0-9][0-9]_*.py"))
     if any(of_pytorch or path.stem >= RECORDS_ITSELF for _, of_pytorch in CLASS.findall(path.read_text("utf-8")))
 ]
 

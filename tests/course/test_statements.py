@@ -1,4 +1,5 @@
-"""Runs what lessons say about PyTorch and NumPy: `statements/NN.txt` has one block per statement of lesson NN.
+"""Runs what lessons say about PyTorch and NumPy: `statements.txt` beside its text has one block per
+statement.
 
 A block begins with `# %%` and the exact words of the lesson. Then comes the code, which can use `torch`, `np` and
 `error(f)`; `error` calls `f` and returns the error's type and first line. Last, after `#> `, come the lines that the
@@ -27,7 +28,6 @@ from autograder.lessons.build.lesson_files import lesson_texts
 from autograder.lessons.build.text import read_lesson
 
 LESSONS = {path.name[:2]: path for path in lesson_texts(Path(__file__).parents[2] / "course")}
-FOLDER = Path(__file__).parent / "statements"
 ENOUGH = 10
 """The minimum number of statements of a lesson."""
 ALONE = "[PyTorch] "
@@ -54,11 +54,11 @@ def statements_of(path: Path) -> list[Statement]:
         printed = "\n".join(line.removeprefix("#>").strip() for line in lines if line.startswith("#>"))
         ours = "torch" in code and not words.startswith(ALONE)
         engines = (torch, mini_autograd) if ours else (torch,)
-        found.append(Statement(path.stem, words.removeprefix(ALONE).strip(), code, printed, engines))
+        found.append(Statement(path.parent.name[:2], words.removeprefix(ALONE).strip(), code, printed, engines))
     return found
 
 
-STATEMENTS = [statement for path in sorted(FOLDER.glob("*.txt")) for statement in statements_of(path)]
+STATEMENTS = [statement for text in LESSONS.values() for statement in statements_of(text.with_name("statements.txt"))]
 
 
 def error(function: Callable[[], object]) -> str:

@@ -8,7 +8,7 @@ import pytest
 from autograder.lessons.build.notebook import assemble
 from autograder.lessons.build.text import read_lesson
 
-LESSONS = sorted((Path(__file__).parents[2] / "course" / "lessons").glob("*.py"))
+LESSONS = sorted((Path(__file__).parents[2] / "course" / "lessons").glob("*/[0-9]*.py"))
 LONGEST = 104  # with the file browser open, a cell shows 105 characters of the usual font
 NOT_SHOWN = re.compile(r"^ *### BEGIN (SOLUTION|HIDDEN TESTS).*?^ *### END \1", re.DOTALL | re.MULTILINE)
 SEALED = re.compile(r"\"(hints|quiz|engine)\d\.")

@@ -238,7 +238,7 @@ def test_students_can_read_what_their_servers_run_and_nothing_else(hub: Hub) -> 
         assert {path for path in hub.readable_by(student, Path("/srv/class")) if "exchange/" not in path} == {
             "class.csv"
         }
-    assert "course/lessons/00_start_here.py" in hub.readable_by("grader", ROOT)
+    assert "course/lessons/00_start_here/00_start_here.py" in hub.readable_by("grader", ROOT)
     assert {path.name for path in (hub.folder / "hub").glob("*.sqlite*")} >= {"jupyterhub.sqlite", EARLIER}
 
 

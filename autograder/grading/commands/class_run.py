@@ -79,7 +79,7 @@ def _loop(arguments: argparse.Namespace, console: Console) -> int:
     from autograder.grading.run import Request, grade_class
 
     members = loaded(arguments.members)
-    lesson = arguments.members.resolve().parent / "lessons" / f"{members.LESSON}.py"
+    lesson = arguments.members.resolve().parent / "lessons" / members.LESSON / f"{members.LESSON}.py"
     root = (arguments.build / "course").resolve()
     with _step(console, f"build and release {lesson.stem}"):
         pretend_course.make_course(root, lesson)

@@ -4,7 +4,7 @@ Each mutant has one change, made in the syntax tree: an operator exchanged, a te
 a minus sign lost, a constant changed, `+=` turned into `=`, a comparison made strict, loosened or negated. The judge
 then gives marks to the solved notebook with the mutant in it. A mutant that keeps full marks survives: a test is
 missing, or the change has no effect. No tool can tell which, so an author lists the second kind with the reason, in
-`lessons/survivors/NN_name.txt`:
+`lessons/NN_name/survivors.txt`:
 
     # %% topological_order
     -    if len(found) > 0:
@@ -88,7 +88,7 @@ def tried(text: Path, every: Sequence[Mutant], results: Sequence[tuple[Mutant, b
 
 def listed_survivors(text: Path) -> dict[tuple[str, str], str]:
     """The survivors that are listed beside a lesson: cell and changed lines -> reason. Empty if there is no list."""
-    path = text.parent / "survivors" / f"{text.stem}.txt"
+    path = text.with_name("survivors.txt")
     found = {}
     for block in path.read_text("utf-8").split("# %% ")[1:] if path.is_file() else ():
         cell, *lines = block.strip().splitlines()

@@ -86,9 +86,10 @@ def fingerprint_of(text: Path, course: Path, source: NotebookNode) -> str:
 
 
 def text_hash(text: Path, course: Path) -> str:
-    """The hash of a lesson's own text and of the files that it needs; empty if a file is missing."""
+    """The hash of all files of a lesson and of those that it needs; empty if a file is missing."""
     try:
-        return _hash(file.read_bytes() for file in (text, *files_beside(text, course).values()))
+        own = sorted(file for file in text.parent.iterdir() if file.is_file())
+        return _hash(file.read_bytes() for file in (*own, *files_beside(text, course).values()))
     except LessonTextError:
         return ""
 

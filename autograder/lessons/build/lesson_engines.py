@@ -32,11 +32,6 @@ CALL = re.compile(r"^start_lesson\(\)[ \t]*$", re.MULTILINE)
 REGION_MARK = re.compile(r"^[ \t]*### (BEGIN|END) SOLUTION[ \t]*\n?", re.MULTILINE)
 
 
-def engine_source(lessons: Path, before: str) -> str:
-    """The source of the reference engine that the lesson `before` starts from. Raises LessonTextError."""
-    return engine_before(lessons / f"{before}.py").source
-
-
 def engine_before(text: Path) -> SealedEngine:
     """The reference engine that a lesson starts from. Raises LessonTextError if the lessons before it make none."""
     engine = engine_after(text, itself=False)
@@ -48,7 +43,7 @@ def engine_before(text: Path) -> SealedEngine:
 def engine_after(text: Path, itself: bool = True) -> SealedEngine | None:
     """The reference engine after a lesson, or (not `itself`) after the lessons before it; None if there is none yet."""
     engine = None
-    for path in lesson_texts(text.parent.parent):
+    for path in lesson_texts(text.parents[2]):
         if path.name > text.name or (path.name == text.name and not itself):
             break
         engine = _with_lesson(engine, path, path.stat().st_mtime_ns)

@@ -11,10 +11,12 @@ from pathlib import Path
 
 from autograder.files import write_file
 
+STYLES = "styles.py"
+"""The file of a lesson with other right solutions, as cells with a tag `style:NAME`."""
 LESSON_NAME = re.compile(r"\d\d_[a-z0-9_]+")
 DATA_FILE = re.compile(r"""["'](data/[\w.\-]+)["']""")
 HELPERS = re.compile(r"helpers_\d\d")
-"""The names of modules of course/helpers."""
+"""The names of modules of helpers."""
 IMPORT_OF_HELPERS = re.compile(rf"^\s*(?:from|import) ({HELPERS.pattern})\b", re.MULTILINE)
 
 
@@ -23,8 +25,14 @@ class LessonTextError(Exception):
 
 
 def lesson_texts(course_dir: Path, names: Sequence[str] = ()) -> list[Path]:
-    """The lesson texts of a course, all or those named (`02`, `02_scalar_engine` or a path). Raises LessonTextError."""
-    texts = sorted(path for path in (course_dir / "lessons").glob("*.py") if LESSON_NAME.fullmatch(path.stem))
+    """The lesson texts of a course, all or those named (`02`, `02_scalar_engine` or a path). A lesson is a folder, and
+    its text has the folder's name. Raises LessonTextError.
+    """
+    if flat := sorted(path.name for path in (course_dir / "lessons").glob("*.py") if LESSON_NAME.fullmatch(path.stem)):
+        stem = flat[0].removesuffix(".py")
+        raise LessonTextError(f"a lesson is a folder: move lessons/{flat[0]} to lessons/{stem}/{flat[0]}")
+    folders = sorted(path for path in (course_dir / "lessons").glob("*") if LESSON_NAME.fullmatch(path.name))
+    texts = [path for folder in folders if (path := folder / f"{folder.name}.py").is_file()]
     if not names:
         return texts
     chosen = []
@@ -47,11 +55,12 @@ def texts_asked_for(course_dir: Path, names: Sequence[str]) -> list[Path]:
 
 def files_beside(path: Path, course_dir: Path) -> dict[str, Path]:
     """The files that a lesson needs beside its notebook, by their names there: the files of course/data that it names
-    as "data/NAME", and the modules of course/helpers that it imports. Raises LessonTextError for a missing one.
+    as "data/NAME", and the modules of helpers that it imports, which lie in its own folder or in that of the lesson
+    with their number. Raises LessonTextError for a missing one.
     """
     found = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
-        for name, file in _asked_for(line, course_dir):
+        for name, file in _asked_for(line, path, course_dir):
             if not file.is_file():
                 missing = f"the lesson needs {name}, which {file.parent} does not have"
                 raise LessonTextError(f"{path.name}:{number}: {missing}")
@@ -65,8 +74,9 @@ def place_files(path: Path, course_dir: Path, folder: Path) -> None:
         write_file(folder / name, file.read_bytes())
 
 
-def _asked_for(line: str, course_dir: Path) -> Iterator[tuple[str, Path]]:
+def _asked_for(line: str, text: Path, course_dir: Path) -> Iterator[tuple[str, Path]]:
     for name in DATA_FILE.findall(line):
         yield name, course_dir / name
     for module in IMPORT_OF_HELPERS.findall(line):
-        yield f"{module}.py", course_dir / "helpers" / f"{module}.py"
+        owners = (course_dir / "lessons").glob(f"{module[-2:]}_*/{module}.py")
+        yield f"{module}.py", next(owners, text.with_name(f"{module}.py"))

@@ -18,7 +18,7 @@ from typing import Any
 import jupytext
 from nbformat import NotebookNode
 
-from autograder.lessons.build.lesson_files import LessonTextError
+from autograder.lessons.build.lesson_files import STYLES, LessonTextError
 from autograder.notebooks.cells import grade_id, is_grade, is_solution, marks
 from autograder.notebooks.statements import tree_of
 
@@ -91,7 +91,15 @@ def syntax_tree(cell: TextCell) -> ast.Module:
 
 
 def read_lesson(path: Path) -> list[TextCell]:
-    """The cells of a lesson's text, in order. Raises LessonTextError when it has none, or is not in percent format."""
+    """The cells of a lesson's text, in order, and then those of its styles. Raises LessonTextError when it has none, or
+    is not in percent format.
+    """
+    styles = path.with_name(STYLES)
+    return [*_read(path), *(_read(styles) if styles.is_file() else ())]
+
+
+def _read(path: Path) -> list[TextCell]:
+    """The cells of one file of a lesson."""
     try:
         text = path.read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:

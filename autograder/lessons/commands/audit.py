@@ -148,7 +148,7 @@ def try_mutants(text: Path, most: int) -> Tried:
     every = mutants_in(source)
     with tempfile.TemporaryDirectory(prefix="mutants-") as name:
         folder = Path(name)
-        place_files(text, text.parents[1], folder)
+        place_files(text, text.parents[2], folder)
 
         def marks(notebook: NotebookNode) -> dict[str, float]:
             verdict = judge(notebook, source, folder, SECRETS[0], points_only=True)

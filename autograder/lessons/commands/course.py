@@ -9,7 +9,7 @@ from pathlib import Path
 
 from autograder.files import BUILT_IN
 
-OURS = ("*.py", "*.toml", "lessons/*.py", "helpers/*.py", "data/*", "pictures/*")
+OURS = ("*.py", "*.toml", "lessons/*/*", "data/*", "pictures/*")
 """The files of a course before anything is built."""
 
 

@@ -1,4 +1,4 @@
-"""`autograder new`: writes the text of a small lesson that passes every gate, as the start of your own lesson."""
+"""`autograder new`: writes the folder of a small lesson that passes every gate, as the start of your own lesson."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 from autograder.files import COURSE, write_file
+from autograder.lessons.build.lesson_files import STYLES
 
 NAME = re.compile(r"(?:(\d\d)_)?([a-z][a-z0-9_]*)")
 BAD_NAME = "{!r} is not a valid name. Use lowercase letters, digits and underscores, such as my_lesson or 17_my_lesson."
@@ -57,11 +58,6 @@ def slope(x):
     ### END SOLUTION
 
 
-# %% tags=["style:addition"] exercise="slope"
-def slope(x):
-    return x + x
-
-
 # %% nbgrader={"grade_id": "test_slope", "grade": true, "points": 3}
 credit = check_handwritten_gradient(slope, lambda x: x**2, [between(-2.0, 2.0)], points=1)
 ### BEGIN HIDDEN TESTS
@@ -74,6 +70,13 @@ credit
 #
 # Say in three sentences what students know now, and what the next lesson needs of it.
 '''
+
+
+STYLE = """
+# %% tags=["style:addition"] exercise="slope"
+def slope(x):
+    return x + x
+"""
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -91,15 +94,17 @@ def run(arguments: argparse.Namespace) -> int:
     if name is None:
         print(f"autograder new: {BAD_NAME.format(arguments.lesson)}", file=sys.stderr)
         return 2
-    taken = sorted(path.stem for path in folder.glob("[0-9][0-9]_*.py"))
+    taken = sorted(path.name for path in folder.glob("[0-9][0-9]_*"))
     number = name[1] or f"{max((int(stem[:2]) for stem in taken), default=-1) + 1:02}"
     if clash := [stem for stem in taken if stem.startswith(f"{number}_")]:
         print(f"autograder new: the course has {clash[0]} already. Choose another number.", file=sys.stderr)
         return 2
-    target = folder / f"{number}_{name[2]}.py"
+    stem = f"{number}_{name[2]}"
+    target = folder / stem / f"{stem}.py"
     title = name[2].replace("_", " ").capitalize()
     try:
         write_file(target, (HEADER + TEXT.replace("TITLE", title)).encode())
+        write_file(target.with_name(STYLES), (HEADER + STYLE).encode())
     except OSError as error:
         print(f"autograder new: {target} cannot be written: {error.strerror or error}.", file=sys.stderr)
         return 2

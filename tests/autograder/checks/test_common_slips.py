@@ -14,7 +14,7 @@ from autograder.notebooks.cells import grade_id
 from autograder.runs.context import check_context
 from autograder.runs.errors import Interrupted
 from autograder.student import check_function, check_gradients, check_handwritten_gradient, positive
-from tests.course.planting import LESSONS, solved
+from tests.course.planting import solved, text_of
 
 NO_RETURN = "is a `return` missing?"
 
@@ -397,7 +397,7 @@ def test_an_interrupted_run_of_the_grader_is_left_as_it_is(interrupted_soon):
 
 def test_the_first_exercise_shows_a_card_before_anything_is_written():
     """Nothing outside the check calls the student's function, so no error takes the place of the card."""
-    cells = {grade_id(cell): cell.source for cell in release_notebook(assemble(LESSONS / "01_derivatives.py")).cells}
+    cells = {grade_id(cell): cell.source for cell in release_notebook(assemble(text_of("01_derivatives"))).cells}
     names = solved("01_derivatives")
     exec(cells["numerical_gradient"], names)
     exec(cells["test_numerical_gradient"], names)

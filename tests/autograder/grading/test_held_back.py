@@ -36,11 +36,12 @@ question(
 def course(tmp_path_factory: pytest.TempPathFactory, nbgrader: NbgraderCommands) -> Path:
     """A course with lesson 03 released by nbgrader, its answers held back."""
     root = tmp_path_factory.mktemp("course")
-    (root / "lessons").mkdir()
     for name, file in {"02_numbers": "engine_lesson.txt", "03_more": "next_lesson.txt"}.items():
         text = (LESSONS / file).read_text() + QUIZ * (name == "03_more")
-        (root / "lessons" / f"{name}.py").write_text(text.replace("import between", "import quiz, between"))
-        build_lesson(root / "lessons" / f"{name}.py", root)
+        path = root / "lessons" / name / f"{name}.py"
+        path.parent.mkdir(parents=True)
+        path.write_text(text.replace("import between", "import quiz, between"))
+        build_lesson(path, root)
     (root / "nbgrader_config.py").write_text(f"{CONFIGURATION}\nc.HoldBack.enabled = True\n")
     nbgrader("generate_assignment", "03_more", "--create", cwd=root)
     return root

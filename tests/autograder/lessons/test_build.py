@@ -293,10 +293,15 @@ def test_the_named_line_is_the_wrong_one(course: Path, lesson: Path) -> None:
 def test_the_command_builds_what_is_named_and_reports_the_rest(
     course: Path, lesson: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (lesson.parent / "02_broken.py").write_text('# %% tags=["nonsense"]\n1\n')
+    broken = lesson.parents[1] / "02_broken" / "02_broken.py"
+    broken.parent.mkdir()
+    broken.write_text('# %% tags=["nonsense"]\n1\n')
     assert cli.main(["build", "--course", str(course), "01"]) == 0
     assert cli.main(["build", "--course", str(course)]) == 1
     assert "02_broken.py:1" in capsys.readouterr().err
     assert cli.main(["build", "--course", str(course), "07"]) == 1
     assert "01_squares, 02_broken" in capsys.readouterr().err
     assert json.loads((course / "source" / "01_squares" / "01_squares.ipynb").read_text())["nbformat"] == 4
+    broken.rename(course / "lessons" / broken.name)
+    assert cli.main(["build", "--course", str(course)]) == 1
+    assert "move lessons/02_broken.py to lessons/02_broken/02_broken.py" in capsys.readouterr().err

@@ -215,13 +215,15 @@ def test_a_changed_builder_delivers_again(deliver: Deliver, monkeypatch: pytest.
 def test_the_command_tells_what_it_did_and_leaves_a_broken_lesson_out(
     course: Path, lesson: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    (lesson.parent / "02_broken.py").write_text('# %% tags=["nonsense"]\n1\n')
+    broken = lesson.parents[1] / "02_broken" / "02_broken.py"
+    broken.parent.mkdir()
+    broken.write_text('# %% tags=["nonsense"]\n1\n')
     arguments = ["lab", "--course", str(course), "--workspace", str(folder), "--prepare-only"]
     assert cli.main(arguments) == 1
     output = capsys.readouterr()
     assert "01_squares/01_squares.ipynb: delivered" in output.out
     assert "02_broken.py:1" in output.err
-    (lesson.parent / "02_broken.py").unlink()
+    broken.unlink()
     edit(folder / "01_squares" / "01_squares.ipynb", "slope", "my slope")
     edit(lesson)
     assert cli.main(arguments) == 0

@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from autograder.lessons.build.lesson_engines import engine_after, engine_before, engine_source
+from autograder.lessons.build.lesson_engines import engine_after, engine_before
 from autograder.lessons.build.lesson_files import LessonTextError
 from autograder.lessons.build.notebook import assemble
 from autograder.lessons.release import release_notebook
@@ -22,9 +22,10 @@ HERE = Path(__file__).parent
 def lessons(tmp_path: Path) -> Path:
     """A folder of lessons: 02_numbers makes an engine, 03_more continues it."""
     folder = tmp_path / "course" / "lessons"
-    folder.mkdir(parents=True)
-    shutil.copy(HERE / "engine_lesson.txt", folder / "02_numbers.py")
-    shutil.copy(HERE / "next_lesson.txt", folder / "03_more.py")
+    for name in ("02_numbers", "03_more"):
+        (folder / name).mkdir(parents=True)
+    shutil.copy(HERE / "engine_lesson.txt", folder / "02_numbers" / "02_numbers.py")
+    shutil.copy(HERE / "next_lesson.txt", folder / "03_more" / "03_more.py")
     return folder
 
 
@@ -41,7 +42,7 @@ def names_of(source: str) -> dict[str, Any]:
 
 
 def test_an_engine_has_the_engine_cells_with_solutions_and_runs_by_itself(lessons: Path) -> None:
-    source = engine_source(lessons, before="03_more")
+    source = engine_before(lessons / "03_more" / "03_more.py").source
     assert "autograder" not in source
     assert "SOLUTION" not in source
     names = names_of(source)
@@ -53,11 +54,11 @@ def test_an_engine_has_the_engine_cells_with_solutions_and_runs_by_itself(lesson
 
 
 def test_checks_are_those_of_the_engine_exercises(lessons: Path) -> None:
-    assert engine_before(lessons / "03_more.py").checks == ("test_product", "test_exponential")
+    assert engine_before(lessons / "03_more" / "03_more.py").checks == ("test_product", "test_exponential")
 
 
 def test_a_lesson_that_calls_start_lesson_adds_to_the_engine(lessons: Path) -> None:
-    engine = engine_after(lessons / "03_more.py")
+    engine = engine_after(lessons / "03_more" / "03_more.py")
     assert engine is not None
     assert engine.after == "03_more"
     assert {cell.lesson for cell in engine.cells} == {"02_numbers", "03_more"}
@@ -65,40 +66,44 @@ def test_a_lesson_that_calls_start_lesson_adds_to_the_engine(lessons: Path) -> N
 
 
 def test_a_lesson_that_does_not_begins_anew(lessons: Path) -> None:
-    change(lessons / "03_more.py", "start_lesson()", "class MiniTensor:\n    pass")
-    change(lessons / "03_more.py", "product(a, a)", "a")
-    change(lessons / "03_more.py", "# %%\n", '# %% tags=["engine"]\n')
-    engine = engine_after(lessons / "03_more.py")
+    change(lessons / "03_more" / "03_more.py", "start_lesson()", "class MiniTensor:\n    pass")
+    change(lessons / "03_more" / "03_more.py", "product(a, a)", "a")
+    change(lessons / "03_more" / "03_more.py", "# %%\n", '# %% tags=["engine"]\n')
+    engine = engine_after(lessons / "03_more" / "03_more.py")
     assert engine is not None
     assert {cell.lesson for cell in engine.cells} == {"03_more"}
 
 
 def test_a_lesson_without_engine_cells_changes_nothing(lessons: Path) -> None:
-    text = (lessons / "03_more.py").read_text().replace('tags=["engine"] ', "")
-    (lessons / "03_more.py").write_text(text)
-    shutil.copy(HERE / "next_lesson.txt", lessons / "04_last.py")
-    assert engine_before(lessons / "04_last.py").after == "02_numbers"
+    text = (lessons / "03_more" / "03_more.py").read_text().replace('tags=["engine"] ', "")
+    (lessons / "03_more" / "03_more.py").write_text(text)
+    (lessons / "04_last").mkdir()
+    shutil.copy(HERE / "next_lesson.txt", lessons / "04_last" / "04_last.py")
+    assert engine_before(lessons / "04_last" / "04_last.py").after == "02_numbers"
 
 
 def test_the_builder_seals_the_engine_into_the_call(lessons: Path) -> None:
-    notebook = assemble(lessons / "03_more.py")
+    notebook = assemble(lessons / "03_more" / "03_more.py")
     call = notebook.cells[0].source.splitlines()[-1]
     sealed = call.removeprefix('start_lesson("').removesuffix('")')
-    assert open_engine(sealed) == engine_before(lessons / "03_more.py")
+    assert open_engine(sealed) == engine_before(lessons / "03_more" / "03_more.py")
     assert "grad * b.data" not in release_notebook(notebook).cells[0].source
-    assert all("engine" not in cell.metadata.get("tags", []) for cell in assemble(lessons / "02_numbers.py").cells)
+    assert all(
+        "engine" not in cell.metadata.get("tags", [])
+        for cell in assemble(lessons / "02_numbers" / "02_numbers.py").cells
+    )
 
 
 def test_cell_ids_do_not_depend_on_the_engine(lessons: Path) -> None:
-    before = assemble(lessons / "03_more.py")
-    change(lessons / "02_numbers.py", "output = math.exp(a.data)", "output = math.e ** a.data")
-    after = assemble(lessons / "03_more.py")
+    before = assemble(lessons / "03_more" / "03_more.py")
+    change(lessons / "02_numbers" / "02_numbers.py", "output = math.exp(a.data)", "output = math.e ** a.data")
+    after = assemble(lessons / "03_more" / "03_more.py")
     assert before.cells[0].source != after.cells[0].source
     assert [cell.id for cell in before.cells] == [cell.id for cell in after.cells]
 
 
 def test_words_for_the_builder_do_not_reach_the_notebook(lessons: Path) -> None:
-    assert not any("items" in cell.metadata for cell in assemble(lessons / "02_numbers.py").cells)
+    assert not any("items" in cell.metadata for cell in assemble(lessons / "02_numbers" / "02_numbers.py").cells)
 
 
 @pytest.mark.parametrize(
@@ -112,10 +117,10 @@ def test_words_for_the_builder_do_not_reach_the_notebook(lessons: Path) -> None:
 def test_an_engine_that_needs_the_rest_of_the_notebook_is_refused(
     lessons: Path, old: str, new: str, message: str
 ) -> None:
-    change(lessons / "02_numbers.py", old, new)
-    for name in ("02_numbers.py", "03_more.py"):
+    change(lessons / "02_numbers" / "02_numbers.py", old, new)
+    for name in ("02_numbers", "03_more"):
         with pytest.raises(LessonTextError, match=message):
-            assemble(lessons / name)
+            assemble(lessons / name / f"{name}.py")
 
 
 @pytest.mark.parametrize(
@@ -131,36 +136,38 @@ def test_an_engine_that_needs_the_rest_of_the_notebook_is_refused(
     ],
 )
 def test_what_the_builder_cannot_use_is_refused(lessons: Path, old: str, new: str, message: str) -> None:
-    change(lessons / "03_more.py", old, new)
+    change(lessons / "03_more" / "03_more.py", old, new)
     with pytest.raises(LessonTextError, match=message):
-        assemble(lessons / "03_more.py")
+        assemble(lessons / "03_more" / "03_more.py")
 
 
 def test_without_a_lesson_before_there_is_nothing_to_start_from(lessons: Path) -> None:
-    (lessons / "02_numbers.py").unlink()
+    (lessons / "02_numbers" / "02_numbers.py").unlink()
     with pytest.raises(LessonTextError, match="no lesson before"):
-        assemble(lessons / "03_more.py")
+        assemble(lessons / "03_more" / "03_more.py")
 
 
 def delivered(lessons: Path, workspace: Workspace) -> list[str]:
-    return [workspace.deliver(lessons / name, lessons.parent)[0].what for name in ("02_numbers.py", "03_more.py")]
+    return [
+        workspace.deliver(lessons / name / f"{name}.py", lessons.parent)[0].what for name in ("02_numbers", "03_more")
+    ]
 
 
 def test_a_changed_engine_of_a_lesson_before_is_delivered_with_the_next_one(lessons: Path, tmp_path: Path) -> None:
     workspace = Workspace(tmp_path / "workspace")
     assert delivered(lessons, workspace) == ["new", "new"]
-    change(lessons / "02_numbers.py", "# # Numbers with gradients", "# # Numbers with slopes")
+    change(lessons / "02_numbers" / "02_numbers.py", "# # Numbers with gradients", "# # Numbers with slopes")
     assert delivered(lessons, workspace) == ["updated", "unchanged"]
-    change(lessons / "02_numbers.py", "output = math.exp(a.data)", "output = math.e ** a.data")
+    change(lessons / "02_numbers" / "02_numbers.py", "output = math.exp(a.data)", "output = math.e ** a.data")
     assert delivered(lessons, workspace) == ["unchanged", "updated"]
-    change(lessons / "02_numbers.py", "output = math.e", "output = nothing.e")
+    change(lessons / "02_numbers" / "02_numbers.py", "output = math.e", "output = nothing.e")
     with pytest.raises(LessonTextError, match="no engine cell defines 'nothing'"):
         delivered(lessons, workspace)
 
 
 @pytest.mark.parametrize("damage", [lambda s: s[:-9], lambda s: s[1:], lambda s: s[:40] + "A" + s[41:], lambda s: None])
 def test_a_damaged_seal_says_so(lessons: Path, damage: Any) -> None:
-    sealed = seal_engine(engine_before(lessons / "03_more.py"))
+    sealed = seal_engine(engine_before(lessons / "03_more" / "03_more.py"))
     with pytest.raises(EngineError, match="fetch the lesson again"):
         open_engine(damage(sealed))
 
@@ -177,10 +184,10 @@ def test_a_damaged_seal_says_so(lessons: Path, damage: Any) -> None:
     ],
 )
 def test_no_other_cell_may_take_a_name_of_the_engine(lessons: Path, cell: str, name: str, owner: str) -> None:
-    text = (lessons / "03_more.py").read_text()
-    (lessons / "03_more.py").write_text(f'{text}\n# %% tags=["demo"]\n{cell}\n')
+    text = (lessons / "03_more" / "03_more.py").read_text()
+    (lessons / "03_more" / "03_more.py").write_text(f'{text}\n# %% tags=["demo"]\n{cell}\n')
     with pytest.raises(LessonTextError, match=rf"03_more.py:\d+: .*'{name}' belongs to the engine \(cell .*{owner}\)"):
-        assemble(lessons / "03_more.py")
+        assemble(lessons / "03_more" / "03_more.py")
 
 
 @pytest.mark.parametrize(
@@ -194,9 +201,9 @@ def test_no_other_cell_may_take_a_name_of_the_engine(lessons: Path, cell: str, n
     ],
 )
 def test_parameters_local_names_and_names_outside_the_engine_are_free(lessons: Path, cell: str) -> None:
-    text = (lessons / "03_more.py").read_text()
-    (lessons / "03_more.py").write_text(f'{text}\n# %% tags=["demo"]\n{cell}\n')
-    assemble(lessons / "03_more.py")
+    text = (lessons / "03_more" / "03_more.py").read_text()
+    (lessons / "03_more" / "03_more.py").write_text(f'{text}\n# %% tags=["demo"]\n{cell}\n')
+    assemble(lessons / "03_more" / "03_more.py")
     alone = text.replace('tags=["engine"] ', "").replace("\nstart_lesson()", "").replace(", start_lesson", "")
-    (lessons / "03_more.py").write_text(f"{alone}\n# %%\ndef product(a):\n    return a\n")
-    assemble(lessons / "03_more.py")
+    (lessons / "03_more" / "03_more.py").write_text(f"{alone}\n# %%\ndef product(a):\n    return a\n")
+    assemble(lessons / "03_more" / "03_more.py")

@@ -65,7 +65,7 @@ def make_lesson(tmp_path: Path) -> Callable[[str], Lesson]:
     """A lesson of the given text, built and with its folder."""
 
     def make(text: str) -> Lesson:
-        path = tmp_path / "course" / "lessons" / "01_gates.py"
+        path = tmp_path / "course" / "lessons" / "01_gates" / "01_gates.py"
         path.parent.mkdir(parents=True)
         path.write_text(text)
         (tmp_path / "run").mkdir()

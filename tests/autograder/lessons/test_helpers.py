@@ -1,4 +1,4 @@
-"""A module of course/helpers is beside its notebook wherever that runs, and grading never uses a student's version."""
+"""A module of helpers is beside its notebook wherever that runs, and grading never uses a student's version."""
 
 from __future__ import annotations
 
@@ -41,8 +41,7 @@ assert slopes(slope, [1.0, 2.0]) == [2.0, 4.0]"""
 @pytest.fixture
 def helped(course: Path, lesson: Path) -> Path:
     """The text of the small lesson, which now imports a module of helpers for a given cell and a test."""
-    (course / "helpers").mkdir()
-    (course / "helpers" / "helpers_01.py").write_text(MODULE)
+    lesson.with_name("helpers_01.py").write_text(MODULE)
     text = lesson.read_text().replace("import numpy as np\n", f"import numpy as np\n\n{IMPORT}\n")
     lesson.write_text(
         text.replace("# %% [markdown]\n# ## Questions", f"{SHOWN}\n\n{TEST}\n\n# %% [markdown]\n# ## Questions")
@@ -72,20 +71,20 @@ def test_it_is_delivered_and_a_newer_one_replaces_it_unless_it_was_changed(
         file.write_text(file.read_text() + "\n\nNUMBER = 1\n")
 
     assert delivered()["helpers_01.py"] == "new"
-    change(course / "helpers" / "helpers_01.py")
+    change(course / "lessons" / "01_squares" / "helpers_01.py")
     assert delivered()["helpers_01.py"] == "updated"
     change(there)
-    change(course / "helpers" / "helpers_01.py")
-    change(course / "helpers" / "helpers_01.py")
+    change(course / "lessons" / "01_squares" / "helpers_01.py")
+    change(course / "lessons" / "01_squares" / "helpers_01.py")
     assert "beside" in delivered().values()
     assert there.read_text().count("NUMBER") == 2
 
 
 def test_one_that_is_missing_is_named_with_its_line(helped: Path, course: Path) -> None:
-    (course / "helpers" / "helpers_01.py").unlink()
+    (course / "lessons" / "01_squares" / "helpers_01.py").unlink()
     line = helped.read_text().splitlines().index(IMPORT) + 1
     with pytest.raises(
-        LessonTextError, match=rf"^01_squares.py:{line}: the lesson needs helpers_01.py, which .*helpers"
+        LessonTextError, match=rf"^01_squares.py:{line}: the lesson needs helpers_01.py, which .*01_squares"
     ):
         build_lesson(helped, course)
 
@@ -97,7 +96,7 @@ def test_the_gates_run_it(helped: Path, course: Path) -> None:
 
 
 def test_one_that_shows_a_solution_is_refused(helped: Path, course: Path) -> None:
-    with (course / "helpers" / "helpers_01.py").open("a") as file:
+    with (course / "lessons" / "01_squares" / "helpers_01.py").open("a") as file:
         file.write("\n\ndef slope(x):\n    factor = 2.0\n    return factor * x\n")
     _, problems = gates.release_hides(gates.Lesson(helped, course, isolated_judge(), course, assemble(helped)))
     assert problems[0].startswith("helpers_01.py shows solution")
@@ -145,17 +144,17 @@ def graded(course: Path, student: str) -> tuple[str, float]:
 def engines(tmp_path: Path) -> Path:
     """Two lessons with an engine; a check of the first uses a helper."""
     course = tmp_path / "course"
-    (course / "lessons").mkdir(parents=True)
-    (course / "helpers").mkdir()
-    (course / "helpers" / "helpers_02.py").write_text(
+    for name in ("02_numbers", "03_more"):
+        (course / "lessons" / name).mkdir(parents=True)
+    (course / "lessons" / "02_numbers" / "helpers_02.py").write_text(
         '"""For checks."""\n\n\ndef twice(value):\n    return 2 * value\n'
     )
     text = (HERE / "engine_lesson.txt").read_text()
     text = text.replace("def twice(value):\n    return 2 * value\n", "").replace(
         "LIMIT =", "from helpers_02 import twice\n\nLIMIT ="
     )
-    (course / "lessons" / "02_numbers.py").write_text(text)
-    (course / "lessons" / "03_more.py").write_text((HERE / "next_lesson.txt").read_text())
+    (course / "lessons" / "02_numbers" / "02_numbers.py").write_text(text)
+    (course / "lessons" / "03_more" / "03_more.py").write_text((HERE / "next_lesson.txt").read_text())
     return course
 
 
@@ -163,14 +162,16 @@ def test_the_next_lesson_tries_the_own_engine_with_the_helpers_of_its_lesson(
     engines: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     desk = tmp_path / "desk"
-    for text in sorted((engines / "lessons").glob("*.py")):
+    for text in sorted((engines / "lessons").glob("*/[0-9]*.py")):
         Workspace(desk).deliver(text, engines)
     monkeypatch.setattr(engine_file, "LAST", [])
     monkeypatch.delitem(sys.modules, "helpers_02", raising=False)  # another test has imported another course's
     monkeypatch.chdir(desk / "03_more")
     first = desk / "02_numbers" / "02_numbers.ipynb"
-    first.write_text(notebook_text(without_marks(solved_release(assemble(engines / "lessons" / "02_numbers.py")))))
-    engine = engine_after(engines / "lessons" / "03_more.py", itself=False)
+    first.write_text(
+        notebook_text(without_marks(solved_release(assemble(engines / "lessons" / "02_numbers" / "02_numbers.py"))))
+    )
+    engine = engine_after(engines / "lessons" / "03_more" / "03_more.py", itself=False)
     assert engine is not None
     assert starting.choose(engine, None).message == "Using your own engine of lesson 02."
 
@@ -184,7 +185,7 @@ def without_marks(notebook: nbformat.NotebookNode) -> nbformat.NotebookNode:
 
 def test_an_engine_cannot_rest_on_a_helper(engines: Path) -> None:
     """The next lesson's folder does not have the helper."""
-    lesson = engines / "lessons" / "02_numbers.py"
+    lesson = engines / "lessons" / "02_numbers" / "02_numbers.py"
     text = lesson.read_text().replace("import math\n", "import math\n\nfrom helpers_02 import twice\n")
     lesson.write_text(text.replace("(grad * output,)", "(twice(grad) * output / 2,)"))
     with pytest.raises(LessonTextError, match="no engine cell defines 'twice'"):

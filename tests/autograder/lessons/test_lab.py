@@ -84,12 +84,13 @@ class Server:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """One server for the tests of this file. Its user's own Jupyter folders are empty."""
     place = tmp_path_factory.mktemp("lab")
-    (place / "course" / "lessons").mkdir(parents=True)
+    for name in ("01_squares", "02_plain"):
+        (place / "course" / "lessons" / name).mkdir(parents=True)
     (place / "course" / "data").mkdir()
     (place / "course" / "data" / "points.csv").write_text("1,2\n")
     text = (Path(__file__).parent / "squares_lesson.txt").read_text()
-    (place / "course" / "lessons" / "01_squares.py").write_text(text)
-    (place / "course" / "lessons" / "02_plain.py").write_text(PLAIN)
+    (place / "course" / "lessons" / "01_squares" / "01_squares.py").write_text(text)
+    (place / "course" / "lessons" / "02_plain" / "02_plain.py").write_text(PLAIN)
     home = {"HOME": str(place / "home"), "PATH": "/usr/bin:/bin", "JUPYTER_TOKEN": TOKEN}
     running = Server(place / "course", place / "my workspace", home)
     try:

@@ -77,7 +77,7 @@ def test_a_survivor_fails_the_command_unless_it_is_listed_with_a_reason(
 
 def write_list(lesson: Path, blocks: str) -> None:
     """List survivors beside a lesson."""
-    path = lesson.parent / "survivors" / f"{lesson.stem}.txt"
+    path = lesson.with_name("survivors.txt")
     path.parent.mkdir(exist_ok=True)
     path.write_text(blocks, encoding="utf-8")
 

@@ -23,8 +23,8 @@ def test_it_takes_the_next_number(tmp_path: Path, capsys: pytest.CaptureFixture)
     assert new(tmp_path, "07_later") == 0
     assert new(tmp_path, "last") == 0
     found = sorted(path.name for path in (tmp_path / "lessons").iterdir())
-    assert found == ["00_first_steps.py", "01_more.py", "07_later.py", "08_last.py"]
-    assert "# # First steps" in (tmp_path / "lessons/00_first_steps.py").read_text()
+    assert found == ["00_first_steps", "01_more", "07_later", "08_last"]
+    assert "# # First steps" in (tmp_path / "lessons/00_first_steps/00_first_steps.py").read_text()
 
 
 def test_the_commands_that_it_names_are_about_the_same_course(tmp_path: Path, capsys: pytest.CaptureFixture) -> None:
@@ -41,13 +41,13 @@ def test_a_name_that_cannot_be_used_is_refused(tmp_path: Path, name: str, capsys
     new(tmp_path, "first")
     assert new(tmp_path, name) == 2
     assert capsys.readouterr().err.startswith("autograder new: ")
-    assert [path.name for path in (tmp_path / "lessons").iterdir()] == ["00_first.py"]
+    assert [path.name for path in (tmp_path / "lessons").iterdir()] == ["00_first"]
 
 
 @pytest.mark.sandbox
 def test_its_solution_gets_full_marks_and_its_release_none(tmp_path: Path) -> None:
     new(tmp_path, "first_steps")
-    source = nbformat.read(build_lesson(tmp_path / "lessons/00_first_steps.py", tmp_path), as_version=4)
+    source = nbformat.read(build_lesson(tmp_path / "lessons/00_first_steps/00_first_steps.py", tmp_path), as_version=4)
     solved, unsolved = (nbformat.from_dict(source) for _ in range(2))
     for cell in unsolved.cells:
         if cell.metadata.get("nbgrader", {}).get("solution"):

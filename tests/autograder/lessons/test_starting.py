@@ -37,10 +37,11 @@ Change = tuple[str, str, str]
 @pytest.fixture(scope="module")
 def sources(tmp_path_factory: pytest.TempPathFactory) -> dict[str, NotebookNode]:
     lessons = tmp_path_factory.mktemp("course") / "lessons"
-    lessons.mkdir()
-    shutil.copy(HERE / "engine_lesson.txt", lessons / "02_numbers.py")
-    shutil.copy(HERE / "next_lesson.txt", lessons / "03_more.py")
-    return {path.stem: assemble(path) for path in sorted(lessons.glob("*.py"))}
+    for name in ("02_numbers", "03_more"):
+        (lessons / name).mkdir(parents=True)
+    shutil.copy(HERE / "engine_lesson.txt", lessons / "02_numbers" / "02_numbers.py")
+    shutil.copy(HERE / "next_lesson.txt", lessons / "03_more" / "03_more.py")
+    return {path.stem: assemble(path) for path in sorted(lessons.glob("*/*.py"))}
 
 
 def students(source: NotebookNode, *changes: Change) -> NotebookNode:
@@ -159,15 +160,16 @@ def test_an_optional_exercise_that_is_not_solved_comes_from_the_reference(
     solved: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     lessons = tmp_path / "course" / "lessons"
-    lessons.mkdir(parents=True)
+    for name in ("02_numbers", "03_more"):
+        (lessons / name).mkdir(parents=True)
     text = (
         (HERE / "engine_lesson.txt")
         .read_text()
         .replace("# ### Exercise 2: exp", "# # Further\n#\n# ### Exercise 2: exp")
     )
-    (lessons / "02_numbers.py").write_text(text)
-    shutil.copy(HERE / "next_lesson.txt", lessons / "03_more.py")
-    desk = Desk(tmp_path, {path.stem: assemble(path) for path in lessons.glob("*.py")})
+    (lessons / "02_numbers" / "02_numbers.py").write_text(text)
+    shutil.copy(HERE / "next_lesson.txt", lessons / "03_more" / "03_more.py")
+    desk = Desk(tmp_path, {path.stem: assemble(path) for path in lessons.glob("*/*.py")})
     monkeypatch.chdir(desk.here)
     monkeypatch.setattr(engine_file, "LAST", [])
     changes = [("product", "return MiniTensor", "mine = 1\n    return MiniTensor")]

@@ -108,7 +108,7 @@ def test_the_audit_stops_a_lesson_whose_check_lets_bugs_through(
 ) -> None:
     """The weak check only sums the outputs of softmax, which gives its rule a cotangent of ones."""
     text = TEXT.replace("lambda a: a.softmax(1)}", "lambda a: a.softmax(1).sum()}") if weak else TEXT
-    lesson = tmp_path / "course" / "lessons" / "01_softmax.py"
+    lesson = tmp_path / "course" / "lessons" / "01_softmax" / "01_softmax.py"
     lesson.parent.mkdir(parents=True)
     lesson.write_text(text)
     assert (text != TEXT) == weak

@@ -17,7 +17,7 @@ NUMBERS, PAIRS = [(), ()], [(3, 4), (3, 4)]
 
 @cache
 def source_after(lesson):
-    (text,) = LESSONS.glob(f"{lesson}_*.py")
+    (text,) = LESSONS.glob(f"{lesson}_*/{lesson}_*.py")
     return engine_after(text).source
 
 

@@ -1,0 +1,79 @@
+"""The mistakes that are listed beside a lesson, in `mistakes.txt`.
+
+A block begins with `# %%` and the mistake, in a few words. Then come fields, one per line: `costs:` the test cells that
+must notice it, `may:` those that may, too, and `bug:` the bug of the bank that a card must name. Last comes what
+becomes of the solutions of the lesson: lines (-), and what the learner has in place of them (+).
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+
+from autograder.lessons.build.lesson_files import LessonTextError
+
+FILE = "mistakes.txt"
+BLOCK = "# %% "
+FIELDS = ("costs", "may", "bug")
+
+
+@dataclass(frozen=True)
+class KnownMistake:
+    """A mistake: the text in a solution that it replaces, the test cells that must notice it, and those that may.
+
+    `bug` is the bug of the bank that a card must name, if any.
+    """
+
+    name: str
+    right: str
+    wrong: str
+    costs: tuple[str, ...] = ()
+    may: tuple[str, ...] = ()
+    bug: str = ""
+
+    def into(self, source: str) -> tuple[str, int]:
+        """The source with the mistake, and the number of replacements. Spaces and line ends inside the right text may
+        differ in a lesson, so that a line that was wrapped there is still found."""
+        return _however_spaced(self.right).subn(lambda found: self.wrong, source)
+
+
+def mistakes_of(text: Path) -> list[KnownMistake]:
+    """The mistakes listed beside a lesson's text; none if there is no list. Raises LessonTextError."""
+    path = text.with_name(FILE)
+    if not path.is_file():
+        return []
+    found: dict[str, KnownMistake] = {}
+    line = 1
+    first, *blocks = re.split(rf"^{re.escape(BLOCK)}", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    line += first.count("\n")
+    for block in blocks:
+        mistake = _mistake(block, f"{path.parent.name}/{path.name}:{line}")
+        if mistake.name in found:
+            raise LessonTextError(f"{path.parent.name}/{path.name}:{line}: {mistake.name!r} is listed twice")
+        found[mistake.name] = mistake
+        line += block.count("\n")
+    return list(found.values())
+
+
+def _mistake(block: str, where: str) -> KnownMistake:
+    name, *lines = block.rstrip("\n").split("\n")
+    fields = {}
+    while lines and (field := re.fullmatch(r"(\w+): *(.*)", lines[0])):
+        if field[1] not in FIELDS:
+            raise LessonTextError(f"{where}: the fields are {', '.join(FIELDS)}, not {field[1]!r}")
+        fields[field[1]] = field[2]
+        del lines[0]
+    right = [line[1:] for line in lines if line.startswith("-")]
+    wrong = [line[1:] for line in lines if line.startswith("+")]
+    if not name.strip() or not right or len(right) + len(wrong) != len([line for line in lines if line]):
+        raise LessonTextError(f"{where}: expected a name, fields, the lines of the solution (-), the learner's (+)")
+    costs, may = (tuple(fields.get(field, "").split()) for field in ("costs", "may"))
+    return KnownMistake(name.strip(), "\n".join(right), "\n".join(wrong), costs, may, fields.get("bug", ""))
+
+
+@cache
+def _however_spaced(text: str) -> re.Pattern[str]:
+    before, words, after = re.fullmatch(r"(\s*)(.*?)(\s*)", text, re.DOTALL).groups()  # type: ignore[union-attr]
+    return re.compile(re.escape(before) + r"\s+".join(map(re.escape, words.split())) + re.escape(after))

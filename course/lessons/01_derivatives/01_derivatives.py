@@ -1,0 +1,1122 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Derivatives you can trust
+#
+# *About 70 minutes; section 4 is a good place for a break. You build a gradient by moving inputs, three gradients by hand, and a measure of how far apart two gradients are. You need NumPy arrays and the slope of a function.*
+#
+# Run the cells below. Two programs compute the same derivative of the same function at the same place. **Predict** how many of their digits agree.
+
+# %%
+import math
+import time
+
+import numpy as np
+
+from autograder.student import between, check_function, check_handwritten_gradient
+from autograder.student import hints, predict, progress, quiz
+
+# %%
+progress(short=True)
+
+# %%
+def f(x):
+    return x**3 / (1 + x**2)
+
+
+x, h = 0.7, 1e-13
+estimate = (f(x + h) - f(x)) / h
+print("moving x by a tiny h:", estimate)
+
+# %% tags=["demo"]
+import warnings
+
+import matplotlib.pyplot as plt
+
+from mini_autograd.widgets import activations, explore, step_size
+
+import torch
+from helpers_01 import leaf, plot_errors, plot_losses, steps_until_revival
+from torch import nn
+from torch.autograd import gradcheck
+
+plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
+plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
+torch.set_num_threads(1)  # the networks are too small to share the work
+
+# %% tags=["demo"]
+predict("How many digits of the two results agree?", "3", "7", "10", "all 16")
+x_torch = leaf(x)
+f(x_torch).backward()
+print("PyTorch:             ", x_torch.grad.item())
+print("difference:          ", abs(estimate - x_torch.grad.item()))
+
+# %% [markdown]
+# They disagree after three digits, although the first one uses nothing but the definition of a derivative. **Which of them is wrong?
+# And how would you find out if you had only one of them?**
+#
+# By the end of this lesson you can answer both questions. You will be able to
+#
+# 1. estimate the gradient of any function by moving its inputs, with a step size that you can justify;
+# 2. take a formula apart into small steps and find its gradient by hand with the chain rule;
+# 3. tell a gradient that is zero by mistake from one that is zero because it should be;
+# 4. count the work of going through a program forward and backward;
+# 5. say what a passed gradient check proves, and what it does not.
+#
+# PyTorch and the plots appear only in demonstrations. Your own code needs NumPy and nothing else.
+
+# %% [markdown]
+# ## 1. What the derivative is for
+#
+# The smallest model there is has one weight `w` and predicts `w * x`. We have seen one example: for `x = 3` the right answer was 12.
+# The loss measures how far off the prediction is.
+#
+# **Predict:** at `w = 2`, is the slope of the loss positive or negative?
+
+# %%
+predict("Is the slope positive or negative?", "positive", "zero", "negative")
+
+
+def loss(w):
+    return (w * 3 - 12) ** 2
+
+
+w, h = 2.0, 1e-6
+print("loss: ", loss(w))
+print("slope:", (loss(w + h) - loss(w)) / h)
+
+# %% [markdown] items="37 7"
+# Read a slope like this. Its **sign** says which way the loss goes when `w` grows: here down, so `w` should grow. Its **size** says how strongly
+# the loss reacts. Training is a loop of four lines: predict, measure the loss, differentiate, take a small step against the slope.
+
+# %%
+w, small = 2.0, 1e-6
+for step in range(6):
+    prediction = w * 3
+    loss_value = (prediction - 12) ** 2
+    slope = (loss(w + small) - loss(w)) / small
+    print(f"{step}:  w {w:.5f}   prediction {prediction:8.5f}", end="   ")
+    print(f"loss {loss_value:9.6f}   slope {slope:9.5f}")
+    w = w - 0.05 * slope
+
+# %% [markdown] items="1 F34"
+# One weight needed one slope. The paper about GPT-3 reports 175 billion weights, so each step of the loop needs 175 billion slopes. Nobody derives
+# them on paper, and if somebody did, the work would start over with the next change to the model.
+
+# %% [markdown] items="6 F33"
+# The way out is older than deep learning. In 1964, Robert Wengert described how a program can carry derivatives along; in 1970, Seppo Linnainmaa described the
+# backward order that you will build. Theano (2007) and TensorFlow (2015) made it an everyday tool. HIPS autograd and Chainer (both about 2015) recorded ordinary Python
+# while it ran, and PyTorch (2016) adopted that.
+
+# %% [markdown]
+# ## 2. Move the input and look
+#
+# The slope of `f` at `x` is nearly `(f(x + h) - f(x)) / h`, and nearer the smaller `h` is. So the textbook says.
+#
+# **Predict:** which `h` comes closest to the true slope: `1e-3`, `1e-8` or `1e-14`? Write your guess down, then run.
+
+# %%
+predict("Which h comes closest to the true slope?", "1e-3", "1e-8", "1e-14")
+
+
+def slope_of_f(x):
+    return (x**4 + 3 * x**2) / (1 + x**2) ** 2  # by the quotient rule, on paper
+
+
+x = 0.7
+for exponent in range(1, 16):
+    h = 10.0**-exponent
+    estimate = (f(x + h) - f(x)) / h
+    error = abs(estimate - slope_of_f(x))
+    print(f"h = 1e-{exponent:<2d}   estimate {estimate:.12f}   error {error:.1e}")
+
+# %% [markdown]
+# The error falls, turns around and climbs again. Two errors pull in opposite directions:
+#
+# * **The line is not the curve.** `f` bends between `x` and `x + h`. This error shrinks in proportion to `h`.
+# * **Numbers are rounded.** `f(x + h)` and `f(x)` are each rounded at about the 16th digit. Their difference is tiny, the rounding stays, and dividing by `h` blows it up. This
+#   error grows like `1 / h`.
+#
+# The first one can be made much smaller: step to both sides, `(f(x + h) - f(x - h)) / (2 * h)`. This is the **central difference**. The bend to the right and the
+# bend to the left cancel, and what is left shrinks like `h**2`.
+
+# %% [markdown]
+# ### Exercise 1: the gradient of any function
+#
+# A function of an array has one slope for every entry. All slopes together, in the shape of the array, are its **gradient**. To find one entry of it, move that one entry of `x` to both sides and
+# leave the others where they are.
+#
+# For `f(x) = (x**2).sum()` at `[1, 2, 3]` the gradient is `[2, 4, 6]`. The step `1e-5` is given; the end of this section says why it is a good one.
+
+# %% [markdown] tags=["hint"] exercise="numerical_gradient"
+# `np.ndindex(x.shape)` goes through the positions of an array of any shape, one tuple after the other. For shape `()` it gives the empty tuple once, and `x[()]` works.
+
+# %% [markdown] tags=["hint"] exercise="numerical_gradient"
+# Begin with `x = np.array(x, dtype=np.float64)`. That is a copy, so the caller's array stays as it is, and whole numbers become floats: in an array of integers, a step of `1e-5` is lost.
+
+# %% [markdown] tags=["hint"] exercise="numerical_gradient"
+# For each position: keep the old entry; set `old + h` and call `f`; set `old - h` and call `f`; put the old entry back; store the difference divided by `2 * h`.
+
+# %% nbgrader={"grade": false, "grade_id": "numerical_gradient", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def numerical_gradient(f, x, h=1e-5):
+    """Estimate the gradient of f at x by central differences.
+
+    f: function that takes an array of the shape of x and returns one number
+    x: array of any shape, such as (3,) or (2, 3), or a plain number, which counts as an array
+        of shape (); floats or whole numbers; it must be unchanged when the function returns
+    h: the step
+    Returns: float64 array of the shape of x
+
+    >>> numerical_gradient(lambda x: (x**2).sum(), np.array([1.0, 2.0, 3.0])).round(6)
+    array([2., 4., 6.])
+    """
+    ### BEGIN SOLUTION
+    x = np.array(x, dtype=np.float64)
+    gradient = np.zeros(x.shape)
+    for position in np.ndindex(x.shape):
+        old = x[position]
+        x[position] = old + h
+        above = float(f(x))
+        x[position] = old - h
+        below = float(f(x))
+        x[position] = old
+        gradient[position] = (above - below) / (2 * h)
+    return gradient
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_numerical_gradient", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+def two_sums(x):
+    return x.sum() * (x**2).sum()  # each slope depends on all entries
+
+
+def slip(function, inputs, mistakes):
+    """The mistake that gives the same numbers, in brackets; an empty string if none of them does."""
+    try:
+        found = np.array(function(*inputs), dtype=float)
+        shapes = ((), found.shape)  # a single number must not fit by broadcasting
+        likely = {text: wrong for text, wrong in mistakes.items() if np.shape(wrong) in shapes}
+        fits = [text for text, wrong in likely.items() if np.allclose(found, wrong)]
+    except Exception:
+        return ""  # the check below says what it was
+    return f" ({fits[0]})" if fits else ""
+
+
+def square_of_sum(x):
+    return x.sum() ** 2
+
+
+mistakes = {  # at six ones and with the step 0.5, where all slopes are 12
+    "is each entry put back before the next one is moved?": [[12, 11, 10], [9, 8, 7]],
+    "only the first entry is computed; does return stand inside the loop?": [[12, 0, 0], [0, 0, 0]],
+    "f(x + h) - f(x) is divided by 2 * h; the second call should be at x - h": 6.25,
+    "all entries of x are moved at once": 72,
+    "a whole row of x is moved at once": 36,
+    "a whole row of x is moved at once; x[i] is a view of it": 20.25,
+}
+cause = slip(numerical_gradient, (square_of_sum, np.ones((2, 3)), 0.5), mistakes)
+credit = check_function(
+    numerical_gradient,
+    lambda f, x: np.sum(x**2) + 2 * x * np.sum(x),
+    [[two_sums, (3,)], [two_sums, (2, 3)], [two_sums, ()]],
+    tolerance=1e-7,
+    points=1,
+    name=f"gradient of x.sum() * (x**2).sum(){cause}",
+)
+
+
+def product_of_rows(x):
+    return (x[0] * x[1]).sum()  # needs the shape of x
+
+
+def at_transposed(f):
+    return numerical_gradient(f, np.array([[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]).T)
+
+
+credit = credit + check_function(
+    at_transposed,
+    lambda f: np.array([[4.0, 5.0, 6.0], [1.0, 2.0, 3.0]]),
+    [[product_of_rows]],
+    tolerance=1e-7,
+    points=0.5,
+    name="at a transposed array; f is called with an array of the shape of x",
+)
+
+
+def half_of_two_sums(x):
+    return two_sums(x) / 2
+
+
+def at_whole_numbers(f):
+    return numerical_gradient(f, np.array([1, 2, -2]))
+
+
+credit = credit + check_function(
+    at_whole_numbers,
+    lambda f: np.array([5.5, 6.5, 2.5]),
+    [[half_of_two_sums]],
+    tolerance=1e-6,
+    points=0.5,
+    name="at the whole numbers [1, 2, -2], whose array cannot hold x + h or a slope of 5.5",
+)
+
+
+def cube_and_squares(x):
+    return x.sum() ** 3 + (x**2).sum()
+
+
+credit = credit + check_function(
+    numerical_gradient,
+    lambda f, x, h: 3 * np.sum(x) ** 2 + h**2 + 2 * x,
+    [[cube_and_squares, (2, 2), 0.5]],
+    tolerance=1e-9,
+    points=0.5,
+    name="with the large step h = 0.5",
+)
+### BEGIN HIDDEN TESTS
+credit = credit + check_function(
+    numerical_gradient,
+    lambda f, x, h: 3 * np.sum(x) ** 2 + h**2 + 2 * x,
+    [[cube_and_squares, (1, 3, 1), 0.25]],
+    tolerance=1e-9,
+    points=0.5,
+    name="with another large step",
+)
+
+
+def mixed(x):
+    return x[0] * x[1] ** 2 + x[2]
+
+
+credit = credit + check_function(
+    numerical_gradient,
+    lambda f, x: np.array([x[1] ** 2, 2.0 * x[0] * x[1], 1.0]),
+    [[mixed, (3,)], [mixed, np.array([2, -3, 5])]],
+    tolerance=1e-7,
+    points=1,
+    name="entries that differ",
+)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# What does it cost? **Predict** how often your function calls `f` for an array of 1000 entries, then count.
+
+# %% tags=["demo"]
+predict("How often is f called for 1000 entries?")
+
+
+def counted(x):
+    counted.calls += 1
+    return (x**2).sum()
+
+
+for entries in (1, 10, 100, 1000):
+    counted.calls = 0
+    numerical_gradient(counted, np.ones(entries))
+    print(f"{entries:5d} entries: f was called {counted.calls} times")
+
+# %% [markdown]
+# ### Which step is best?
+#
+# Back to the step `h`. **Predict:** if both axes are logarithmic, what are the slopes of the two straight lines, right of the turn? And where does the turn move when numbers carry only 7 digits (float32)?
+
+# %% tags=["demo"]
+predict("What are the slopes of the two straight lines, one-sided and central?")
+
+
+def errors(dtype, central):
+    steps = 10.0 ** np.linspace(-14, -0.5, 82)
+    found = []
+    for h in steps.astype(dtype):
+        x = dtype(0.7)
+        low, width = (x - h, 2 * h) if central else (x, h)
+        found.append(abs(float((f(x + h) - f(low)) / width) - slope_of_f(0.7)))
+    return steps, np.maximum(found, 1e-18)
+
+
+plot_errors(errors)
+
+# %% [markdown]
+# Right of the turn you see straight lines, left of it a cloud: rounding errors have no pattern. In float32 even the cloud ends: below about `3e-8`, `x + h` is rounded back to `x`, the difference is zero, and the error is
+# as large as the slope itself. Measure the two slopes on the straight part, and look up the best `h` of each curve.
+
+# %% tags=["demo"]
+for dtype in (np.float64, np.float32):
+    for central in (False, True):
+        steps, error = errors(dtype, central)
+        straight = (steps > 1e-2) & (steps < 1e-1)
+        slope = np.polyfit(np.log10(steps[straight]), np.log10(error[straight]), 1)[0]
+        best = np.median(steps[np.argsort(error)[:5]])
+        name = "central" if central else "one-sided"
+        print(f"{dtype.__name__} {name:10s} slope {slope:.2f}", end="   ")
+        print(f"best h {best:.0e}   error {np.sort(error)[2]:.0e}")
+
+# %% [markdown]
+# That answers the first question of this lesson. With `h = 1e-13` we were far to the left of the turn: the estimate was wrong, and PyTorch was right. With central differences in
+# float64 and an `h` near `1e-5` the estimate is good to about ten digits. In float32 the best `h`, near `3e-3`, gives about five digits.
+#
+# Is that a property of this function? Try others, and other places. Before you move a control, say where the turn will go.
+
+# %% tags=["demo"]
+step_size()
+
+# %% [markdown]
+# ## 3. The chain rule, one small step at a time
+#
+# Moving inputs is slow but simple. The other way is to work the derivative out. Take one neuron without an activation, with the squared error as its loss, and write it as small steps.
+
+# %%
+w, x, b, target = 2.0, 3.0, 1.0, 10.0
+
+product = w * x
+y = product + b
+error = y - target
+loss_value = error**2
+print("y =", y, "  loss =", loss_value)
+
+# %% [markdown] items="3"
+# Now go back from the loss to the inputs. At each step ask one question: **if the input of this step moves a little, how many times as much does its output move?** Multiply these
+# answers on the way back. The product so far is the *incoming gradient* of the next step (also called the *cotangent*): the slope of the loss with respect to that step's output.
+#
+# The output of the neuron is too small. **Predict** the signs of the two gradients before you run.
+
+# %% items="36"
+predict("What are the signs of the gradients of w and b?", "+ +", "+ -", "- +", "- -")
+d_loss = 1.0  # the loss moves exactly as much as the loss
+d_error = d_loss * 2 * error  # error**2 has slope 2 * error
+d_y = d_error * 1  # y - target moves as much as y
+d_product, d_b = d_y * 1, d_y * 1  # a sum moves as much as each of its inputs
+d_w, d_x = d_product * x, d_product * w  # a product: each input is multiplied by the other one
+print("d loss / d w =", d_w)
+print("d loss / d b =", d_b)
+
+# %% tags=["demo"]
+w_torch, x_torch, b_torch, target_torch = leaf(2.0), leaf(3.0), leaf(1.0), leaf(10.0)
+product_torch = w_torch * x_torch
+y_torch = product_torch + b_torch
+error_torch = y_torch - target_torch
+loss_torch = error_torch**2
+loss_torch.backward(retain_graph=True)  # keep the record, for the picture below
+for name, theirs, ours in (("w", w_torch, d_w), ("x", x_torch, d_x), ("b", b_torch, d_b)):
+    difference = abs(theirs.grad.item() - ours)
+    print(f"{name}:  PyTorch {theirs.grad.item():6.1f}   difference {difference}")
+
+# %% [markdown]
+# PyTorch did what you just read: it kept a record of the small steps while they ran. Here is the record of its computation. Step through it with the arrow keys, first forward, then backward, and find each line of
+# the calculation above.
+
+# %% tags=["demo"]
+names = {"w": w_torch, "x": x_torch, "b": b_torch, "target": target_torch}
+names |= {"product": product_torch, "y": y_torch, "error": error_torch, "loss": loss_torch}
+explore(loss_torch, names=names, predict=True)
+
+# %% [markdown]
+# Each step only knows its own small rule. Here are the first five (`grad` is the incoming gradient):
+#
+# | step | gradient for its inputs |
+# | --- | --- |
+# | `a + b` | `grad` for `a`, `grad` for `b` |
+# | `a - b` | `grad` for `a`, `-grad` for `b` |
+# | `a * b` | `grad * b` for `a`, `grad * a` for `b` |
+# | `a**2` | `grad * 2 * a` |
+# | `tanh(z)` | `grad * (1 - tanh(z)**2)` |
+#
+# One thing is missing: what if a number is used twice? **Predict** the gradient of `(x + y)**2` at 2 and 3, and then of `x * x + x` at 2. Your own function from exercise 1 knows the answers.
+
+# %% tags=["demo"] items="40"
+predict("What is the gradient of (x + y)**2 at 2 and 3, and of x * x + x at 2?")
+print(numerical_gradient(lambda v: (v[0] + v[1]) ** 2, np.array([2.0, 3.0])).round(6))
+print(np.round(numerical_gradient(lambda x: x * x + x, np.array(2.0)), 6))
+
+# %% [markdown]
+# In `x * x + x` the number `x` reaches the output by three paths: as the left factor, as the right factor, and as the last term. When `x` moves, all three move, so the three contributions **add up**: 2 + 2 + 1.
+
+# %% [markdown]
+# ### Exercise 2: a product, a sum and a square
+#
+# Find the gradient of `out = (x * y + x)**2` with respect to `x` and to `y`. Proceed as above: name the steps, walk back, add where a number was used twice.
+
+# %% [markdown] tags=["hint"] exercise="product_and_sum"
+# Name the steps: `p = x * y`, `s = p + x`, `out = s**2`. Start with the last one: `d_s = 2 * s`.
+
+# %% [markdown] tags=["hint"] exercise="product_and_sum"
+# The sum passes `d_s` on to `p` and to `x`. The product passes `d_p * y` on to `x` and `d_p * x` on to `y`.
+
+# %% items="136 41" nbgrader={"grade": false, "grade_id": "product_and_sum", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def product_and_sum_gradient(x, y):
+    """The gradient of out = (x * y + x)**2.
+
+    x, y: floats
+    Returns: (d out / d x, d out / d y), a tuple, list or array of floats
+
+    >>> product_and_sum_gradient(2.0, 3.0)
+    (64.0, 32.0)
+    """
+    ### BEGIN SOLUTION
+    s = x * y + x
+    d_s = 2 * s
+    return d_s * y + d_s, d_s * x
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_product_and_sum", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+x, y = 2.0, 3.0
+d_s = 2 * (x * y + x)
+mistakes = {
+    "the contributions of two uses are added, not multiplied": (d_s * y * d_s, d_s * x),
+    "in x * y the gradient for y has the factor x": (d_s * y + d_s, d_s),
+    "y is used only once": (d_s * y + d_s, d_s * x + d_s),
+    "the gradient for x has a factor 2 * s, like that for y": (y + 1, d_s * x),
+}
+credit = check_handwritten_gradient(
+    product_and_sum_gradient,
+    lambda x, y: (x * y + x) ** 2,
+    [between(0.5, 3.0), between(0.5, 3.0)],
+    points=2,
+    name=f"(x * y + x)**2{slip(product_and_sum_gradient, (x, y), mistakes)}",
+)
+### BEGIN HIDDEN TESTS
+credit = credit + check_handwritten_gradient(
+    product_and_sum_gradient,
+    lambda x, y: (x * y + x) ** 2,
+    [between(-3.0, -0.5), between(-5.0, -2.0)],
+    points=1,
+    name="(x * y + x)**2 at negative inputs",
+)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# As algebra: with `s = x * y + x`, the gradients are `2 * s * (y + 1)` and `2 * s * x`. The `+ 1` is the second use of `x`. Compared with PyTorch:
+
+# %% tags=["demo"]
+x_torch, y_torch = leaf(2.0), leaf(3.0)
+out = (x_torch * y_torch + x_torch) ** 2
+out.backward()
+print("value", out.item())
+for name, theirs, ours in zip("xy", (x_torch, y_torch), product_and_sum_gradient(2.0, 3.0)):
+    difference = abs(theirs.grad.item() - ours)
+    print(f"{name}:  PyTorch {theirs.grad.item():5.1f}   difference {difference}")
+
+# %% [markdown]
+# ### Exercise 3: a neuron
+#
+# Now a neuron as it appears in a network: `a = tanh(w * x + b)`, with the loss `(a - target)**2`. Return the gradients with respect to all four inputs; the target counts as an input too.
+
+# %% [markdown] tags=["hint"] exercise="tanh_neuron"
+# Name the steps: `z = w * x + b`, `a = math.tanh(z)`, `error = a - target`. Compute these three first; you need them on the way back.
+
+# %% [markdown] tags=["hint"] exercise="tanh_neuron"
+# `d_error = 2 * error`, then `d_a = d_error`, and the target gets `-d_error`. For tanh the rule uses its output: `d_z = d_a * (1 - a**2)`.
+
+# %% [markdown] tags=["hint"] exercise="tanh_neuron"
+# From `d_z` on, everything is as in the neuron without an activation: `w` gets `d_z * x`, `x` gets `d_z * w`, `b` gets `d_z`.
+
+# %% nbgrader={"grade": false, "grade_id": "tanh_neuron", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def tanh_neuron_gradient(w, x, b, target):
+    """The gradient of loss = (tanh(w * x + b) - target)**2.
+
+    w, x, b, target: floats
+    Returns: (d loss / d w, d loss / d x, d loss / d b, d loss / d target), a tuple, list or array
+
+    >>> tanh_neuron_gradient(2.0, 3.0, -6.0, 0.5)  # w * x + b is 0 here, and tanh(0) is 0
+    (-3.0, -2.0, -1.0, 1.0)
+    """
+    ### BEGIN SOLUTION
+    a = math.tanh(w * x + b)
+    d_error = 2 * (a - target)
+    d_z = d_error * (1 - a**2)
+    return d_z * x, d_z * w, d_z, -d_error
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_tanh_neuron", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+w, x, b, target = neuron = 0.5, 2.0, -0.25, -1.0
+a = math.tanh(w * x + b)
+error, slope = a - target, 1 - a**2
+without = np.array([slope * x, slope * w, slope, -1.0])  # the gradient of a - target
+assert not slip(tanh_neuron_gradient, neuron, {"this": without}), (
+    "a step is missing: the loss is error**2, so 2 * error goes back to the steps before"
+)
+d_z, twice = 2 * error * slope, 2 * error * (1 - math.tanh(a) ** 2)
+by_z, by_a = 2 * error * (1 - (w * x + b) ** 2), 2 * error * (1 - a)
+mistakes = {
+    "the slope of error**2 is 2 * error, not error": error * without,
+    "the slope of error**2 is 2 * error, not error**2": error**2 * without,
+    "the slope of tanh is 1 - a**2, not 1 - tanh(a)**2": (twice * x, twice * w, twice, -2 * error),
+    "the slope of tanh is 1 - a**2, not 1 - z**2": (by_z * x, by_z * w, by_z, -2 * error),
+    "the slope of tanh is 1 - a**2, not 1 - a": (by_a * x, by_a * w, by_a, -2 * error),
+    "the target does not go through tanh": (d_z * x, d_z * w, d_z, -d_z),
+    "b goes through tanh, like w and x": (d_z * x, d_z * w, 2 * error, -2 * error),
+    "b is added, so its gradient is d_z": (d_z * x, d_z * w, d_z * b, -2 * error),
+}
+credit = check_handwritten_gradient(
+    tanh_neuron_gradient,
+    lambda w, x, b, target: ((w * x + b).tanh() - target) ** 2,
+    [between(-1.0, 1.0), between(-1.0, 1.0), between(-0.5, 0.5), between(-2.0, 2.0)],
+    points=3,
+    name=f"(tanh(w * x + b) - target)**2{slip(tanh_neuron_gradient, neuron, mistakes)}",
+)
+### BEGIN HIDDEN TESTS
+credit = credit + check_handwritten_gradient(
+    tanh_neuron_gradient,
+    lambda w, x, b, target: ((w * x + b).tanh() - target) ** 2,
+    [between(0.5, 1.5), between(1.0, 1.5), between(0.2, 0.6), between(-1.0, 1.0)],
+    points=1,
+    name="a neuron with a large input",
+)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown] items="F44"
+# ## 4. A gradient of zero
+#
+# Replace tanh with **ReLU**: `relu(z)` is `z` where `z` is positive, and 0 elsewhere. Its slope is 1 on the right and 0 on the left. At exactly 0 it has a corner and no slope; like PyTorch we say 0 there.
+#
+# Some say that a gradient written by hand cannot deal with an `if`. Test that claim: the derivative of the program that ran is the derivative of the branch that ran.
+
+# %% [markdown]
+# ### Exercise 4: a neuron with ReLU
+#
+# The same neuron and the same loss, with `relu` in place of `tanh`.
+
+# %% [markdown] tags=["hint"] exercise="relu_chain"
+# Only one line of the previous neuron changes: `d_z` is `d_a` where `z > 0`, and `0.0` elsewhere. And `a` is `max(z, 0.0)`.
+
+# %% items="38" nbgrader={"grade": false, "grade_id": "relu_chain", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def relu_neuron_gradient(w, x, b, target):
+    """The gradient of loss = (relu(w * x + b) - target)**2.
+
+    w, x, b, target: floats; where w * x + b is exactly 0, the slope of relu is 0
+    Returns: (d loss / d w, d loss / d x, d loss / d b, d loss / d target), a tuple, list or array
+
+    >>> relu_neuron_gradient(0.5, 4.0, -1.5, 3.0)
+    (-20.0, -2.5, -5.0, 5.0)
+    """
+    ### BEGIN SOLUTION
+    z = w * x + b
+    d_error = 2 * (max(z, 0.0) - target)
+    d_z = d_error if z > 0 else 0.0
+    return d_z * x, d_z * w, d_z, -d_error
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_relu_chain", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+w, x, b, target = neuron = 0.5, 2.0, -3.0, 1.5  # w * x + b is -2
+by_relu = 2 * (0.0 - target)
+mistakes = {
+    "where w * x + b is negative, relu has slope 0": (by_relu * x, by_relu * w, by_relu, -by_relu),
+    "the target does not go through relu": (0.0, 0.0, 0.0, 0.0),
+    "the error is relu(z) - target, not z - target": (0.0, 0.0, 0.0, -2 * (-2.0 - target)),
+}
+cause = slip(relu_neuron_gradient, neuron, mistakes)
+mistakes = {"relu has no factor 1 - a**2": (-5.0, -1.25, -2.5, -2.0)}  # a is 1.5 here
+cause = cause or slip(relu_neuron_gradient, (0.5, 2.0, 0.5, 0.5), mistakes)
+credit = check_handwritten_gradient(
+    relu_neuron_gradient,
+    lambda w, x, b, target: ((w * x + b).relu() - target) ** 2,
+    [
+        [between(0.5, 1.5), between(1.0, 3.0), between(0.1, 1.0), between(-4.0, -1.0)],
+        [between(0.5, 1.5), between(1.0, 3.0), between(0.1, 1.0), between(6.0, 9.0)],
+        [between(0.1, 0.3), between(0.5, 1.0), between(0.1, 0.4), between(2.0, 3.0)],
+        [between(0.5, 1.5), between(1.0, 3.0), between(-9.0, -6.0), between(1.0, 4.0)],
+    ],
+    points=2,
+    name=f"(relu(w * x + b) - target)**2{cause}",
+)
+
+
+def by_name(w, x, b, target):
+    """Your four gradients, with their names for the card."""
+    found = relu_neuron_gradient(w, x, b, target)
+    several = found if isinstance(found, (tuple, list, np.ndarray)) else [found]
+    assert len(several) == 4, "four gradients are needed, of w, x, b and target"
+    return dict(zip(["w", "x", "b", "target"], several))
+
+
+credit = credit + check_function(
+    by_name,
+    lambda w, x, b, target: {"w": 0.0, "x": 0.0, "b": 0.0, "target": 2 * target},
+    [[0.5, 4.0, -2.0, 3.0]],
+    tolerance=1e-9,
+    points=1,
+    name="at the corner, where w * x + b is exactly 0 and relu has slope 0, as on the left",
+)
+### BEGIN HIDDEN TESTS
+credit = credit + check_handwritten_gradient(
+    relu_neuron_gradient,
+    lambda w, x, b, target: ((w * x + b).relu() - target) ** 2,
+    [
+        [between(-1.5, -0.5), between(-3.0, -1.0), between(-0.2, 0.2), between(5.0, 9.0)],
+        [between(-1.5, -0.5), between(1.0, 3.0), between(-1.0, 0.2), between(-4.0, -1.0)],
+    ],
+    points=1,
+    name="negative weights",
+)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# Look at the neuron from the docstring twice, with `b = -1.5` and with `b = -3`. **Predict** what training does to each.
+
+# %% tags=["demo"]
+predict("Which can training still move?", "both", "only b = -1.5", "only b = -3", "neither")
+
+
+def relu_loss(w, x, b, target):
+    return (max(w * x + b, 0.0) - target) ** 2
+
+
+for b in (-1.5, -3.0):
+    print("b =", b, "  w * x + b =", 0.5 * 4.0 + b, "  loss =", relu_loss(0.5, 4.0, b, 3.0))
+    print("          gradients", relu_neuron_gradient(0.5, 4.0, b, 3.0))
+
+# %% tags=["demo"]
+curves = {}
+for start in (-1.5, -3.0):
+    w, x, b, target = 0.5, 4.0, start, 3.0
+    losses = curves[f"starts with b = {start}"] = []
+    for step in range(20):
+        losses.append(relu_loss(w, x, b, target))
+        d_w, _, d_b, _ = relu_neuron_gradient(w, x, b, target)
+        w, b = w - 0.01 * d_w, b - 0.01 * d_b
+plot_losses(curves)
+
+# %% [markdown] items="39"
+# The second neuron is far from its target and its gradients for `w`, `x` and `b` are exactly zero. No rule is broken: moving `w` a little really does not change the loss. Such a unit is called **dead**: no gradient goes through it.
+#
+# A zero gradient therefore has two readings: a mistake in a rule, or a true slope of zero. Moving the inputs tells them apart, and it needs none of the rules.
+
+# %% tags=["demo"]
+def dead_neuron(v):
+    return relu_loss(v[0], v[1], v[2], 3.0)
+
+
+print(numerical_gradient(dead_neuron, np.array([0.5, 4.0, -3.0])))
+
+# %% [markdown]
+# ### Two sayings, measured
+#
+# *"A dead unit is dead forever."* **Predict:** in a network of two hidden layers with 16 units each, kill one unit by lowering its bias until it is off for every training example, then train. In which layer does it come back?
+
+# %% tags=["demo"] items="F29"
+predict("In which layer do dead units come back?", "none", "the first", "the second", "both")
+for layer, name in enumerate(("first", "second")):
+    back = [step for step in steps_until_revival(layer) if step is not None]
+    print(f"{name:6s} layer: {len(back):2d} of 16 units came back in 100 steps", sorted(back))
+
+# %% [markdown]
+# The inputs of the first layer are the examples, which never change, so nothing there can wake up a dead unit. In the second layer a unit's inputs come from weights that go on learning, and some units are pushed back into life. "No gradient through it" is true; "forever" depends on what lies before it.
+#
+# *"Leaky ReLU and GELU never have slope zero."* Both were proposed as remedies. **Predict** the slope of GELU at -0.7518 and at -20.
+
+# %% tags=["demo"] items="F28"
+predict("What is the slope of GELU at -0.7518 and at -20?")
+for name, function in (("leaky ReLU", nn.functional.leaky_relu), ("GELU", nn.functional.gelu)):
+    points = torch.tensor([-20.0, -0.7518, 1.0], requires_grad=True)
+    function(points).sum().backward()
+    slopes = zip(points.tolist(), points.grad.tolist())
+    print(f"{name:10s}", *(f"   slope at {x:7.4f}: {slope:8.1e}" for x, slope in slopes))
+
+# %% [markdown]
+# The saying holds for leaky ReLU. GELU has its lowest point near -0.75, where any smooth curve is flat, and far out its slope is too small for float32.
+#
+# Here are three small networks with the same weights. The colored lines carry gradient. Move `x`, and watch which units of the first network let it through. **Predict** what *Train them* does to the three units that were pushed down, in each network. The last sentence below the picture has the answer.
+
+# %% tags=["demo"]
+activations(shift=-8.0)
+
+# %% [markdown]
+# ## 5. What deriving by hand costs, and what a program does instead
+#
+# Could a program do the algebra for you? It can. The two assignments below are the product rule for `x -> x * (1 - x)`, applied again and again. First on **text**, which gives a formula. **Predict** how long the formula is
+# after 8 steps.
+
+# %%
+predict("How many characters does the formula have after 8 steps?")
+value, slope = "x", "1"
+for step in range(1, 9):
+    value, slope = f"({value})*(1-({value}))", f"({slope})*(1-({value}))-({value})*({slope})"
+    print(f"step {step}: the formula of the slope has {len(slope):6d} characters")
+
+formula = slope
+
+# %% [markdown]
+# Now the same two assignments on **numbers**: value and slope travel through the program side by side.
+
+# %%
+x = 0.3
+value, slope = x, 1.0
+for step in range(8):
+    value, slope = value * (1 - value), slope * (1 - value) - value * slope
+
+print("by numbers:", slope)
+print("by formula:", eval(formula))
+print("difference:", abs(slope - eval(formula)))
+
+# %% [markdown] items="2 F49 4"
+# Differentiating formulas is possible, but the results swell when they are written out, because every step repeats the text of the one before. Carrying numbers instead of text is **automatic differentiation**: it needs
+# no formula, the cost grows with the number of steps, and the result is the exact derivative of the program that ran, up to rounding. There is no `h` in it.
+#
+# ### Forward or backward?
+#
+# The code that you just ran went **forward**: it started with the slope of one input and asked how everything after it moves. In section 3 you went **backward** (the field says *reverse mode*): you started at the loss and asked
+# how it depends on everything before it. Both multiply the same local slopes. They differ in the order, and so in the work.
+#
+# A layer with many inputs and outputs has a table of local slopes, its *Jacobian*: one row per output, one column per input. Below are three layers with 600 inputs each and a single loss at the end.
+#
+# **Predict:** how much more work is forward than backward?
+
+# %%
+predict("How many times as many multiplications does forward need?")
+
+
+def chain(matrices):
+    """Multiply from left to right; return the product and the number of multiplications."""
+    product, count = matrices[0], 0
+    for matrix in matrices[1:]:
+        count += product.shape[0] * product.shape[1] * matrix.shape[1]
+        product = product @ matrix
+    return product, count
+
+
+random = np.random.default_rng(0)
+first, second, third = (random.normal(size=(600, 600)) / 600**0.5 for _ in range(3))
+last = random.normal(size=(1, 600))  # the loss: one output
+
+start = time.perf_counter()
+backward_row, backward_count = chain([last, third, second, first])
+middle = time.perf_counter()
+forward_row, forward_count = chain([first.T, second.T, third.T, last.T])  # from the inputs on
+end = time.perf_counter()
+
+print(f"backward: {backward_count:12,d} multiplications, {1000 * (middle - start):8.2f} ms")
+print(f"forward:  {forward_count:12,d} multiplications, {1000 * (end - middle):8.2f} ms")
+print(f"forward needs {forward_count / backward_count:.0f} times as many")
+print("largest difference of the results:", np.abs(backward_row - forward_row.T).max())
+
+# %% [markdown] items="35"
+# Going backward, a single **row** moves through the layers: one incoming gradient times one Jacobian, layer after layer, and no two Jacobians are ever multiplied with each other. That product has a name, *vector-Jacobian product*. In real layers the Jacobian is not even
+# written down; the rules in your table give the product directly.
+#
+# Counted in passes through the program, for one loss and a million weights:
+
+# %%
+weights = 1_000_000
+print(f"central differences {2 * weights:9,d}")
+print(f"forward             {weights:9,d}, one per weight")
+print(f"backward            {1:9,d}, after one pass forward for the loss")
+
+# %% [markdown] items="5 F35"
+# That is why training goes backward. With one input and many outputs it is the other way around, and forward mode wins (lesson 15 measures it). PyTorch is mostly known for backward mode, but it has both:
+
+# %% tags=["demo"]
+x_torch = torch.tensor(0.7, dtype=torch.float64)
+_, forward_slope = torch.func.jvp(f, (x_torch,), (torch.ones_like(x_torch),))
+backward_slope = torch.func.grad(f)(x_torch)
+print("forward ", forward_slope.item())
+print("backward", backward_slope.item())
+print("difference", abs(forward_slope.item() - backward_slope.item()))
+
+# %% [markdown]
+# ## 6. When can you trust a check?
+#
+# Back to the second question: how would you find out that a gradient is wrong, if you had only one? Get a second one by **an independent route**. Rules and moved inputs have nothing in common; when they agree at a point, a mistake there can stay hidden only if it was made twice, in the
+# same way. Every check of gradients in this course works like this.
+#
+# To compare two gradients, one number is handy.
+
+# %% [markdown]
+# ### Exercise 5: how far apart?
+#
+# Write `relative_error(a, b)` for two arrays of the same shape: the largest absolute difference between them, divided by the largest absolute entry that occurs in either. If all entries of both are zero, the answer is `0.0`.
+
+# %% [markdown] tags=["hint"] exercise="relative_error"
+# `np.abs(a - b).max()` is the first number; `max(np.abs(a).max(), np.abs(b).max())` is the second. Divide only if the second is not zero.
+
+# %% nbgrader={"grade": false, "grade_id": "relative_error", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def relative_error(a, b):
+    """The largest absolute difference of a and b, relative to their largest absolute entry.
+
+    a, b: arrays of the same shape, which may be ()
+    Returns: a float; 0.0 if all entries of both are zero
+
+    >>> relative_error(np.array([1.0, -4.0]), np.array([1.0, -3.0]))
+    0.25
+    """
+    ### BEGIN SOLUTION
+    difference = np.abs(a - b).max()
+    size = max(np.abs(a).max(), np.abs(b).max())
+    return float(difference / size) if size > 0 else 0.0
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_relative_error", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+cases = [
+    ([1.0, -4.0], [1.0, -3.0], 0.25, "the difference is 1 and the largest absolute entry is 4"),
+    ([1.0, -3.0], [1.0, -4.0], 0.25, "swapping the arrays must not matter"),
+    ([0.5, 8.0], [1.5, 8.0], 0.125, "the difference is 1 and the largest entry is 8, elsewhere"),
+    ([1.0, 2.0], [2.0, 4.0], 0.5, "of the differences 1 and 2 the larger one counts"),
+    ([0.0, 0.0], [0.0, 0.0], 0.0, "two zero gradients agree"),
+    (2.0, -2.0, 2.0, "the shape is (), the difference 4 and the largest entry 2"),
+    ([[1.0, 2.0], [4.0, 0.0]], [[1.0, 3.0], [4.0, 0.0]], 0.25, "arrays may have any shape"),
+    ([0.0, 0.0], [3.0, 0.0], 1.0, "a gradient that was lost has a relative error of 1"),
+    ([8.0, 1.0], [8.0, 1 + 2**-20], 2**-23, "a small difference is not 0"),
+    ([2**-200], [2**-199], 0.5, "only the ratio counts, however small the entries are"),
+]
+for one, other, right, why in cases:
+    a, b = np.array(one), np.array(other)
+    found = relative_error(a, b)
+    assert a.tolist() == one and b.tolist() == other, "relative_error must leave its inputs as they are"
+    assert isinstance(found, (int, float)), f"relative_error should return a float, not {found!r}"
+    if math.isclose(found, right, rel_tol=1e-6):
+        why = "nothing may be added to the divisor, not even a small number"
+    assert found == right, f"for {one} and {other} the answer is {right}, not {found}: {why}"
+### BEGIN HIDDEN TESTS
+a, b = np.array([[1e-6, -8e-6], [2e-6, 0.0]]), np.array([[1e-6, -8e-6], [4e-6, 0.0]])
+assert abs(relative_error(a, b) - 0.25) < 1e-12, "small gradients count too"
+assert relative_error(np.array([5.0, 1.0]), np.array([5.0, 1.0])) == 0.0
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Now use it. A gradient for `abs(x)`, written by somebody in a hurry:
+
+# %% tags=["demo"]
+def sum_of_abs(x):
+    return np.abs(x).sum()
+
+
+def hasty_gradient(x):
+    return np.ones_like(x)
+
+
+positive_points = np.array([0.5, 1.0, 2.0, 3.5])
+moved = numerical_gradient(sum_of_abs, positive_points)
+print("relative error:", relative_error(hasty_gradient(positive_points), moved))
+
+# %% [markdown]
+# Agreement to ten digits. **Predict** what happens at points of both signs.
+
+# %% tags=["demo"]
+predict("Where is the hasty gradient wrong?", "nowhere", "at one point", "at the negative points")
+mixed_points = np.array([0.5, -1.0, 2.0, -3.5])
+moved = numerical_gradient(sum_of_abs, mixed_points)
+print("relative error:", relative_error(hasty_gradient(mixed_points), moved))
+print("hasty:", hasty_gradient(mixed_points), "  moved:", moved.round(6))
+
+# %% [markdown]
+# The rule was wrong all along; we had only asked where it is right. **A passed check is evidence for the points, the inputs and the tolerance that were tested.** It is not a proof. So the checks of this course try random points, of both signs,
+# in awkward shapes.
+#
+# The opposite happens too: a correct gradient that fails. PyTorch has a checker of its own, `torch.autograd.gradcheck`. **Predict:** does it accept the built-in sine of PyTorch?
+
+# %% tags=["demo"] items="104"
+predict("Does gradcheck accept PyTorch's own sine?", "yes", "no", "only in float64")
+
+
+warnings.simplefilter("ignore", UserWarning)
+
+
+def verdict(function, values, dtype, requires_grad=True, **options):
+    inputs = torch.tensor(values, dtype=dtype, requires_grad=requires_grad)
+    try:
+        return gradcheck(function, (inputs,), **options)
+    except (RuntimeError, ValueError) as error:
+        return f"{type(error).__name__}: {str(error).strip()}"
+
+
+print("sin, float64:     ", verdict(torch.sin, [0.3, 0.9], torch.float64))
+print("sin, float32:     ", verdict(torch.sin, [0.3, 0.9], torch.float32))
+print("relu at 0:        ", verdict(torch.relu, [0.0, 0.9], torch.float64))
+print("relu at 0, moved: ", numerical_gradient(lambda x: np.maximum(x, 0.0).sum(), np.array([0.0])))
+print("no requires_grad: ", verdict(torch.sin, [0.3, 0.9], torch.float64, requires_grad=False))
+
+# %% [markdown]
+# `gradcheck` refused three correct things. In float32 the *moved inputs* are wrong: you saw in section 2 how few digits are left with a step of `1e-6`, the default. At the corner of relu the two sides have slopes 0 and 1; moving both ways gives their mean, and
+# PyTorch says 0. And without an input that requires a gradient there is nothing to check.
+#
+# Last, a tolerance can be too loose. The next function throws its gradient away. Its true slope is small, about `3e-5`.
+
+# %% tags=["demo"]
+class Forgetful(torch.autograd.Function):
+    """1e-5 * x**2, with a gradient of zero."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return 1e-5 * x**2
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 0 * grad
+
+
+print("atol=1e-4:", verdict(Forgetful.apply, [1.2, 1.7], torch.float64, atol=1e-4))
+print("atol=1e-5:", verdict(Forgetful.apply, [1.2, 1.7], torch.float64))
+true_gradient = numerical_gradient(lambda x: (1e-5 * x**2).sum(), np.array([1.2, 1.7]))
+print("your relative_error:", relative_error(np.zeros(2), true_gradient))
+
+# %% [markdown]
+# An absolute tolerance of `1e-4` is blind to slopes below it. A relative error is not.
+
+# %% [markdown] items="8 9"
+# ## 7. Which tool when
+#
+# | you want | use | because |
+# | --- | --- | --- |
+# | the gradient of an ordinary program | automatic differentiation, backward | exact, one pass for all inputs |
+# | a different rule for one step, for stability or by design | a rule of your own (lesson 08) | the rest stays automatic |
+# | only predictions | a mode that records nothing (lesson 07) | no memory for the way back |
+# | to know whether a rule is right | central differences in float64 | independent of all rules |
+#
+# | | by hand | automatic |
+# | --- | --- | --- |
+# | work per new model | all of it again | none |
+# | `if` and loops | fine, you write them again in the gradient | fine, the branch that ran is recorded |
+# | numerical trouble | yours to notice and to avoid | the rules are exact; the program may still overflow |
+# | speed | best possible, with effort | close, with none |
+
+# %% [markdown]
+# ## Quiz
+
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_01", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+question(
+    "tiny_step",
+    "At the start of the lesson the estimate with `h = 1e-13` was wrong in the fourth digit. Why?",
+    right(
+        "Both values of `f` are rounded, and dividing by `h` makes that rounding large.",
+        "`f(0.7)` is about 0.23 and rounded at the 17th decimal. Divided by 1e-13 that is an error near 1e-4, as you saw. Left of the turn of the curve this error dominates.",
+    ),
+    wrong(
+        "The step was too large: `f` bends between `x` and `x + h`.",
+        "That error shrinks with `h`. At 1e-13 it is far below anything you can see.",
+        misconception="step_too_large",
+    ),
+    wrong(
+        "PyTorch also estimates, with a larger step.",
+        "There is no step in automatic differentiation. It multiplies exact local slopes.",
+        misconception="autodiff_is_numerical",
+    ),
+    wrong(
+        "`f` has no derivative at 0.7.",
+        "It is a quotient of polynomials whose denominator is never 0; it is smooth everywhere.",
+        misconception="not_differentiable",
+    ),
+)
+question(
+    "halved_step",
+    "Far to the right of the turn, you halve `h`. What happens to the error of the central difference?",
+    right("It falls to about a quarter.", "The error shrinks like `h**2`: you measured a slope of 2 on the logarithmic axes."),
+    wrong("It falls to about a half.", "That is the one-sided difference, whose line has slope 1.", misconception="central_like_one_sided"),
+    wrong("It doubles.", "That happens left of the turn, where rounding dominates.", misconception="rounding_everywhere"),
+    wrong("It stays the same.", "The two errors balance only at the bottom of the curve.", misconception="step_does_not_matter"),
+)
+question(
+    "used_twice",
+    "In `out = (x * y + x)**2` somebody finds `2 * s * y` for `x`, with `s = x * y + x`. What went wrong?",
+    right(
+        "The second use of `x` is missing: contributions of all uses add up.",
+        "Through the product comes `2 * s * y`, through the sum another `2 * s`. Together they are `2 * s * (y + 1)`.",
+    ),
+    wrong(
+        "Nothing; the last use of a number decides its gradient.",
+        "Move `x`: both places move, and the output feels both.",
+        misconception="assigned_not_accumulated",
+    ),
+    wrong(
+        "The contributions of the two uses must be multiplied.",
+        "Slopes are multiplied along one path and added over different paths.",
+        misconception="paths_multiplied",
+    ),
+    wrong("`x` and `y` were swapped: it should be `2 * s * x`.", "For the product, `x` does get the other factor, `y`.", misconception="operands_swapped"),
+)
+question(
+    "tanh_sign",
+    "In a neuron `tanh(z)` your gradient is nearly right for small `z`, but has the wrong sign at `z = 2`. Which mistake fits?",
+    right(
+        "The rule uses `1 - z**2` instead of `1 - tanh(z)**2`.",
+        "For small `z` both are nearly 1. At `z = 2` the first is -3; the second is positive, as a slope of tanh must be.",
+    ),
+    wrong(
+        "The incoming gradient was not multiplied in.",
+        "Then the size would be wrong for small `z` too.",
+        misconception="upstream_ignored",
+    ),
+    wrong("A minus sign was lost.", "Then the sign would be wrong for small `z` too.", misconception="sign_lost"),
+    wrong(
+        "Nothing is wrong: tanh bends at 2, so its slope is negative there.",
+        "tanh rises everywhere. It gets flatter, which makes its slope small, not negative.",
+        misconception="slope_and_curvature",
+    ),
+)
+question(
+    "incoming",
+    "For `loss = (w * x + b - target)**2` somebody returns `x` for `w` and `1` for `b`, whatever the target is. What is missing?",
+    right(
+        "The incoming gradient `2 * error`, by which each local slope must be multiplied.",
+        "`x` is how strongly the sum reacts to `w`. How strongly the loss reacts to the sum has been left out.",
+    ),
+    wrong("The factors are swapped: `w` should get `w`.", "In a product each input gets the other one: `x` for `w` is the right local slope.", misconception="operands_swapped"),
+    wrong("The exponent was not lowered.", "The square has not been differentiated at all here.", misconception="exponent_not_lowered"),
+    wrong("Nothing: a gradient does not depend on the target.", "The further off the prediction, the steeper the square.", misconception="loss_ignored"),
+)
+question(
+    "all_zero",
+    "A ReLU neuron is far from its target on this example, and its weight and bias get the gradient 0. What do you know?",
+    right(
+        "The value before the ReLU was not positive for this example.",
+        "Left of the corner the slope is a true 0. Other examples may well be on the other side.",
+    ),
+    wrong("The rule for ReLU has a bug.", "Move the inputs: the loss does not react. The rule is right.", misconception="zero_gradient_is_a_bug"),
+    wrong("The loss is as small as it can be.", "You saw this neuron stay far from its target with a gradient of zero.", misconception="zero_gradient_is_a_minimum"),
+    wrong("The neuron is dead forever.", "It is off for one example. Even a unit that is off for all of them can come back if weights before it move.", misconception="dead_forever"),
+)
+question(
+    "passes",
+    "One loss, a million weights, all gradients wanted. How many passes through the program?",
+    right("One forward to compute the loss and one backward.", "A single incoming gradient travels back and meets every weight on its way."),
+    wrong("A million backward passes, one per weight.", "That is the count for going forward. Backward needs one pass per output, and there is one loss.", misconception="one_pass_per_input"),
+    wrong("Two million evaluations.", "That is what central differences cost; no rule is needed then.", misconception="autodiff_is_numerical"),
+    wrong("It cannot be known before the formula has been written out.", "No formula is ever written. The cost follows the number of steps of the program.", misconception="autodiff_is_symbolic"),
+)
+question(
+    "passed",
+    "A gradient agreed with central differences at 20 random positive inputs. What may you conclude?",
+    right(
+        "It is right at these points, up to the tolerance; elsewhere it is untested.",
+        "The hasty rule for `abs` passed on positive numbers, and a loose tolerance let a lost gradient through.",
+    ),
+    wrong("It is proved correct.", "Remember `abs`: right on all positive numbers, wrong on all negative ones.", misconception="check_is_a_proof"),
+    wrong("Nothing, central differences are not exact.", "They are good to about ten digits, and a typical mistake is far larger than that.", misconception="numerical_is_useless"),
+    wrong("It is right for positive inputs of every size.", "Twenty points are twenty points. At the corner of a function, or where numbers overflow, things change.", misconception="check_is_a_proof"),
+)
+
+# %% [markdown]
+# ## Summary
+#
+# | idea | in one line |
+# | --- | --- |
+# | gradient | how strongly the output reacts to each input: sign is direction, size is strength |
+# | central difference | `(f(x + h) - f(x - h)) / (2 * h)`; `h` near `1e-5` in float64; in float32 near `3e-3`, for about five digits |
+# | chain rule | multiply local slopes along a path, add over different paths |
+# | incoming gradient (cotangent) | the slope of the loss with respect to a step's output; every rule multiplies by it |
+# | zero gradient | a bug or a true slope of zero; moving the inputs tells which |
+# | backward | one pass per output, one row at a time: why training goes this way |
+# | a passed check | evidence for the points, the inputs and the tolerance that were tested |
+#
+# At the start you could not say which of two numbers to believe. Now you can: compare routes that have nothing in common, each in the range where it works.
+#
+# In the next lesson you build the thing that kept the record of the small steps.
+
+# %% tags=["demo"]
+# Save the notebook, then run this cell: it shows how far you have come, and what comes next.
+from autograder.student import progress
+
+progress()

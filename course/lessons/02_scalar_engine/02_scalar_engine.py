@@ -1,0 +1,1354 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # An engine for numbers
+#
+# *Core: about 85 minutes; section 2 is a good place for a break. Further: about 5 minutes, optional. You build an engine that records numbers and finds their gradients. You need the rules for sums, products and tanh of lesson 01.*
+#
+# Sixty additions. In each, the previous result is added to itself.
+
+# %% tags=["engine"]
+import math
+import time
+
+import numpy as np
+
+from autograder.student import between, check_gradients, hints, predict, progress, quiz
+
+# %% tags=["demo"]
+import warnings
+
+from mini_autograd.widgets import explore
+
+import torch
+from helpers_02 import beside_pytorch, leaf, plot_doublings, seconds_for
+
+# %% tags=["demo"]
+x = leaf(1.0)
+start = time.perf_counter()
+y = x
+for _ in range(60):
+    y = y + y
+y.backward()
+print(f"gradient {x.grad.item():.0f}, found in {1000 * (time.perf_counter() - start):.1f} ms")
+
+# %% [markdown]
+# In lesson 01 the contributions of different paths added up. **Predict** how many paths lead from `y` back to `x`.
+
+# %%
+predict("How many paths lead from y back to x?", "60", "120", "60**2", "2**60")
+paths = 2**60
+years = paths / 1e9 / 3600 / 24 / 365
+print(f"{paths:,} paths; at a billion per second that takes {years:.1f} years")
+
+# %% [markdown]
+# Each addition doubles the paths. PyTorch needed milliseconds, and its answer is exact. **How can it add up more terms than it has time to look at?**
+#
+# To find out, you build the engine yourself: `MiniTensor`, for single numbers. You will be able to
+#
+# 1. record a computation as a graph while it runs;
+# 2. give each operation a small rule that knows nothing about the rest;
+# 3. put the nodes of a graph in an order in which gradients can flow;
+# 4. write `backward`, which visits every node exactly once;
+# 5. read PyTorch's graph.
+
+# %% [markdown]
+# ## 1. Record what happens
+#
+# A number has to remember where it came from. To do so, it carries four things besides its value:
+
+# %% tags=["engine"]
+class MiniTensor:
+    """A number that remembers how it was made."""
+
+    def __init__(self, data, inputs=(), operation="", rule=None):
+        self.data = float(data)  # the value
+        self.grad = 0.0  # the gradient; backward adds to it
+        self.inputs = inputs  # the MiniTensors it was made from
+        self.operation = operation  # what made it, such as "+"
+        self.rule = rule  # takes the incoming gradient, returns one gradient per input
+
+    def __repr__(self):
+        return f"MiniTensor({self.data:g}, grad={self.grad:g})"
+
+
+def as_tensor(value):
+    """A MiniTensor stays what it is; a plain number becomes one."""
+    return value if isinstance(value, MiniTensor) else MiniTensor(value)
+
+# %% [markdown]
+# A MiniTensor that you make yourself has no inputs and no rule: it is a **leaf**. All others are made by operations. (If you run the cell above again, you get a *new* class without operations. Then run the cells below again too.)
+
+# %% [markdown]
+# The smallest operation is the minus sign. Its slope is -1, so its rule multiplies the incoming gradient by -1. A rule always returns a tuple (or a list), with one entry per input.
+
+# %% tags=["engine"]
+def negate(a):
+    def rule(grad):
+        return (-grad,)
+
+    return MiniTensor(-a.data, (a,), "neg", rule)
+
+
+MiniTensor.__neg__ = negate
+
+# %% [markdown]
+# The last line tells Python what `-a` means for a MiniTensor. **Predict** what `b` keeps of `a`.
+
+# %%
+predict("What does b keep of a?", "its value", "a copy", "a itself")
+a = MiniTensor(3.0)
+b = -a
+print(b, b.operation, b.inputs)
+print(b.inputs[0] is a)
+print(b.rule(10.0))
+
+# %% [markdown] items="10 11"
+# `b` holds the object `a` itself, not a copy. Objects that hold their inputs form a **graph**: one node per number, one edge between each result and each of its inputs. Going from results to their inputs never leads back to the start, because a result can only
+# be made from numbers that already exist. Such a graph is called a directed acyclic graph, or DAG.
+
+# %% [markdown]
+# The values were computed on the way forward. Now something must go backward. The simplest idea: follow **every path** back, multiply along it, and add up where it ends.
+
+# %%
+def push_along_every_path(tensor, gradient=1.0):
+    """Add the gradient here, then push each input's share to that input."""
+    tensor.grad += gradient
+    if tensor.rule is not None:
+        for source, share in zip(tensor.inputs, tensor.rule(gradient)):
+            push_along_every_path(source, share)
+
+
+MiniTensor.backward = push_along_every_path
+
+# %% [markdown]
+# Six lines, and they are right on every graph. You replace them later in the lesson.
+
+# %% [markdown]
+# ### Exercise 1: sum and product
+#
+# Write `add` and `multiply` like `negate`: compute the value, write the rule, return a MiniTensor that knows its inputs. The rules are those of lesson 01:
+#
+# | operation | share of `a` | share of `b` | the rule returns |
+# | --- | --- | --- | --- |
+# | `-a` | `-grad` | | `(-grad,)` |
+# | `a + b` | `grad` | `grad` | a tuple of two |
+# | `a * b` | `grad` times the value of `b` | `grad` times the value of `a` | a tuple of two |
+#
+# `b = as_tensor(b)` makes `a + 1` work, where `b` is a plain number.
+
+# %% [markdown] tags=["hint"] exercise="add_and_multiply"
+# Both have two inputs, so `inputs` is `(a, b)` and the rule returns a tuple of two numbers, in the same order.
+
+# %% [markdown] tags=["hint"] exercise="add_and_multiply"
+# A sum moves as much as each of its inputs, so each gets `grad`. A product moves by the *other* factor.
+
+# %% [markdown] tags=["hint"] exercise="add_and_multiply"
+# The rule of `multiply` returns `grad * b.data, grad * a.data`. The last line is `return MiniTensor(a.data * b.data, (a, b), "*", rule)`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "add_and_multiply", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def add(a, b):
+    """a + b; pictures show its operation, "+". b: a MiniTensor or a plain number.
+
+    >>> add(MiniTensor(2.0), MiniTensor(3.0)).data
+    5.0
+    """
+    b = as_tensor(b)
+    ### BEGIN SOLUTION
+    def rule(grad):
+        return grad, grad
+
+    return MiniTensor(a.data + b.data, (a, b), "+", rule)
+    ### END SOLUTION
+
+
+def multiply(a, b):
+    """a * b; pictures show its operation, "*". b: a MiniTensor or a plain number.
+
+    >>> multiply(MiniTensor(2.0), MiniTensor(3.0)).rule(10.0)
+    (30.0, 20.0)
+    """
+    b = as_tensor(b)
+    ### BEGIN SOLUTION
+    def rule(grad):
+        return grad * b.data, grad * a.data
+
+    return MiniTensor(a.data * b.data, (a, b), "*", rule)
+    ### END SOLUTION
+
+
+MiniTensor.__add__ = add
+MiniTensor.__radd__ = add  # Python calls this for 1 + a, as add(a, 1)
+MiniTensor.__mul__ = multiply
+MiniTensor.__rmul__ = multiply
+
+# %% nbgrader={"grade": true, "grade_id": "test_add_and_multiply", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+def wrong_inputs(self, other):
+    """What is wrong with the inputs of self + other and self * other, in words; empty if nothing is."""
+    for name, method in (("a + b", "__add__"), ("a * b", "__mul__")):
+        try:
+            inputs = getattr(self, method)(other).inputs
+        except Exception:
+            continue  # the check of the gradients says more
+        if not isinstance(inputs, (tuple, list)):
+            return f"{name}: its inputs must be a tuple, (a, b), not {inputs!r}"
+        if len(inputs) != 2 or {*map(id, inputs)} != {id(self), id(other)}:
+            return f"{name}: its inputs must be a and b themselves, (a, b), not {inputs!r}"
+    return ""
+
+
+MiniTensor.wrong_inputs = wrong_inputs
+wrong = MiniTensor(1.0).wrong_inputs(MiniTensor(2.0))
+assert not wrong, wrong
+credit = check_gradients(
+    {"a + b": lambda a, b: a + b, "a * b": lambda a, b: a * b},
+    [between(-3.0, 3.0), between(-3.0, 3.0)],
+    points=2,
+)
+if credit == 2:
+    found = [(MiniTensor(1.0) + 2).operation, (MiniTensor(1.0) * 2).operation]
+    if found != ["+", "*"]:
+        print(f'The gradients are right, but the operations must be ["+", "*"], not {found}:')
+        print("pictures show them.")
+        credit = credit - 0.5
+### BEGIN HIDDEN TESTS
+credit = credit + check_gradients(
+    {
+        "1 + a + (b + 2) + a": lambda a, b: 1 + a + (b + 2) + a,
+        "2 * a * (b * 3) * a": lambda a, b: 2 * a * (b * 3) * a,
+    },
+    [between(-3.0, 3.0), between(-3.0, 3.0)],
+    points=2,
+)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# In this graph `a` is used twice. Which paths lead from `d` back to `a`, and what does each contribute? Choose *Step*. Before each backward step, the picture asks for your **prediction**; leave it empty to skip it.
+
+# %% tags=["demo"]
+a, b = MiniTensor(2.0), MiniTensor(3.0)
+c = a + b
+d = c * a
+explore(d, predict=True)
+
+# %% [markdown] items="46"
+# This picture is drawn from your own objects. Values travel along the edges to the result; gradients travel back along the same edges.
+
+# %% items="138"
+a, b = MiniTensor(2.0), MiniTensor(3.0)
+d = (a + b) * a
+d.backward()
+print("d =", d.data, "  a.grad =", a.grad, "  b.grad =", b.grad)
+
+# %% [markdown]
+# Two paths lead to `a`: through the product alone, with the factor `c = 5`, and through the sum, with the factor `a = 2`. Together 7.
+
+# %% [markdown]
+# ### Exercise 2: difference and quotient
+#
+# Only the rules are missing. (Inside a rule you calculate with plain numbers, where `**` works; `**` of MiniTensors comes in exercise 3.) The slope of a quotient `a / b` is `1 / b` with respect to `a`, and `-a / b**2` with respect to `b`.
+#
+# Order matters here. For `2 - a` Python first asks the number 2, which knows nothing about MiniTensors; then it calls `MiniTensor.__rsub__(a, 2)`, the *reversed* difference. The last lines of the cell handle this for you, and likewise `1 / a`.
+
+# %% [markdown] tags=["hint"] exercise="subtract_and_divide"
+# `a - b` grows when `b` falls: the second entry of the rule needs a minus sign.
+
+# %% [markdown] tags=["hint"] exercise="subtract_and_divide"
+# The rule of `divide` returns `grad / b.data, -grad * a.data / b.data**2`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "subtract_and_divide", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def subtract(a, b):
+    """The difference a - b.
+
+    a: MiniTensor
+    b: MiniTensor or plain number
+
+    >>> subtract(MiniTensor(2.0), 3.0).data
+    -1.0
+    """
+    b = as_tensor(b)
+    ### BEGIN SOLUTION
+    def rule(grad):
+        return grad, -grad
+    ### END SOLUTION
+
+    return MiniTensor(a.data - b.data, (a, b), "-", rule)
+
+
+def divide(a, b):
+    """The quotient a / b.
+
+    a: MiniTensor
+    b: MiniTensor or plain number
+
+    >>> divide(MiniTensor(6.0), 3.0).data
+    2.0
+    """
+    b = as_tensor(b)
+    ### BEGIN SOLUTION
+    def rule(grad):
+        return grad / b.data, -grad * a.data / b.data**2
+    ### END SOLUTION
+
+    return MiniTensor(a.data / b.data, (a, b), "/", rule)
+
+
+MiniTensor.__sub__ = subtract
+MiniTensor.__rsub__ = lambda a, number: subtract(as_tensor(number), a)  # for number - a
+MiniTensor.__truediv__ = divide
+MiniTensor.__rtruediv__ = lambda a, number: divide(as_tensor(number), a)  # for number / a
+
+# %% nbgrader={"grade": true, "grade_id": "test_subtract_and_divide", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+credit = check_gradients(
+    {"a - b": lambda a, b: a - b, "a / b": lambda a, b: a / b},
+    [between(-3.0, 3.0), between(0.5, 3.0)],
+    points=2,
+)
+credit = credit + check_gradients(
+    {"2 - a": lambda a: 2 - a, "1 / a": lambda a: 1 / a},
+    [between(0.5, 3.0)],
+    points=2,
+)
+### BEGIN HIDDEN TESTS
+credit = credit + check_gradients(
+    {
+        "5 - (a - b - 1)": lambda a, b: 5 - (a - b - 1),
+        "3 / (a / b / 2)": lambda a, b: 3 / (a / b / 2),
+    },
+    [between(-3.0, -0.5), between(-3.0, -0.5)],
+    points=2,
+)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# ### Exercise 3: power
+#
+# Write the rule of `a**n`, where the exponent `n` is a plain number, whole or not. The slope of `a**3` is `3 * a**2`.
+
+# %% [markdown] tags=["hint"] exercise="power"
+# The exponent comes down as a factor, and the new exponent is one less: `exponent * a.data ** (exponent - 1)`. The rule has one input, so it returns a tuple with one entry and a comma.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "power", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def power(a, exponent):
+    """a ** exponent, recorded with the single input a and an operation such as "**3".
+
+    a: MiniTensor
+    exponent: plain number
+    Returns: MiniTensor
+
+    >>> power(MiniTensor(2.0), 3).rule(1.0)
+    (12.0,)
+    """
+    ### BEGIN SOLUTION
+    def rule(grad):
+        return (grad * exponent * a.data ** (exponent - 1),)
+    ### END SOLUTION
+
+    return MiniTensor(a.data**exponent, (a,), f"**{exponent}", rule)
+
+
+MiniTensor.__pow__ = power
+
+# %% nbgrader={"grade": true, "grade_id": "test_power", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+def wrong_power(self):
+    """What is wrong with what self**0.5 keeps, in words; empty if nothing is."""
+    try:
+        result = self**0.5
+        inputs, shares = result.inputs, result.rule(1.0)
+        slope, whole = shares[0], (self**2).rule(1.0)[0]
+    except Exception:
+        return ""  # the check of the gradients says more
+    if not isinstance(inputs, (tuple, list)):
+        return f"inputs must be a tuple; with one entry it needs a comma: (a,), not {inputs!r}"
+    if len(inputs) != 1 or inputs[0] is not self:
+        return f"the only input is a itself, (a,): the exponent is a plain number. Found {inputs!r}"
+    if len(shares) != 1:
+        return f"the rule must return one entry, since there is one input; found {shares!r}"
+    if slope == 0 and whole != 0:
+        return "the exponent need not be whole: a**0.5 at 16 has the slope 0.125, not 0"
+    return ""
+
+
+MiniTensor.wrong_power = wrong_power
+wrong = MiniTensor(16.0).wrong_power()
+assert not wrong, wrong
+credit = check_gradients(
+    {"a**3": lambda a: a**3, "a**-2": lambda a: a**-2},
+    [[between(-3.0, -0.5)], [between(0.5, 3.0)]],
+    points=2,
+)
+credit = credit + check_gradients({"a**0.5": lambda a: a**0.5}, [between(0.5, 3.0)], points=0.25)
+credit = credit + check_gradients({"a**1 where a is 0": lambda a: a**1}, [0.0], points=0.25)
+### BEGIN HIDDEN TESTS
+credit = credit + check_gradients({"a**-1.5": lambda a: a**-1.5}, [between(0.5, 3.0)], points=0.5)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# Functions of one number are methods: `a.relu()`, `a.tanh()`, `a.exp()`. Here is relu. Its slope is 1 where `a` is positive and 0 elsewhere.
+
+# %% tags=["engine"]
+def relu(a):
+    def rule(grad):
+        return (grad if a.data > 0 else 0.0,)
+
+    return MiniTensor(max(a.data, 0.0), (a,), "relu", rule)
+
+
+MiniTensor.relu = relu
+
+# %% [markdown]
+# ### Exercise 4: tanh and exp
+#
+# The slope of tanh is `1 - tanh(a)**2`. The slope of `exp` at `a` is `exp(a)` itself. Both rules need the **output**, which you have already computed.
+
+# %% [markdown] tags=["hint"] exercise="functions"
+# Keep the output in a variable: `output = math.tanh(a.data)`. The rule can use it: `1 - output**2`.
+
+# %% [markdown] tags=["hint"] exercise="functions"
+# The rule of exp multiplies `grad` by the output.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "functions", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def tanh(a):
+    """The hyperbolic tangent (math.tanh), recorded as one operation, "tanh", with the input a.
+
+    >>> tanh(MiniTensor(0.0)).rule(1.0)
+    (1.0,)
+    """
+    ### BEGIN SOLUTION
+    output = math.tanh(a.data)
+
+    def rule(grad):
+        return (grad * (1 - output**2),)
+
+    return MiniTensor(output, (a,), "tanh", rule)
+    ### END SOLUTION
+
+
+def exp(a):
+    """The exponential function (math.exp), recorded as one operation, "exp", with the input a.
+
+    >>> exp(MiniTensor(0.0)).data
+    1.0
+    """
+    ### BEGIN SOLUTION
+    output = math.exp(a.data)
+
+    def rule(grad):
+        return (grad * output,)
+
+    return MiniTensor(output, (a,), "exp", rule)
+    ### END SOLUTION
+
+
+MiniTensor.tanh = tanh
+MiniTensor.exp = exp
+
+# %% nbgrader={"grade": true, "grade_id": "test_functions", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+def wrong_function(self, other):
+    """What is wrong with what tanh and exp keep, in words; empty if nothing is."""
+    for name in ("tanh", "exp"):
+        try:
+            result = getattr(self, name)()
+            inputs, shares = result.inputs, [float(share) for share in result.rule(1.0)]
+            again = [*result.rule(1.0)]
+            other.tanh(), other.exp()
+            later = [*result.rule(1.0)]
+        except Exception:
+            continue  # the check of the gradients says more
+        if not isinstance(inputs, (tuple, list)):
+            return f"{name}: inputs must be a tuple; one entry needs a comma: (a,), not {inputs!r}"
+        if len(inputs) != 1 or inputs[0] is not self:
+            return (
+                f"{name}: its only input must be a itself, (a,), not a copy. Where it is composed of "
+                f"other operations, record it as one, with a rule of its own. Found {inputs!r}"
+            )
+        if again != shares:
+            return f"{name} at 0.5: the rule returns {shares}, and {again} when it is called again"
+        if later != shares:
+            return (
+                f"{name} at 0.5: the rule returns {shares}, but {later} after tanh and exp of another "
+                "number. Keep the output in a variable of the function, not in a global one"
+            )
+    return ""
+
+
+MiniTensor.wrong_function = wrong_function
+wrong = MiniTensor(0.5).wrong_function(MiniTensor(-1.0))
+assert not wrong, wrong
+credit = check_gradients(
+    {"a.tanh()": lambda a: a.tanh(), "a.exp()": lambda a: a.exp()},
+    [[between(0.3, 2.0)], [between(-2.0, -0.3)]],
+    points=3,
+)
+if credit == 3:
+    names = [MiniTensor(1.0).tanh().operation, MiniTensor(1.0).exp().operation]
+    if names != ["tanh", "exp"]:
+        print(f'The gradients are right, but the operations must be ["tanh", "exp"], not {names}:')
+        print("pictures show them.")
+        credit = credit - 0.5
+### BEGIN HIDDEN TESTS
+credit = credit + check_gradients(
+    {"tanh, larger inputs": lambda a: a.tanh(), "exp, larger inputs": lambda a: a.exp()},
+    [[between(2.0, 4.0)], [between(-4.0, -2.0)]],
+    points=3,
+)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# All operations are there. Here are the hand calculations of lesson 01, done by your engine and by PyTorch:
+
+# %% tags=["demo"] items="36 38 39 40 41"
+def relu_neuron(w, x, b):
+    return ((w * x + b).relu() - 3) ** 2
+
+
+beside_pytorch(MiniTensor, "(w*x + b - 10)**2", lambda w, x, b: (w * x + b - 10) ** 2, 2.0, 3.0, 1.0)
+beside_pytorch(MiniTensor, "(relu(w*x + b) - 3)**2", relu_neuron, 0.5, 4.0, -1.5)
+beside_pytorch(MiniTensor, "(x*y + x)**2", lambda x, y: (x * y + x) ** 2, 2.0, 3.0)
+
+# %% [markdown] items="44"
+# One call of `backward` filled in the gradient of every leaf, and each operation needed to know only its own rule.
+
+# %% [markdown]
+# ## 2. The sixty additions
+#
+# Your engine is right, so let it try: first 1 doubling, then 2, then more. **Predict** how long sixty would take.
+
+# %% tags=["demo"]
+predict("How long would sixty doublings take?", "an hour", "a month", "40 years", "over 1000 years")
+
+
+def doublings(count):
+    x = MiniTensor(1.0)
+    y = x
+    for _ in range(count):
+        y = y + y
+    return x, y
+
+
+counts = list(range(1, 18))
+every_path = [seconds_for(push_along_every_path, doublings, count) for count in counts]
+growth = (every_path[-1] / every_path[-6]) ** (1 / 5)
+years = every_path[-1] * 2 ** (60 - counts[-1]) / 3600 / 24 / 365
+print(f"each doubling multiplies the time by about {growth:.2f}")
+print(f"sixty doublings would take about {years:,.0f} years")
+
+# %% [markdown]
+# The time doubles with each addition, although the graph grows by only one node. The graph of sixty doublings has 61 nodes. There are many paths, but few nodes.
+#
+# When two paths meet at a node, both contributions are pushed on separately, over the same edges. That is the waste. The rule is linear in the incoming gradient: `rule(g1)` plus `rule(g2)` is `rule(g1 + g2)`. So wait until everything has arrived:
+# **add first, then push once**.
+#
+# When has everything arrived at a node? When all nodes made *from* it are done. **Predict:** in which orders can `c`, `d` and `e` be processed?
+
+# %% tags=["demo"]
+a, b = MiniTensor(1.0), MiniTensor(2.0)
+c = a + b
+d = c + a
+e = c + d
+predict("In which orders can they be processed?", "e, c, d", "e, d, c", "both")
+explore(e)
+
+# %% [markdown]
+# `c` is an input of `e`, but it has to wait for `d`, which also sends something to `c`. The order must be `e`, `d`, `c`, and then the leaves. An order in which **every node comes before its inputs** is called a *topological order*.
+
+# %% [markdown]
+# ### Exercise 5: topological order
+#
+# Write a function that returns such an order for any graph. It may be recursive or use a loop. Each node must appear once, however many paths lead to it.
+#
+# Nor may the function follow every path again: the check below counts how often it looks at the inputs of a node.
+
+# %% [markdown] tags=["hint"] exercise="topological_order"
+# Keep a set of the nodes that you have already visited. A set can hold MiniTensors, and tells them apart by object, not by value.
+
+# %% [markdown] tags=["hint"] exercise="topological_order"
+# It is easier the other way around, inputs first: to visit a node, visit all its inputs, and only *then* append the node itself to a list. At the end the root is last; reverse the list.
+
+# %% [markdown] tags=["hint"] exercise="topological_order"
+# Inside the function, define `visit(node)`: return at once if `node` is in `seen`; add it to `seen`; call `visit` for each of `node.inputs`; append `node` to `order`. Then call `visit(root)` and return `order[::-1]`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "topological_order", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def topological_order(root):
+    """All nodes that root was made from, root first, each node once and before its inputs.
+
+    root: MiniTensor
+    Returns: list of MiniTensors
+
+    >>> a = MiniTensor(3.0)
+    >>> [node.data for node in topological_order(-(-a))]
+    [3.0, -3.0, 3.0]
+    """
+    ### BEGIN SOLUTION
+    order, seen = [], set()
+
+    def visit(node):
+        if node in seen:
+            return
+        seen.add(node)
+        for source in node.inputs:
+            visit(source)
+        order.append(node)
+
+    visit(root)
+    return order[::-1]
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_topological_order", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+def in_order(root, edges, name):
+    """Whether topological_order is right for a graph; all values differ, so they name the nodes."""
+    order = topological_order(root)
+    if order is None:
+        print(f"{name}: topological_order returned None. Is a return missing?")
+        print("(A list's own reverse() also returns None.)")
+        return False
+    if not isinstance(order, list):
+        print(f"{name}: topological_order must return a list, not {type(order).__name__}.")
+        print("A set has no order; reversed() gives an iterator, and list(reversed(...)) a list")
+        return False
+    if not all(hasattr(node, "inputs") for node in order):
+        print(f"{name}: the list must hold the MiniTensors themselves, not {order}")
+        return False
+    values = [node.data for node in order]
+    expected = {float(value) for edge in edges for value in edge} | {root.data}
+    if len(values) != len(set(values)):
+        print(f"{name}: a node appears more than once in {values}")
+        return False
+    if set(values) != expected:
+        print(f"{name}: the nodes are {sorted(expected)}, the order has {sorted(values)}")
+        return False
+    place = {value: number for number, value in enumerate(values)}
+    for node, source in edges:
+        if place[node] > place[source]:
+            print(f"{name}: {node:g} was made from {source:g} and must come before it in {values}")
+            return False
+    return True
+
+
+a, b = MiniTensor(1.0), MiniTensor(2.0)
+c = a + b  # 3
+d = c + a  # 4
+edges = [(7, 3), (7, 4), (4, 3), (4, 1), (3, 1), (3, 2)]
+credit = 0
+credit += in_order(c + d, edges, "c + d, where c = a + b and d = c + a")
+credit += in_order(d + c, edges, "d + c, where c = a + b and d = c + a")
+
+
+def counts_for_leaves():
+    """How many nodes topological_order returns for a leaf, another one, and the first one again."""
+    one, other = MiniTensor(1.0), MiniTensor(2.0)
+    try:
+        return [len(topological_order(leaf)) for leaf in (one, other, one)]
+    except Exception:
+        return []
+
+
+counts = counts_for_leaves()
+if credit < 2 and len({*counts}) > 1:
+    print(f"For one leaf, another one, and the first one again, the order has {counts} nodes, not")
+    print("[1, 1, 1]: an earlier call has left something behind. Make lists and sets in each call")
+
+
+def looks(self, doublings):
+    """How often topological_order looks at the inputs of a node, in a graph of that many doublings."""
+    counted = []
+
+    class Counted(type(self)):
+        @property
+        def inputs(self):
+            counted.append(self)
+            return self.__dict__["sources"]
+
+        @inputs.setter
+        def inputs(self, sources):
+            self.__dict__["sources"] = sources
+
+    node = Counted(1.0)
+    for number in range(doublings):
+        node = Counted(2.0 ** (number + 1), (node, node), "+")
+    topological_order(node)
+    return len(counted)
+
+
+MiniTensor.looks = looks
+y = MiniTensor(1.0)
+for _ in range(16):
+    y = y + y
+count = equal = 0
+if credit and MiniTensor(1.0).looks(10) > 1000:
+    print("10 doublings make 11 nodes, but topological_order looks at inputs more than 1000 times:")
+    print("it follows every path. Go depth first, and to the inputs of each node only once")
+elif credit:
+    count = len(topological_order(y))
+    equal = len(topological_order(MiniTensor(1.0) * MiniTensor(1.0)))
+    if count != 17:
+        print(f"16 doublings make a graph of 17 nodes; the order has {count}")
+    elif equal != 3:
+        print(f"1.0 * 1.0 makes three nodes; the order has {equal}. What counts is which object")
+        print("a node is, not its value")
+    elif not in_order(MiniTensor(5.0), [], "a leaf alone"):
+        equal = 0
+    elif not in_order(-MiniTensor(5.0), [(-5, 5)], "-a, where a is 5"):
+        equal = 0
+credit += count == 17 and equal == 3
+print(f"{credit} of 3 points")
+### BEGIN HIDDEN TESTS
+e = d + b  # 6
+edges = [(14, 1), (14, 13), (13, 3), (13, 10), (10, 4), (10, 6), (6, 4), (6, 2), (4, 3), (4, 1), (3, 1), (3, 2)]
+if credit and not all(in_order(root, edges, "a larger graph") for root in (a + (c + (d + e)), ((e + d) + c) + a)):
+    credit -= 0.5
+for _ in range(184):
+    y = y + y
+if credit and not (count == 17 and len(topological_order(y)) == 201):
+    credit -= 0.5
+credit = max(credit, 0)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown] items="34"
+# ### Exercise 6: backward
+#
+# Gradients that have arrived at a node, but have not been pushed on yet, are **pending**. Keep them in a dict from node to number:
+#
+# * at the start, only the output is pending, with the gradient that `backward` was given;
+# * go through the nodes in topological order. Take the node's pending gradient out of the dict and add it to the node's `.grad`. If the node has a rule, call it once, and add what it returns to the pending gradients of the inputs.
+#
+# A `KeyError` while you **add**: nothing has arrived at that input yet; then `pending.get(source, 0.0)` gives 0. A `KeyError` while you **take out**: nothing had arrived when the node's turn came. Check exercise 5 first. If its order is right, a share was added to the wrong key, or not at all.
+
+# %% [markdown] tags=["hint"] exercise="backward"
+# The dict starts as `pending = {self: gradient}`. A node's turn begins with `grad = pending.pop(node)`: by then everything for it has arrived.
+
+# %% [markdown] tags=["hint"] exercise="backward"
+# An input may be pending already, from another node or from the same one (`x + x`). So add: `pending[source] = pending.get(source, 0.0) + share`.
+
+# %% [markdown] tags=["hint"] exercise="backward"
+# The inner loop is the one in `push_along_every_path`: `for source, share in zip(node.inputs, node.rule(grad))`. Leaves have no rule (`None`) and push nothing on.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def backward(self, gradient=1.0):
+    """Find the gradient of self with respect to every node it was made from; add it to their .grad.
+
+    self: MiniTensor; its own .grad gets the incoming gradient added
+    gradient: the incoming gradient of self, a number; all results are proportional to it
+    Each rule is called once. A second call adds the same gradients once more, whatever `.grad` was.
+
+    >>> a, b = MiniTensor(2.0), MiniTensor(3.0)
+    >>> ((a + b) * a).backward()
+    >>> a.grad, b.grad
+    (7.0, 2.0)
+    """
+    ### BEGIN SOLUTION
+    pending = {self: gradient}
+    for node in topological_order(self):
+        grad = pending.pop(node)
+        node.grad += grad
+        if node.rule is not None:
+            for source, share in zip(node.inputs, node.rule(grad)):
+                pending[source] = pending.get(source, 0.0) + share
+    ### END SOLUTION
+
+
+MiniTensor.backward = backward
+
+# %% nbgrader={"grade": true, "grade_id": "test_backward", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+def in_a_row(self):
+    """The gradients of u, w, v, x and z, where u is made from w, w from v, and v from x and z."""
+    x, z = type(self)(1.0), type(self)(1.0)
+    v = type(self)(1.0, (x, z), "v", lambda grad: (5 * grad, 11 * grad))
+    w = type(self)(1.0, (v,), "w", lambda grad: (7 * grad,))
+    u = type(self)(1.0, (w,), "u", lambda grad: (3 * grad,))
+    try:
+        u.backward()
+    except Exception:
+        return [u.grad, w.grad, v.grad]  # the check of the gradients says more
+    return [node.grad for node in (u, w, v, x, z)]
+
+
+MiniTensor.in_a_row = in_a_row
+found = MiniTensor(1.0).in_a_row()
+right = [1.0, 3.0, 21.0, 105.0, 231.0]
+assert found[:3] != [1.0, 3.0, 9.0], (
+    "the second node was given the rule of the output: call node.rule, not self.rule"
+)
+chain = "u is made from w, w from v, and v from two leaves. "
+assert found != [1.0, 3.0, 0.0], (
+    chain + "The share of u arrives at w, its input, but that of w does not arrive at v, and then an "
+    "error is raised. Does your loop go through the inputs of `node`?"
+)
+assert found != [1.0] * 5, (
+    chain + f"Their gradients are {right}, but each got 1, which `backward` was given. Call the rule "
+    "of each node, and add to its .grad what has arrived at that node, not `gradient`"
+)
+assert found[0] in (0.0, 1.0) or found[1:] != [0.0] * 4, (
+    chain + f"Their gradients are {right}, but u got {found[0]}, and the others got nothing. "
+    "Add what has arrived at a node to the .grad of that node, not of the output"
+)
+late = 0.0 in found[3:] and found[0] == 1.0
+late = late and all(one in (0.0, other) for one, other in zip(found, right))
+assert not late, (
+    chain + f"Their gradients are {right}, not {found}. "
+    "Some nodes get nothing: a return or break ends a loop too early, or a share goes to the wrong key"
+)
+assert found[3:] != [231.0, 105.0], (
+    chain + "The first leaf has the gradient 105, the second 231, not the other way around: the first "
+    "share that a rule returns is for the first input"
+)
+
+
+def shared_early(a, b):
+    c = a + b
+    d = c + a
+    return c + d
+
+
+def shared_late(a, b):
+    c = a + b
+    d = c + a
+    return d + c
+
+
+credit = check_gradients(
+    {
+        "a + a + b": lambda a, b: a + a + b,
+        "(a * b + a) * b": lambda a, b: (a * b + a) * b,
+        "c + d, where c = a + b and d = c + a": shared_early,
+        "d + c, where c = a + b and d = c + a": shared_late,
+    },
+    [between(-3.0, 3.0), between(-3.0, 3.0)],
+    points=3,
+)
+### BEGIN HIDDEN TESTS
+
+
+def gate(a, b):
+    c = a.relu() + b
+    return (c + a.relu()) + c
+
+
+credit = credit + check_gradients(
+    {
+        "relu(a) and c = relu(a) + b, each used twice": gate,
+        "(a + b) / a + b": lambda a, b: (a + b) / a + b,
+    },
+    [[between(0.5, 3.0), between(0.5, 3.0)], [between(-3.0, -0.5), between(0.5, 3.0)]],
+    points=2,
+)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# The values are right. Now the speed: each rule may run only once. Then the nodes in between, and a second call.
+
+# %% nbgrader={"grade": true, "grade_id": "test_backward_once", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+def once():
+    """A rule for two inputs that is right at its first call only."""
+    calls = []
+
+    def rule(grad):
+        calls.append(grad)
+        return (grad * len(calls),) * 2
+
+    return rule
+
+
+a, b = MiniTensor(2.0), MiniTensor(3.0)
+MiniTensor(5.0, (a, b), "once", once()).backward()
+found = (a.grad, b.grad)
+assert 0.0 not in found, (
+    f"a and b, the inputs of one node, both have the gradient 1, not {found}: does a loop end early?"
+)
+assert found != (2.0, 2.0), (
+    "a and b each got 2, not 1: is a share added twice, does `get` start with another number than 0.0, "
+    "or is the rule called twice?"
+)
+assert found == (1.0, 1.0), f"a rule should be called once, for all its inputs together; found {found}"
+a, b = MiniTensor(2.0), MiniTensor(3.0)
+c = MiniTensor(5.0, (a, b), "once", once())
+(c + c).backward()
+assert a.grad != 3.0, (
+    "(c + c).backward() runs the rule of c twice. It should run once, with all that has arrived. Is "
+    "backward still push_along_every_path? Then run the cell with your answer"
+)
+y = x = MiniTensor(1.0)
+for _ in range(60):
+    y = y + y
+y.backward()
+assert x.grad == 2.0**60, f"the gradient of sixty doublings is 2**60, not {x.grad}"
+a, b = MiniTensor(2.0), MiniTensor(2.0)  # of equal value, but two nodes
+c = a + b
+d = c + a
+try:
+    d.backward(3.0)
+except KeyError:
+    pass  # the gradients say more
+found = (a.grad, b.grad)
+assert found not in [(9.0, 0.0), (0.0, 9.0), (9.0, 9.0)], (
+    "a and b are two nodes, but both have the value 2. Their gradients, 6 and 3, were added up: keep "
+    "what is pending under the node itself, not under its value"
+)
+assert found == (6.0, 3.0), (
+    f"for (a + b + a).backward(3.0), where a and b are both 2, expected 6 and 3, not {found}"
+)
+assert c.grad == 3.0, f"the gradient of a node in between is added to its .grad too: 3, not {c.grad}"
+assert d.grad == 3.0, (
+    f"the .grad of the output itself gets the gradient that `backward` was given: 3, not {d.grad}"
+)
+d.backward(3.0)
+found = (a.grad, b.grad)
+assert found != (18.0, 9.0), (
+    "a second call adds 6 and 3 once more: 12 and 6 in all, not 18 and 9. At the start `gradient` is "
+    "pending, without what an earlier call has left in .grad"
+)
+assert found == (12.0, 6.0), (
+    f"a second call adds 6 and 3 once more: 12 and 6 in all, not {found}. A rule gets what has arrived "
+    "in its own call, not what .grad holds, and .grad is added to, not replaced"
+)
+found = (c.grad, d.grad)
+assert found == (6.0, 6.0), (
+    "a second call adds 3 once more to the .grad of the output, and of a node in between: both have 6, "
+    f"not {found[1]} and {found[0]}"
+)
+a = MiniTensor(2.0)
+(a + a).backward(0.0)
+assert a.grad == 0.0, f"backward(0.0) has nothing to pass on, but it adds {a.grad}"
+broken = MiniTensor(1.0, (a,), "broken", lambda grad: (1 / 0,))
+try:
+    (a + broken).backward()
+except ZeroDivisionError:
+    pass
+before = a.grad
+(a + a).backward()
+found = a.grad - before
+assert found == 2.0, (
+    f"after a call that ended in an error, (a + a).backward() adds {found} to a.grad, not 2: make the "
+    "dict of pending gradients new in each call"
+)
+### BEGIN HIDDEN TESTS
+y.backward()
+assert x.grad == 2.0**61, "a second call must add the same gradient once more"
+y.backward(gradient=-2.0)
+assert x.grad == 0.0, "backward(gradient=-2.0) must take twice the gradient away again"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Here is `x**2 + 3 * x` at 2. Step backward and predict what `x` receives. Then drag the box of `x` to the right or left, or choose *Expression* and type another one: your engine computes both.
+
+# %% tags=["demo"] items="24"
+x = MiniTensor(2.0)
+explore(x**2 + 3 * x, names={"x": x}, predict=True)
+
+# %% [markdown]
+# And that answers the question at the start. The sum over 1,152,921,504,606,846,976 paths takes 61 visits, because everything that meets at a node is added up before it goes on.
+
+# %% tags=["demo"]
+x, y = doublings(60)
+start = time.perf_counter()
+y.backward()
+milliseconds = 1000 * (time.perf_counter() - start)
+nodes = len(topological_order(y))
+print(f"gradient {x.grad:.0f}, found in {milliseconds:.2f} ms, in {nodes} nodes")
+
+# %% tags=["demo"]
+each_node_once = [seconds_for(MiniTensor.backward, doublings, count) for count in range(1, 61)]
+plot_doublings(every_path, each_node_once)
+
+# %% [markdown]
+# Both methods find the right gradient at every point. The lower curve is nearly flat here: from 30 to 60 doublings the work doubles only once.
+#
+# ## 3. Two different sums
+#
+# Gradients are added in two places. **Predict** the three numbers.
+
+# %%
+predict("Which three numbers are printed?")
+w = MiniTensor(2.0)
+(w * w + w).backward()
+print("w is used three times in one expression:", w.grad)
+
+(3 * w).backward()
+print("then a second call, for 3 * w:          ", w.grad)
+
+w.grad = 0.0
+(3 * w).backward()
+print("a third call, after setting it to 0:    ", w.grad)
+
+# %% [markdown] items="gap:accumulation"
+# Within one call, the contributions of all uses are summed **in the dict**: that is the chain rule, and there is no choice. From call to call, results are summed **in `.grad`**: that is a design decision. PyTorch made the same decision.
+
+# %% tags=["demo"]
+w_torch = leaf(2.0)
+(w_torch * w_torch + w_torch).backward()
+(3 * w_torch).backward()
+print(w_torch.grad.item())
+
+# %% [markdown]
+# Could we drop the dict, and let `.grad` itself hold what is pending? The first call would be right. **Predict** the second.
+
+# %% tags=["demo"]
+predict("Without the dict: what is the gradient after the second call?")
+
+
+def backward_without_pending(root):
+    root.grad += 1.0
+    for node in topological_order(root):
+        if node.rule is not None:
+            for source, share in zip(node.inputs, node.rule(node.grad)):
+                source.grad += share
+
+
+for method in (MiniTensor.backward, backward_without_pending):
+    x, y = doublings(2)
+    method(y)
+    first = x.grad
+    method(y)
+    print(f"{method.__name__:26s} first call {first}, after the second {x.grad}")
+
+# %% [markdown]
+# The second call pushed on again what the first had left in the intermediate nodes. That is why pending gradients live in a dict that belongs to one call.
+#
+# ## 4. The graph is made while the program runs
+#
+# **Predict** the two graphs.
+
+# %% items="14"
+predict("Which operations does the graph hold for x = 3 and for x = 0.25?")
+
+
+def bend(x):
+    doubled = x * 2
+    if doubled.data > 1:
+        return doubled.relu()
+    return doubled.tanh()
+
+
+for start_value in (3.0, 0.25):
+    x = MiniTensor(start_value)
+    y = bend(x)
+    y.backward()
+    operations = [node.operation or "leaf" for node in topological_order(y)]
+    print(f"x = {start_value}:  {operations}   gradient {x.grad:.4f}")
+
+# %% [markdown] items="13"
+# The same function gave two graphs. The engine never saw the `if`; it saw the operations that ran. This is *define-by-run*, as in PyTorch. The alternative is *define-then-run*: first describe the whole graph, then send numbers through it.
+#
+# | | define-by-run | define-then-run |
+# | --- | --- | --- |
+# | the graph is built | in every forward pass | once, in advance |
+# | `if` and loops | Python's own | special nodes, or one fixed branch |
+# | debugging | stop and print anywhere | inside a graph that runs later |
+# | flexibility | a new graph for each input | fixed, so it can be saved and moved |
+# | optimization | sees one operation at a time | sees everything, can merge operations |
+
+# %% [markdown]
+# ## 5. The same thing in PyTorch
+#
+# First your graph of `z = x * y; loss = z**2`:
+
+# %% tags=["demo"] items="16"
+x, y = MiniTensor(2.0), MiniTensor(3.0)
+z = x * y
+loss = z**2
+explore(loss, predict=True)
+
+# %% [markdown] items="17 18 23"
+# In PyTorch a node is not the tensor but a separate object, which the tensor holds as `grad_fn`. It is named after the operation whose rule it is, as in `MulBackward0`. Its inputs are in `next_functions`. Walk over both graphs with the same few lines:
+
+# %% tags=["demo"] items="19"
+def show(node, depth=0):
+    print("    " * depth + (node.operation or f"leaf {node.data:g}"))
+    for source in node.inputs:
+        show(source, depth + 1)
+
+
+def short_name(node):
+    return node.name().split("::")[-1]  # AccumulateGrad lives in a C++ namespace
+
+
+def show_torch(node, depth=0):
+    print("    " * depth + short_name(node))
+    for source, _ in node.next_functions:
+        if source is not None:  # a constant has no node
+            show_torch(source, depth + 1)
+
+
+x, y = MiniTensor(2.0), MiniTensor(3.0)
+show((x * y) ** 2)
+x_torch, y_torch = (torch.tensor(v, requires_grad=True) for v in (2.0, 3.0))
+show_torch(((x_torch * y_torch) ** 2).grad_fn)
+
+# %% [markdown] items="22 F53"
+# Where you have a leaf, PyTorch has a node called `AccumulateGrad`, which adds the total to the `.grad` of the leaf. Some sources call the inputs of a node its parents, others its children. In this course they are *inputs*.
+
+# %% [markdown]
+# In one respect PyTorch differs from your engine. **Predict** PyTorch's gradients of `x`, `y` and `z`.
+
+# %% tags=["demo"] items="29"
+predict("PyTorch's gradients of x, y and z: which numbers, or None?")
+warnings.simplefilter("ignore")  # PyTorch warns when .grad of an intermediate node is read
+for x in (MiniTensor(2.0), leaf(2.0)):
+    y = x**2
+    z = y + 1
+    z.backward()
+    print(type(x).__name__, x.grad, y.grad, z.grad)
+
+# %% [markdown] items="30"
+# PyTorch keeps `.grad` only on leaves, to save memory. To keep it for an intermediate node, call `y.retain_grad()` first; then `y.grad` is 1 here. Your engine keeps it on every node. In lesson 05 it learns to do as PyTorch does.
+
+# %% [markdown] items="43"
+# `torch.autograd.grad` leaves `.grad` alone and *returns* the gradients. Use it when you want a gradient as a value; use `backward` when an optimizer reads `.grad`.
+
+# %% tags=["demo"]
+x_torch, y_torch = (torch.tensor(v, requires_grad=True) for v in (2.0, 3.0))
+print(torch.autograd.grad((x_torch + y_torch) ** 2, (x_torch, y_torch)))
+print(x_torch.grad, y_torch.grad)
+
+# %% [markdown]
+# For a single number the incoming gradient is 1 unless you say otherwise. If the output has several numbers, there is no obvious choice, and PyTorch refuses. Either reduce it to one number, with `.sum()` or `.mean()`, or pass the incoming gradient, one entry per output:
+
+# %% tags=["demo"] items="42"
+v = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
+try:
+    (v * v).backward()
+except RuntimeError as error:
+    print("RuntimeError:", error)
+
+(v * v).backward(torch.tensor([1.0, 10.0, 100.0]))
+print(v.grad)
+
+# %% [markdown] items="45 37"
+# ## 6. Use it
+#
+# Here is the training loop of lesson 01, with your engine finding the slope. The optimizer needs only `.grad`.
+
+# %%
+w = MiniTensor(2.0)
+for step in range(6):
+    loss = (w * 3 - 12) ** 2
+    w.grad = 0.0
+    loss.backward()
+    print(f"{step}:  w {w.data:.5f}   loss {loss.data:9.6f}   gradient {w.grad:9.5f}")
+    w.data = w.data - 0.05 * w.grad
+
+# %% [markdown]
+# ## Quiz
+
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_02", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+question(
+    "few_nodes",
+    "Thirty doublings, `y = y + y`. How many rules does your `backward` call?",
+    right("30", "One per node that has a rule. The leaf has none."),
+    wrong("2**30", "That is the number of paths. Contributions are added before they are pushed on, so each rule runs once.", misconception="follows_every_path"),
+    wrong("60, one per edge", "A rule serves all inputs of its node in one call.", misconception="rule_per_edge"),
+    wrong("1, the rule of the output", "Then nothing would get past the last addition.", misconception="stops_at_output"),
+)
+question(
+    "wrong_b",
+    "For `d = (a + b) * a` at 2 and 3 somebody's engine gives `a.grad = 7` and `b.grad = 5`. The right values are 7 and 2. Which mistake fits?",
+    right(
+        "The product gives each input its own value instead of the other one.",
+        "The sum then gets 5 instead of 2, and passes it on to `a` and `b`; `a` gets another 2. For `a` the two mistakes happen to cancel: 5 + 2 = 2 + 5.",
+    ),
+    wrong("`.grad` is set with `=` instead of `+=`.", "Then `a` would keep only one of its two contributions.", misconception="assigned_not_accumulated"),
+    wrong("The rules ignore the incoming gradient.", "Then the sum would pass on 1, and `b.grad` would be 1.", misconception="upstream_ignored"),
+    wrong("The nodes were visited in a wrong order.", "In this graph the sum has a single use, so it has nothing to wait for.", misconception="no_topological_order"),
+)
+question(
+    "waiting",
+    "In `e = c + d` with `c = a + b` and `d = c + a`, why can `c` not come right after `e`?",
+    right("`d` will still send something to `c`.", "`c` would push on a gradient that is not complete yet, and what comes later would be lost or would need a second visit."),
+    wrong("Leaves must come last.", "`c` is not a leaf here. Leaves may come as soon as all their uses are done.", misconception="leaves_last"),
+    wrong("`d` was computed later, and the latest always goes first.", "Reversing the order of computation does give a valid order. But the reason is that `c` is an input of `d`; otherwise any order would do.", misconception="order_by_time"),
+    wrong("It may: the sum does not depend on the order.", "The sum does not, but the moment when it is complete does.", misconception="no_topological_order"),
+)
+question(
+    "x_plus_x",
+    "`y = x + x`, and after `y.backward()` the engine says `x.grad = 1`. Where is the mistake?",
+    right("The second contribution replaced the first one in the dict.", "Both inputs of the sum are the same object. Its contributions must be added: `pending.get(x, 0.0) + share`."),
+    wrong("In the rule of the sum, which should return `2 * grad`.", "The rule is right for any two inputs. That they are one object is the business of `backward`.", misconception="fan_out_in_the_rule"),
+    wrong("The incoming gradient was lost.", "It is 1 here, so losing it would not show.", misconception="upstream_ignored"),
+    wrong("Nowhere: the slope of a sum is 1.", "It is 1 for each input, and `x` is both.", misconception="assigned_not_accumulated"),
+)
+question(
+    "two_sums",
+    "`w = 2`. First `(w * w + w).backward()`, then `(3 * w).backward()`. What is `w.grad`?",
+    right("8", "5 in the first call, summed over three uses in the dict; then 3 more, summed in `.grad`."),
+    wrong("3", "A second call adds to `.grad`; it does not replace it.", misconception="assigned_not_accumulated"),
+    wrong("13", "That would need the 5 to be counted twice. What is pending belongs to one call and starts empty.", misconception="pending_kept"),
+    wrong("15", "Slopes are multiplied along a path. Calls are added.", misconception="paths_multiplied"),
+)
+question(
+    "output_or_input",
+    "Somebody writes the rule of `exp` as `grad * a.data`. For which inputs does the check notice?",
+    right("For all, since `exp(a)` never equals `a`.", "The rule needs the output. There is no number with `exp(a) = a`, so every input shows it."),
+    wrong("Only for negative ones.", "At 1 the right slope is about 2.7, and this rule says 1.", misconception="input_used_for_output"),
+    wrong("For none: input and output are on the same node.", "They are two different numbers, one before and one after the operation.", misconception="input_used_for_output"),
+    wrong("Only if the incoming gradient is not 1.", "The incoming gradient is multiplied in correctly here.", misconception="upstream_ignored"),
+)
+question(
+    "other_branch",
+    "A function has an `if`. You call it once, and then call `backward`. Which gradient do you get?",
+    right("That of the branch that ran.", "Only operations that ran were recorded."),
+    wrong("The mean of both branches.", "The other branch left no trace in the graph.", misconception="both_branches"),
+    wrong("None: an `if` breaks the graph.", "The graph never sees the `if`.", misconception="branches_break_autodiff"),
+    wrong("That of the first branch in the source text.", "The source text is not looked at. What runs is recorded.", misconception="autodiff_is_symbolic"),
+)
+question(
+    "no_grad_in_between",
+    "In PyTorch, `y = x**2; z = y + 1; z.backward()`. Why is `y.grad` None?",
+    right("`y` is not a leaf, and only leaves keep their gradient unless `retain_grad` was called.", "The gradient did pass through `y`, on its way to `x`."),
+    wrong("No gradient flows through `y`.", "Then `x.grad` could not be 4.", misconception="none_means_no_flow"),
+    wrong("The slope of `y + 1` is 0.", "It is 1: your engine showed that number.", misconception="constant_kills_gradient"),
+    wrong("`y` has no `grad_fn`.", "It has one, `PowBackward0`. Leaves have none.", misconception="leaf_and_grad_fn"),
+)
+
+# %% [markdown] items="140"
+# ## Summary
+#
+# | idea | in one line | in the kitchen of lesson 00 |
+# | --- | --- | --- |
+# | graph | each result holds its inputs and its rule; the graph is made while the program runs | the slips, pinned to each other |
+# | leaf | a tensor that no operation made; in PyTorch its `grad_fn` is None | what was delivered, not cooked |
+# | rule | from the incoming gradient to one gradient per input, and nothing else | what a cook does with a complaint |
+# | topological order | every node before its inputs: when its turn comes, everything has arrived | wait until all complaints are in |
+# | pending gradients | a dict that lives for one call; contributions are added there, then pushed on once | this evening's complaints, on their way |
+# | `.grad` | where results are kept, and added up from call to call | the mailbox at the supplier's door |
+# | cost | one visit per node, not one per path | each cook walks once, not once for each path |
+#
+# One problem is left. Try `doublings(3000)` and `backward`: a recursive `topological_order` gives up. The next lesson breaks four tempting engines on purpose, including this one.
+
+# %% tags=["demo"]
+# Save the notebook, then run this cell: it shows how far you have come, and what comes next.
+from autograder.student import progress
+
+progress()
+
+# %% [markdown]
+# # Further
+#
+# This part is optional. No later lesson needs it.
+
+# %% [markdown]
+# ## A loop as long as the data says
+#
+# A loop can depend on the data too. This one halves its input until it is at most 1. **Predict** the number of products for 20.
+
+# %%
+predict("How many products are recorded for x = 20?")
+
+
+def halved(x):
+    while x.data > 1:
+        x = x * 0.5
+    return x.tanh()
+
+
+for start_value in (0.5, 3.0, 20.0):
+    x = MiniTensor(start_value)
+    y = halved(x)
+    y.backward()
+    products = [node.operation for node in topological_order(y)].count("*")
+    print(f"x = {start_value:4}:  {products} products   gradient {x.grad:.4f}")
+
+# %% [markdown]
+# Each call records one product per iteration of the loop, and then the tanh. Its gradient is that of exactly these operations. A text of any length can be read in this way, word by word. A graph that is fixed in advance needs a special node for such a loop.
+
+# %% [markdown]
+# ## A captured program, and the price of recording
+#
+# What if a program is captured while it runs *once*, and the captured graph is used for other inputs? The function is `bend`; **predict** what the captured one gives at 3.
+
+# %% tags=["demo"] items="F45"
+predict("What does the captured bend give at 3?", "6", "about 1", "an error")
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    warnings.simplefilter("ignore", DeprecationWarning)  # about torch.jit as a whole
+    captured = torch.jit.trace(bend, torch.tensor(0.25))
+
+print("bend(3)           ", bend(torch.tensor(3.0)).item())
+print("captured bend at 3", captured(torch.tensor(3.0)).item())
+print("warnings:", sorted({warning.category.__name__ for warning in caught}))
+
+# %% [markdown]
+# The captured graph knows only the branch that ran. Its gradients are right for *that graph*; the program is different. And PyTorch does say so: that is the `TracerWarning`. `torch.compile` captures more carefully, and notices when another branch is needed.
+#
+# Recording has a price. Compare a neuron on plain floats with the same neuron on MiniTensors, which builds its graph again each time:
+
+# %% tags=["demo"] items="15"
+def seconds_per_call(number, activation, repeat=20000):
+    w, x, b = number(0.5), number(0.3), number(0.1)
+    start = time.perf_counter()
+    for _ in range(repeat):
+        activation(w * x + b)
+    return (time.perf_counter() - start) / repeat
+
+
+plain = seconds_per_call(float, math.tanh)
+recorded = seconds_per_call(MiniTensor, MiniTensor.tanh)
+factor = recorded / plain
+print(f"plain {1e6 * plain:.2f} us, recorded {1e6 * recorded:.2f} us, factor {factor:.0f}")
+
+# %% [markdown]
+# For single numbers, recording costs far more than the work itself. Arrays share one record among many numbers (lesson 04), and a compiler saves more of the cost by capturing the graph once (lesson 14).
+
+# %% [markdown]
+# ## More of PyTorch's graph
+#
+# Take `(x*y + x)**2`, where `x` is used twice, so its leaf is printed twice. **Predict:** are these two leaves one object or two?
+
+# %% tags=["demo"] items="20"
+predict("Are the leaves of x one object or two?", "one", "two", "one in your engine, two in PyTorch")
+x, y = MiniTensor(2.0), MiniTensor(3.0)
+s = (x * y + x) ** 2
+show(s)
+total = s.inputs[0]
+print("one object:", total.inputs[0].inputs[0] is total.inputs[1])
+
+s_torch = (x_torch * y_torch + x_torch) ** 2
+show_torch(s_torch.grad_fn)
+add_node = s_torch.grad_fn.next_functions[0][0]
+mul_node = add_node.next_functions[0][0]
+print("one object:", mul_node.next_functions[0][0] is add_node.next_functions[1][0])
+
+# %% [markdown]
+# One object, printed twice, because `show` follows every path. From a node you can walk to the leaf's node, and from there to the tensor itself:
+
+# %% tags=["demo"] items="21"
+v = torch.ones(3, requires_grad=True)
+out = (v * 2).sum()
+node = out.grad_fn
+while node.next_functions:
+    print(short_name(node))
+    node = node.next_functions[0][0]
+print(short_name(node), "for v:", node.variable is v)
+
+# %% [markdown]
+# Arrays have nodes with the same kind of names. Your engine learns arrays in lesson 04.
+
+# %% tags=["demo"] items="33"
+m = torch.ones(2, 2, requires_grad=True)
+moved = m + 2
+scaled = 3 * moved**2
+out = scaled.mean()
+for tensor in (m, moved, scaled, out):
+    print(type(tensor.grad_fn).__name__)
+out.backward()
+print(out.item(), m.grad.tolist())
+
+# %% [markdown] items="17"
+# The first line says `NoneType`: `m` is a leaf. No operation made it, so it has no `grad_fn`, although it requires a gradient.

@@ -1,0 +1,1571 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # One rule, a million numbers
+#
+# *Core: about 80 minutes; after section 5 is a good place for a break. Further: about 25 minutes, optional. You build the engine for arrays: sums, matrix products, indexing, softmax, and a function that undoes broadcasts. You need the engine of lessons 02 and 03 and NumPy's arrays.*
+#
+# Take one layer of a network: 100 examples with 1000 numbers each, and 1000 times 1000 weights. The matrix product in it has 100 times 1000 outputs, and a slope for each pair of an output and a weight. **Predict** how large a table of all these slopes is.
+
+# %% tags=["engine"]
+import numpy as np
+
+# %%
+import time
+
+from autograder.student import between, check_function, check_gradients, hints, positive
+from autograder.student import predict, progress, quiz
+
+# %%
+progress(short=True)
+
+# %% tags=["demo"]
+import torch
+from helpers_04 import error_of_rule, jacobian, leaf, probabilities
+from helpers_04 import show_classifier, show_zeros, try_backward
+
+from mini_autograd.widgets import broadcast, explore
+
+# %% tags=["demo"]
+predict("How large is a table of all slopes?", "8 MB", "800 MB", "8 GB", "800 GB")
+generator = np.random.default_rng(4)
+examples = generator.normal(size=(100, 1000))
+weights = generator.normal(size=(1000, 1000)) / 30
+weights_torch = leaf(weights)
+start = time.perf_counter()
+(torch.tensor(examples) @ weights_torch).tanh().sum().backward()
+milliseconds = 1000 * (time.perf_counter() - start)
+print(f"{weights_torch.grad.numel():,} gradients in {milliseconds:.0f} ms")
+print(f"{100 * 1000 * weights.size:,} slopes are {8e5 * weights.size / 1e9:,.0f} GB in float64")
+
+# %% [markdown]
+# So far every step had one or two slopes. Your computer could not hold the table of this step, and PyTorch needed milliseconds. **How can PyTorch multiply by a table that does not exist?**
+#
+# To find out, you build `MiniTensor` a second time, now for whole arrays. It is the engine for the rest of the course. You will be able to
+#
+# 1. write rules that turn arrays of incoming gradients into arrays of gradients, without a table of slopes;
+# 2. undo the stretching of small arrays in a single place;
+# 3. start `backward` at an output of any shape;
+# 4. write the rules of sums, matrix products, repeated indices and softmax;
+# 5. explain why a check must draw its incoming gradients at random.
+
+# %% [markdown]
+# ## 1. A rule without a table
+#
+# Take the smallest example, `exp` of three numbers. The helper `jacobian` builds the table of slopes as in lesson 01: it moves each input a little, and watches every output. The table has one row per output and one column per input. It is called the **Jacobian**.
+
+# %% tags=["demo"]
+x = np.array([0.0, 0.5, 1.0])
+J = jacobian(np.exp, x)
+print(J.round(4))
+
+# %% [markdown]
+# Suppose that a loss depends on the three outputs, with the slopes `v = [1, 10, 100]`. This is the incoming gradient; the field calls it the **cotangent**. What is the slope of the loss with respect to input `j`? Sum over the outputs: `v[0] * J[0, j] + v[1] * J[1, j] + v[2] * J[2, j]`. For all `j` at once this is a row times a matrix, `v @ J`.
+#
+# The rule of `exp` from lesson 02 is `grad * output`. **Predict:** given the array `v`, how does it compare with `v @ J`?
+
+# %% tags=["demo"] items="35"
+predict("How does the rule compare with v @ J?", "equal", "only the sums are equal", "different")
+v = np.array([1.0, 10.0, 100.0])
+print("v @ J:    ", (v @ J).round(4))
+print("the rule: ", (v * np.exp(x)).round(4))
+
+# %% [markdown] items="35"
+# The same, but the rule never had the table. It knows what the table *does to a row*: for `exp`, one multiplication per entry. So a rule is a **vector-Jacobian product**: cotangent in, cotangent out, no Jacobian in between. For a million numbers the table takes eight terabytes, the array of slopes only eight megabytes. All that it leaves out is zeros.
+
+# %% [markdown]
+# ## 2. Small arrays are stretched
+#
+# NumPy adds arrays of different shapes if they can be stretched to a common shape. This is called **broadcasting**. It has two rules. Shapes are lined up at their *last* axis, and missing axes in front are added with size 1. Then every axis of size 1 is repeated as often as needed.
+#
+# **Predict** the shape of the sum of a `(3, 1)` and a `(4,)`.
+
+# %% tags=["demo"]
+broadcast(np.ones((3, 1)), np.ones(4), predict=True, step=3)
+
+# %% [markdown]
+# Entries of the same color are the same number. Nothing is copied in memory; NumPy only reads the same number several times. Step back to see how the shapes are lined up, but do not step forward yet. Try other shapes, including some that do not fit.
+
+# %% [markdown]
+# Now the slopes. In `c = a + b` with the shapes `(3, 1)` and `(4,)`, the cotangent `v` has shape `(3, 4)`. The rule of the sum returns it unchanged, for both inputs. **Predict:** how do you get the gradient of `a` from it?
+
+# %% tags=["demo"] items="gap:broadcasting"
+predict("How do you get the gradient of a from v?", "it is v", "sum over axis 0", "sum over axis 1")
+a, b = np.array([[1.0], [2.0], [3.0]]), np.array([10.0, 20.0, 30.0, 40.0])
+v = np.array([[1.0, 2.0, 3.0, 4.0], [10.0, 20.0, 30.0, 40.0], [100.0, 200.0, 300.0, 400.0]])
+print("for a:", (v.ravel() @ jacobian(lambda a: a + b, a)).round(4))
+print("for b:", (v.ravel() @ jacobian(lambda b: a + b, b)).round(4))
+
+# %% [markdown]
+# The first number of `a` is used four times, in a whole row. So it gets four contributions, and contributions add up: 1 + 2 + 3 + 4. The first number of `b` is used in a whole column. This is `x + x` from lesson 02 in disguise.
+#
+# **To undo a stretch, sum over what was stretched.** Now step forward in the picture above: it shows, sum by sum, how each gradient gets back to the shape of its array.
+
+# %% [markdown]
+# ### Exercise 1: undo a stretch
+#
+# `sum_to(grad, shape)` takes a gradient in the stretched shape and returns it in the original shape of the array. For example, from `(5, 3, 4)` to `(3, 1)`:
+#
+# 1. The axes that were added in front disappear: sum over the first one, which leaves `(3, 4)`.
+# 2. The axes that were stretched from size 1 are summed too, but stay, with size 1: `(3, 1)`.
+#
+# The first line is given. Write the other three.
+
+# %% [markdown] tags=["hint"] exercise="sum_to"
+# `grad.sum(axis=(0, 1))` sums over the first two axes at once. `tuple(range(extra))` is the tuple that you need, even if `extra` is 0: an empty tuple means that no axis is summed.
+
+# %% [markdown] tags=["hint"] exercise="sum_to"
+# For the second step collect the axes in a tuple: those where `shape` says 1 and `grad.shape` says something else. Then `grad.sum(axis=..., keepdims=True)`, which leaves summed axes in place with size 1.
+
+# %% [markdown] tags=["hint"] exercise="sum_to"
+# `stretched = tuple(axis for axis, size in enumerate(shape) if size == 1 and grad.shape[axis] != 1)`
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "sum_to", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def sum_to(grad, shape):
+    """Undo a broadcast: sum the gradient of the stretched array back to the original shape.
+
+    grad: array whose shape came from stretching an array of the given shape
+    shape: tuple, such as (3, 1) or (); it may be grad.shape itself
+    Returns: array of the given shape
+
+    >>> sum_to(np.array([[1.0, 2.0], [10.0, 20.0]]), (2,))
+    array([11., 22.])
+    >>> sum_to(np.array([[1.0, 2.0], [10.0, 20.0]]), (2, 1))
+    array([[ 3.],
+           [30.]])
+    """
+    extra = grad.ndim - len(shape)
+    ### BEGIN SOLUTION
+    grad = grad.sum(axis=tuple(range(extra)))
+    stretched = tuple(axis for axis, size in enumerate(shape) if size == 1 and grad.shape[axis] != 1)
+    return grad.sum(axis=stretched, keepdims=True)
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_sum_to", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+def back_to(grad, shape):
+    """Your function. A check passes arrays of floats, so the shape becomes a tuple here."""
+    return sum_to(np.asarray(grad), tuple(round(float(size)) for size in shape))
+
+
+def added_one_by_one(grad, shape):
+    """Entry by entry: each entry of the large array is added to the one that it was copied from."""
+    small = np.empty([round(float(size)) for size in shape])
+    places = np.broadcast_to(np.arange(small.size).reshape(small.shape), np.shape(grad))
+    return np.bincount(places.ravel(), np.ravel(grad), small.size).reshape(small.shape)
+
+
+def averages():
+    """Whether the rows of an array come back as their means."""
+    rows = np.array([[1.0, 2.0, 9.0], [4.0, 6.0, 5.0]])
+    try:
+        return np.array_equal(back_to(rows, (2, 1)), [[4.0], [5.0]])
+    except Exception:
+        return False  # the check below says what it was
+
+
+shapes = [[(3, 4), [4]], [(2, 3), []]]  # of grad, which is drawn; then the shape itself
+credit = check_function(back_to, added_one_by_one, shapes, points=1, name="axes added in front")
+shapes = [[(3, 4), [3, 1]], [(3, 3), [3, 1]], [(3, 4), [1, 4]], [(3, 3), [3, 3]], [(5, 3, 4), [3, 1]]]
+shapes.append([(3, 4), [1, 1]])
+name = "axes of size 1: a mean in place of a sum" if averages() else "axes of size 1"
+credit = credit + check_function(back_to, added_one_by_one, shapes, points=1, name=name)
+### BEGIN HIDDEN TESTS
+shapes = [[(5, 2, 3), [2, 1]], [(2, 3, 2, 2), [1, 3, 1, 2]], [(4, 4, 4), [1]], [(1, 3), [1, 1]], [(1, 1), [1]]]
+credit = credit + check_function(back_to, added_one_by_one, shapes, points=2, name="both")
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# ## 3. One object for an array
+#
+# The engine of lesson 02 could handle the layer from the start of this lesson: a matrix product consists of sums and products. But with one object per number, it would need two objects for each of 100 times 1000 times 1000 products. With arrays there are five objects, whatever the size: two leaves, one product, one `tanh`, one sum.
+#
+# The class is the one you know. `data` is now an array, and `.grad` starts as `None`, as in PyTorch: nothing has arrived yet.
+
+# %% tags=["engine"]
+class MiniTensor:
+    """An array that remembers how it was made."""
+
+    __array_ufunc__ = None  # for `array * tensor`: tells NumPy to leave the product to us
+
+    def __init__(self, data, inputs=(), operation="", rule=None):
+        copy = rule is None  # a leaf gets its own array
+        self.data = np.array(data, dtype=np.float64) if copy else data
+        self.grad = None  # an array of the same shape, once a gradient has arrived
+        self.inputs = inputs  # the MiniTensors it was made from
+        self.operation = operation  # what made it, such as "+"
+        self.rule = rule  # takes the incoming gradient, returns one gradient per input
+
+    @property
+    def shape(self):
+        return self.data.shape
+
+    def __repr__(self):
+        return f"MiniTensor({self.data}, operation={self.operation!r})"
+
+# %% [markdown]
+# Here are two operations. Compare them with those of lesson 02: `math.exp` has become `np.exp`, and `multiply` converts `a`, too. (`as_tensor` makes a MiniTensor of a number or an array.)
+
+# %% tags=["engine"]
+def multiply(a, b):
+    a, b = as_tensor(a), as_tensor(b)
+
+    def rule(grad):
+        return grad * b.data, grad * a.data
+
+    return MiniTensor(a.data * b.data, (a, b), "*", rule)
+
+
+def exp(a):
+    output = np.exp(a.data)
+
+    def rule(grad):
+        return (grad * output,)
+
+    return MiniTensor(output, (a,), "exp", rule)
+
+
+MiniTensor.__mul__ = MiniTensor.__rmul__ = multiply
+MiniTensor.exp = exp
+
+# %% [markdown]
+# ### More operations, and the order of lesson 03 (just run it)
+#
+# Run the next two cells. You don't need to read them. The first contains sum, negation, difference, power, logarithm and `tanh`, in the same form, and `topological_order`. The second is for the operator `@`, whose rule you write in exercise 5. A vector is a matrix with one row or one column, so vectors need no extra rule: they are reshaped before and after, and both steps are recorded.
+
+# %% tags=["engine"]
+def as_tensor(value):
+    """A MiniTensor stays what it is; a number or an array becomes one."""
+    return value if isinstance(value, MiniTensor) else MiniTensor(value)
+
+
+def topological_order(root):
+    """All nodes that root was made from, root first, each node once and before its inputs."""
+    finished, seen, stack = [], set(), [(root, False)]
+    while stack:
+        node, inputs_are_done = stack.pop()
+        if inputs_are_done:
+            finished.append(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack += [(source, False) for source in node.inputs]
+    return finished[::-1]
+
+
+def add(a, b):
+    a, b = as_tensor(a), as_tensor(b)
+
+    def rule(grad):
+        return grad, grad
+
+    return MiniTensor(a.data + b.data, (a, b), "+", rule)
+
+
+def negate(a):
+    def rule(grad):
+        return (-grad,)
+
+    return MiniTensor(-a.data, (a,), "neg", rule)
+
+
+def subtract(a, b):
+    a, b = as_tensor(a), as_tensor(b)
+
+    def rule(grad):
+        return grad, -grad
+
+    return MiniTensor(a.data - b.data, (a, b), "-", rule)
+
+
+def power(a, exponent):
+    """a ** exponent, entry by entry; the exponent is a plain number."""
+
+    def rule(grad):
+        return (grad * exponent * a.data ** (exponent - 1),)
+
+    return MiniTensor(a.data**exponent, (a,), f"**{exponent}", rule)
+
+
+def log(a):
+    def rule(grad):
+        return (grad / a.data,)
+
+    return MiniTensor(np.log(a.data), (a,), "log", rule)
+
+
+def tanh(a):
+    output = np.tanh(a.data)
+
+    def rule(grad):
+        return (grad * (1 - output**2),)
+
+    return MiniTensor(output, (a,), "tanh", rule)
+
+
+MiniTensor.ndim = property(lambda self: self.data.ndim)
+MiniTensor.item = lambda self: self.data.item()  # the only entry, as a plain number
+MiniTensor.__add__ = MiniTensor.__radd__ = add
+MiniTensor.__neg__ = negate
+MiniTensor.__sub__ = subtract
+MiniTensor.__rsub__ = lambda a, other: subtract(other, a)  # for other - a
+MiniTensor.__pow__ = power
+MiniTensor.log = log
+MiniTensor.tanh = tanh
+
+# %% tags=["engine"]
+def matrix_product(a, b):
+    """a @ b for vectors, matrices and stacks of matrices, as in NumPy."""
+    a, b = as_tensor(a), as_tensor(b)
+    row, column = a.ndim == 1, b.ndim == 1
+    product = matmul(a.reshape(1, -1) if row else a, b.reshape(-1, 1) if column else b)
+    if not (row or column):
+        return product
+    rows, columns = product.shape[-2:]
+    kept = ([] if row else [rows]) + ([] if column else [columns])
+    return product.reshape(*product.shape[:-2], *kept)
+
+
+MiniTensor.__matmul__ = matrix_product
+MiniTensor.__rmatmul__ = lambda a, other: matrix_product(other, a)  # for other @ a
+MiniTensor.T = property(lambda a: a.transpose(0, 1))  # of a matrix
+
+# %% [markdown]
+# ## 4. Backward from any output
+#
+# In lesson 02, `backward` began with the gradient 1. With arrays the output may have many entries. **Predict** what PyTorch says to the second call.
+
+# %% tags=["demo"] items="42"
+predict("What does the second call do?", "sum the entries", "return an array", "raise an error")
+x = leaf([1.0, 2.0, 3.0])
+try_backward(x, (x * x).sum())
+try_backward(x, x * x)
+try_backward(x, x * x, torch.tensor([1.0, 10.0, 100.0]))
+try_backward(x, (x * x).sum(0, keepdim=True), torch.tensor(1.0))
+
+# %% [markdown] items="42"
+# With three outputs there is no obvious cotangent, so PyTorch asks for one. Either reduce the output to one number, with `sum` or `mean`, or say with a cotangent how much each output matters. Its shape must be that of the output: the last line fails, because `(1,)` is not `()`. Where the output has a single entry, whatever its shape, `backward()` alone is enough: it is short for `backward(torch.tensor(1.0))`, in the shape of the output.
+#
+# `y.backward(v)` gives the same gradients as `(y * v).sum().backward()`: a cotangent gives each output a weight.
+
+# %% [markdown]
+# ### Exercise 2: backward
+#
+# You wrote this in lesson 02: pending gradients in a dict, nodes in topological order, each rule called once. Write the loop again for arrays. The start is given: without an argument, the cotangent is an array of ones if the output has exactly one entry; otherwise `backward` raises an error with PyTorch's wording. Two things are new:
+#
+# * **The stretch.** What a rule returns may have the stretched shape. Bring it to the shape of the input with `sum_to`, here, for all rules. Then no rule has to handle it.
+# * **The result.** A node's `.grad` is `None` until the first gradient arrives; a later call adds to it. Do not use `+=` here: it would write into an array that other code may also hold.
+
+# %% [markdown] tags=["hint"] exercise="backward"
+# `pending` begins with the output and its cotangent. Walk through `topological_order(self)`. When a node's turn comes, everything for it has arrived.
+
+# %% [markdown] tags=["hint"] exercise="backward"
+# In the inner loop, first `share = sum_to(share, source.shape)`. Then put it into the dict, or add it to what is already pending there: `pending[source] = pending[source] + share if source in pending else share`.
+
+# %% [markdown] tags=["hint"] exercise="backward"
+# For each node: `grad = pending.pop(node)`; then `node.grad = grad if node.grad is None else node.grad + grad`; then, if it has a rule, the inner loop over `zip(node.inputs, node.rule(grad))`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def backward(self, gradient=None):
+    """Find the gradient of self with respect to every node it was made from; add it to their .grad.
+
+    self: MiniTensor of any shape; its own .grad gets the cotangent added
+    gradient: the cotangent, of the shape of self (not checked); may be left out if self has one entry
+    Returns: None. Afterward each .grad is an array of the shape of its node.
+
+    >>> a, b = MiniTensor([[1.0], [2.0]]), MiniTensor([10.0, 20.0, 30.0])
+    >>> (a * b).backward(np.ones((2, 3)))
+    >>> a.grad.tolist(), b.grad.tolist()
+    ([[60.0], [60.0]], [3.0, 3.0, 3.0])
+    """
+    if gradient is None:
+        if self.data.size != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        gradient = np.ones(self.shape)
+    pending = {self: np.asarray(gradient, dtype=np.float64)}
+    ### BEGIN SOLUTION
+    for node in topological_order(self):
+        grad = pending.pop(node)
+        node.grad = grad if node.grad is None else node.grad + grad
+        if node.rule is not None:
+            for source, share in zip(node.inputs, node.rule(grad)):
+                share = sum_to(share, source.shape)
+                pending[source] = pending[source] + share if source in pending else share
+    ### END SOLUTION
+
+
+MiniTensor.backward = backward
+
+# %% nbgrader={"grade": true, "grade_id": "test_backward", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+def forgets_a_leaf(self):
+    """Whether backward runs without an error, but leaves an input of -(a * b) without a .grad."""
+    other = type(self)(3.0)
+    try:
+        (-(self * other)).backward()
+    except Exception:
+        return False  # the check below says what it was
+    return self.grad is None or other.grad is None
+
+
+MiniTensor.forgets_a_leaf = forgets_a_leaf
+assert not MiniTensor(2.0).forgets_a_leaf(), (
+    "after (-(a * b)).backward(), a or b has no .grad. Leaves get one too: is .grad set before you ask "
+    "whether there is a rule, and does the loop reach every node of topological_order(self)?"
+)
+credit = check_gradients(
+    {
+        "a * b": lambda a, b: a * b,
+        "a * -b + a + b": lambda a, b: a * -b + a + b,
+        "(a + b) + a * a": lambda a, b: (a + b) + a * a,
+        "a * a + (a + b)": lambda a, b: a * a + (a + b),
+    },
+    [[(3, 4), (3, 4)], [(3, 4), (4,)], [(3, 1), (1, 4)], [(2, 3), ()]],
+    points=2,
+)
+### BEGIN HIDDEN TESTS
+
+
+def used_early_and_late(a, b):
+    c = a * b
+    return c + (a + c).exp() * b
+
+
+credit = credit + check_gradients(
+    {
+        "early and late": used_early_and_late,
+        "twice": lambda a, b: a * a + b + b,
+        "in front": lambda a, b: b * -b * a,
+    },
+    [[(2, 1, 3), (4, 1)], [(3,), (2, 2, 3)], [(1, 1), (2, 2)], [(1,), ()]],
+    points=2,
+)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# Next, how the pass begins:
+
+# %% nbgrader={"grade": true, "grade_id": "test_cotangent", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+def message_of_backward(tensor):
+    """The error message of backward() without a cotangent; the empty string if there is none."""
+    try:
+        tensor.backward()
+    except RuntimeError as error:
+        return str(error)
+    return ""
+
+
+words = "grad can be implicitly created only for scalar outputs"
+a = MiniTensor([1.0, 2.0, 3.0])
+assert a.grad is None, "before backward, .grad is None"
+message = message_of_backward(a * a)
+assert message == words, f"three outputs, no cotangent: raise {words!r}, not {message!r}"
+assert a.grad is None, "when backward refuses, nothing may have been added to .grad"
+
+(a * 2.0).backward([1.0, 10.0, 100.0])
+assert np.array_equal(a.grad, [2.0, 20.0, 200.0]), (
+    f"a * 2 with the cotangent [1, 10, 100]: a.grad is [2, 20, 200], not {a.grad}"
+)
+(a * 3.0).backward(np.ones(3))
+assert np.array_equal(a.grad, [5.0, 23.0, 203.0]), "a second call adds to .grad"
+
+b = MiniTensor([[4.0]])
+assert message_of_backward(b * 5.0) == "", "an output with one entry needs no cotangent"
+assert np.array_equal(b.grad, [[5.0]]), f"b * 5, cotangent 1: b.grad is [[5.]], not {b.grad}"
+assert np.shape(b.grad) == (1, 1), f"the gradient of b has the shape (1, 1), not {np.shape(b.grad)}"
+
+c, d = MiniTensor([1.0, 2.0]), MiniTensor([0.0, 0.0])
+e = c * 2.0
+(e + d).backward([1.0, 10.0])
+assert np.array_equal(e.grad, [1.0, 10.0]), "nodes between output and leaves get a .grad too"
+
+
+def twice(self, cotangent, source):
+    """Call backward twice with one array. Returns it, and what source.grad was after the first call."""
+    self.backward(cotangent)
+    held = source.grad
+    self.backward(cotangent)
+    return cotangent, held
+
+
+MiniTensor.twice = twice
+c = MiniTensor([1.0, -1.0])
+d = c + c
+v, held = d.twice(np.array([3.0, 4.0]), c)
+assert np.array_equal(v, [3.0, 4.0]), (
+    f"the cotangent that was passed must stay [3, 4], and is {v} now: does += write into it?"
+)
+assert np.array_equal(c.grad, [12.0, 16.0]), (
+    f"d = c + c, and two calls with [3, 4]: [12, 16], not {c.grad}. Both uses of c count, and a rule "
+    "gets what has arrived in its own call, not what .grad holds"
+)
+assert np.array_equal(d.grad, [6.0, 8.0]), "the output keeps the sum of the cotangents too"
+assert np.array_equal(held, [6.0, 8.0]), (
+    f"the array that c.grad was after the first call must stay [6, 8], and is {held} now: "
+    "does += write into it?"
+)
+
+
+def once():
+    """A rule for two inputs that is right at its first call only."""
+    calls = []
+
+    def rule(grad):
+        calls.append(grad)
+        return (grad * len(calls),) * 2
+
+    return rule
+
+
+c, d = MiniTensor([1.0, 2.0]), MiniTensor([3.0, 4.0])
+MiniTensor(np.ones(2), (c, d), "once", once()).backward([1.0, 10.0])
+assert c.grad is not None and d.grad is not None, (
+    f"c and d, the two inputs of one operation, both get a .grad; here they are {c.grad} and {d.grad}"
+)
+assert np.array_equal(c.grad, d.grad), "a rule should be called once, for all its inputs together"
+c, d = MiniTensor([1.0, 2.0]), MiniTensor([3.0, 4.0])
+e = MiniTensor(np.ones(2), (c, d), "once", once())
+(e + e).backward([1.0, 10.0])
+assert np.array_equal(c.grad, [2.0, 20.0]), (
+    "e + e uses e twice, but the rule of e should be called once, when both shares have arrived. This "
+    f"rule is right at its first call only: c.grad is [2, 20], not {c.grad}"
+)
+c = MiniTensor([[1.0], [2.0]])
+e = MiniTensor(np.ones((2, 1)), (c,), "times size", lambda grad: (grad * np.size(grad),))
+(e + MiniTensor(np.zeros(3))).backward(np.ones((2, 3)))
+assert np.array_equal(c.grad, [[6.0], [6.0]]), (
+    "the sum stretches e from shape (2, 1) to (2, 3). The rule of e needs a gradient of shape (2, 1): "
+    "is each share brought to the shape of its input before it is added to the dict?"
+)
+### BEGIN HIDDEN TESTS
+assert message_of_backward(MiniTensor(np.ones((2, 1))) * 2.0) == words, "two outputs need a cotangent"
+e = MiniTensor([1.0, 2.0])
+f = e + MiniTensor([0.0, 0.0])
+f.backward([1.0, 1.0])
+(e + e).backward([1.0, 1.0])
+assert np.array_equal(f.grad, [1.0, 1.0]), "adding to the gradient of one node must not change that of another"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# Here is a small layer with a bias, and the same lines in PyTorch. Each row of the output uses the bias once.
+
+# %% tags=["demo"]
+x, bias = MiniTensor([[1.0, 2.0], [3.0, 4.0], [5.0, 6.0]]), MiniTensor([0.5, -0.5])
+y = x * 2.0 + bias
+v = np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0]])
+y.backward(v)
+bias_torch = leaf([0.5, -0.5])
+(torch.tensor(x.data) * 2.0 + bias_torch).backward(torch.tensor(v))
+print("yours:  ", bias.grad, "  PyTorch:", bias_torch.grad.numpy())
+explore(y, names={"x": x, "bias": bias, "y": y})
+
+# %% [markdown]
+# There are now three different sums. **Predict** the three lines.
+
+# %% items="gap:accumulation"
+predict("Which three gradients of w are printed?")
+w = MiniTensor(2.0)
+(w * np.ones(5)).backward(np.ones(5))
+print("stretched to five entries:   ", w.grad)
+
+w = MiniTensor(2.0)
+(w + w + w).backward()
+print("used three times:            ", w.grad)
+
+(w + w + w).backward()
+print("and a second call of backward:", w.grad)
+
+# %% [markdown]
+# The first two belong to the chain rule: **within one call**, all uses of a number are summed, in `sum_to` and in the dict. The third is a design decision: **from call to call**, `.grad` keeps a running total until you set it to `None`. Lesson 05 is about that sum.
+
+# %% [markdown]
+# ## 5. A rule never mentions shapes
+#
+# With `sum_to` in one place, the rules of lesson 02 carry over. Only `if` does not: it needs one answer, and an array gives many. A comparison of arrays gives an array of answers, and you can multiply by it: `(x > 0) * grad` keeps `grad` where `x` is positive.
+#
+# ### Exercise 3: quotient and relu
+#
+# Follow the example of `multiply` and `exp`. For the quotient only the rule is missing. You need no loops, no `if`, and nothing about shapes.
+
+# %% [markdown] tags=["hint"] exercise="elementwise"
+# The rule of the quotient is that of lesson 02: `grad / b.data` and `-grad * a.data / b.data**2`.
+
+# %% [markdown] tags=["hint"] exercise="elementwise"
+# `np.maximum(a.data, 0.0)` compares entry by entry. Its rule is `grad * (a.data > 0)`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "elementwise", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def divide(a, b):
+    """a / b, entry by entry, stretched where needed.
+
+    >>> divide(MiniTensor([2.0, 9.0]), 2.0).data
+    array([1. , 4.5])
+    """
+    a, b = as_tensor(a), as_tensor(b)
+
+    def rule(grad):
+        ### BEGIN SOLUTION
+        return grad / b.data, -grad * a.data / b.data**2
+        ### END SOLUTION
+
+    return MiniTensor(a.data / b.data, (a, b), "/", rule)
+
+
+def relu(a):
+    """Each entry where it is positive, else 0. The slope at 0 is 0.
+
+    >>> relu(MiniTensor([-2.0, 3.0])).data
+    array([0., 3.])
+    """
+    ### BEGIN SOLUTION
+    def rule(grad):
+        return (grad * (a.data > 0),)
+
+    return MiniTensor(np.maximum(a.data, 0.0), (a,), "relu", rule)
+    ### END SOLUTION
+
+
+MiniTensor.__truediv__ = divide
+MiniTensor.__rtruediv__ = lambda a, other: divide(other, a)  # for other / a
+MiniTensor.relu = relu
+
+# %% nbgrader={"grade": true, "grade_id": "test_elementwise", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+credit = check_gradients(
+    {"a / b": lambda a, b: a / b, "b / 2 - a / b.log()": lambda a, b: b / 2 - a / b.log()},
+    [[(3, 4), between(1.5, 2.5, (3, 4))], [(3, 1), between(1.5, 2.5, (4,))]],
+    points=1,
+)
+credit = credit + check_gradients(
+    {"a.relu()": lambda a: a.relu(), "a.relu() + a": lambda a: a.relu() + a}, [(3, 4)], points=0.5
+)
+credit = credit + check_gradients(
+    {"a.relu() where an entry is 0": lambda a: a.relu()},
+    [np.array([0.0, -1.0, 2.0])],
+    at_kinks="PyTorch",
+    points=0.5,
+)
+### BEGIN HIDDEN TESTS
+credit = credit + check_gradients(
+    {
+        "1 / a - a**0.5 / 3": lambda a: 1 / a - a**0.5 / 3,
+        "3 - a.log() / 2": lambda a: 3 - a.log() / 2,
+    },
+    [[positive((2, 3))], [positive()]],
+    points=1,
+)
+credit = credit + check_gradients(
+    {"(a + b).relu() * b": lambda a, b: (a + b).relu() * b}, [(2, 3, 1), (2, 1, 2)], points=1
+)
+credit = credit + check_gradients({"large arrays": lambda a, b: b / a}, [(150, 1), (90,)], points=1)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# ## 6. Sums and means
+#
+# A stretch is undone by a sum. **Predict:** what undoes a sum? Here `x` has the shape `(2, 3)`, its sum over axis 1 has the shape `(2,)`, and so has the cotangent.
+
+# %% tags=["demo"]
+predict("What is the first row of the gradient?")
+x = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]])
+v = np.array([1.0, 10.0])
+print((v @ jacobian(lambda x: x.sum(axis=1), x)).reshape(x.shape).round(4))
+
+# %% [markdown]
+# A stretch. Every entry of a row moves the sum of that row by as much as it moves itself, so each gets the cotangent of its row. The two are mirror images: **the rule of a stretch is a sum, and the rule of a sum is a stretch.**
+#
+# There is a trap: `v` has the shape `(2,)`, and NumPy lines shapes up at the end. It refuses to stretch `(2,)` to `(2, 3)`. It does stretch it to `(2, 2)`, but then rows and columns are exchanged.
+
+# %% tags=["demo"]
+print("no error, but rows and columns are exchanged:", np.broadcast_to(v, (2, 2)).tolist())
+print(np.broadcast_to(np.expand_dims(v, 1), (2, 3)))
+
+# %% [markdown]
+# Before stretching, put the summed axis back with size 1. `np.expand_dims` does that.
+#
+# ### Exercise 4: sum and mean
+#
+# These are methods with PyTorch's arguments: `a.sum()` sums everything, `a.sum(1)` sums over axis 1, and with `keepdim=True` the summed axis stays with size 1. An axis may be negative, as in NumPy. A mean is a sum divided by the number of entries that went into *each* result.
+
+# %% [markdown] tags=["hint"] exercise="reductions"
+# There are three cases. Without `dim`, `grad` has the shape `()` and already fits. With `keepdim=True` the axis is still there. Otherwise put it back: `np.expand_dims(grad, dim)`.
+
+# %% [markdown] tags=["hint"] exercise="reductions"
+# In the rule of the sum, `np.broadcast_to(grad, a.shape)` does the rest. A rule returns a tuple.
+
+# %% [markdown] tags=["hint"] exercise="reductions"
+# `mean_over` needs no rule: it is `sum_over` divided by `a.data.size / result.data.size`, the number of entries per result.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "reductions", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def sum_over(a, dim=None, keepdim=False):
+    """The sum over an axis, or of all entries.
+
+    dim: axis, an integer, may be negative; None for all entries
+    keepdim: whether each summed axis stays, with size 1; if not, a sum of all entries has shape ()
+
+    >>> sum_over(MiniTensor([[1.0, 2.0], [3.0, 4.0]]), 1).data
+    array([3., 7.])
+    """
+
+    def rule(grad):
+        ### BEGIN SOLUTION
+        if dim is not None and not keepdim:
+            grad = np.expand_dims(grad, dim)
+        return (np.broadcast_to(grad, a.shape),)
+        ### END SOLUTION
+
+    return MiniTensor(a.data.sum(axis=dim, keepdims=keepdim), (a,), "sum", rule)
+
+
+def mean_over(a, dim=None, keepdim=False):
+    """The mean over an axis, or of all entries. Arguments as in sum_over.
+
+    >>> mean_over(MiniTensor([[1.0, 2.0], [3.0, 4.0]]), 0).data
+    array([2., 3.])
+    """
+    ### BEGIN SOLUTION
+    total = sum_over(a, dim, keepdim)
+    return total / (a.data.size / total.data.size)
+    ### END SOLUTION
+
+
+MiniTensor.sum = sum_over
+MiniTensor.mean = mean_over
+
+# %% nbgrader={"grade": true, "grade_id": "test_reductions", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+def seen_in_means(self):
+    """What is wrong with self.mean() and self.mean(0) if self is ones of shape (3, 4)."""
+    try:
+        found = {12: self.mean().data, 3: self.mean(0).data}
+        texts = [f" (the mean of {n} ones is {np.ravel(means)[0]:.3g})" for n, means in found.items()]
+        texts = ["" if np.allclose(means, 1.0) else text for text, means in zip(texts, found.values())]
+        shape = np.shape(found[12])
+        return f" (the value has the shape {shape}, not ())" if shape else texts[0], texts[1]
+    except Exception:
+        return "", ""  # the check below says what it was
+
+
+MiniTensor.seen_in_means = seen_in_means
+of_all, of_columns = MiniTensor(np.ones((3, 4))).seen_in_means()
+credit = check_gradients(
+    {
+        "a.sum()": lambda a: a.sum(),
+        "a.sum(1)": lambda a: a.sum(1),
+        "a.sum(0)": lambda a: a.sum(0),
+        "a.sum(-1)": lambda a: a.sum(-1),
+        f"a.mean(){of_all}": lambda a: a.mean(),
+        f"a.mean(0){of_columns}": lambda a: a.mean(0),
+        "a * a.mean(-1, keepdim=True)": lambda a: a * a.mean(-1, keepdim=True),
+        "a.mean(None, keepdim=True)": lambda a: a.mean(None, keepdim=True),
+    },
+    [[(3, 4)], [(3, 3)], [(2, 2, 2)]],
+    points=2,
+)
+### BEGIN HIDDEN TESTS
+credit = credit + check_gradients(
+    {
+        "sum, kept": lambda a: a * a.sum(1, keepdim=True),
+        "sum, last axis": lambda a: a.sum(-1) * 2.0,
+        "mean, kept": lambda a: a * a.mean(0, keepdim=True),
+        "mean, middle axis": lambda a: a.mean(1),
+    },
+    [[(2, 3, 4)], [(2, 2, 2)], [(3, 1, 2)]],
+    points=2,
+)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# ## 7. Rearranging and multiplying
+#
+# `reshape` and `transpose` move entries to other places; their rules carry the cotangent back. Indexing, `a[index]`, picks entries, and may pick one **twice**. **Predict** both results.
+
+# %% tags=["demo"] items="gap:repeated_indices"
+predict("What is the last entry of the two results, with += and with np.add.at?")
+index, cotangent = [0, 2, 2], np.array([1.0, 10.0, 100.0])
+grad, added = np.zeros(3), np.zeros(3)
+grad[index] += cotangent
+np.add.at(added, index, cotangent)
+print("grad[index] += cotangent:           ", grad)
+print("np.add.at(added, index, cotangent): ", added)
+
+# %% [markdown]
+# The first line reads the entries at all three indices, adds, and writes all three back. Entry 2 is written twice, and the 10 is lost. No error, no warning. `np.add.at` adds one after the other. An entry that was picked twice was *used* twice, so its contributions add up, as always.
+#
+# Now the matrix product, `out[i, j] = sum over k of A[i, k] * B[k, j]`. Which outputs use `A[i, k]`? Those of row `i`, once per column `j`, each time with the factor `B[k, j]`. So its gradient is the sum over `j` of `v[i, j] * B[k, j]`. **Predict:** which matrix product is that?
+
+# %% tags=["demo"]
+predict("Which matrix product is the gradient of A?", "v @ B", "v @ B.T", "B.T @ v", "A.T @ v")
+A, B = np.array([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), np.array([[1.0, 0.0], [0.0, 2.0], [3.0, 1.0]])
+v = np.array([[1.0, 10.0], [2.0, 20.0]])
+print("moved inputs:\n", (v.ravel() @ jacobian(lambda A: A @ B, A)).reshape(A.shape).round(3))
+print("v @ B.T:\n", v @ B.T)
+
+# %% [markdown]
+# ### Exercise 5: reshape, transpose, index, matmul
+#
+# The values are given. Write the four rules. `matmul` takes matrices, or stacks of matrices: in the shape `(..., rows, columns)` only the last two axes are multiplied, and the axes before them may be stretched, which `sum_to` undoes. NumPy's `.T` reverses all axes, which is right for a matrix, but not for a stack. Find the rule for `B` as we found the one for `A`, or from its shape.
+
+# %% [markdown] tags=["hint"] exercise="rearranging"
+# The rule of `reshape` is `grad.reshape(a.shape)`. The rule of `transpose` swaps the same two axes again.
+
+# %% [markdown] tags=["hint"] exercise="rearranging"
+# The rule of an index: begin with zeros in the shape of `a`, then `np.add.at(zeros, index, grad)`.
+
+# %% [markdown] tags=["hint"] exercise="rearranging"
+# For matrices: `grad @ b.data.T` and `a.data.T @ grad`. For stacks, `.T` would reverse all axes; `x.swapaxes(-1, -2)` swaps only the last two.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "rearranging", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def reshape(a, *shape):
+    """The same entries in another shape, as in a.reshape(3, 4); a.reshape() makes the shape ().
+
+    >>> reshape(MiniTensor([1.0, 2.0, 3.0, 4.0]), 2, 2).shape
+    (2, 2)
+    """
+
+    def rule(grad):
+        ### BEGIN SOLUTION
+        return (grad.reshape(a.shape),)
+        ### END SOLUTION
+
+    return MiniTensor(a.data.reshape(shape), (a,), "reshape", rule)
+
+
+def transpose(a, dim0, dim1):
+    """Two axes swapped.
+
+    >>> transpose(MiniTensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]]), 0, 1).shape
+    (3, 2)
+    """
+
+    def rule(grad):
+        ### BEGIN SOLUTION
+        return (grad.swapaxes(dim0, dim1),)
+        ### END SOLUTION
+
+    return MiniTensor(a.data.swapaxes(dim0, dim1), (a,), "transpose", rule)
+
+
+def getitem(a, index):
+    """a[index], where index is whatever NumPy allows.
+
+    >>> getitem(MiniTensor([5.0, 6.0, 7.0]), [0, 2, 2]).data
+    array([5., 7., 7.])
+    """
+
+    def rule(grad):
+        ### BEGIN SOLUTION
+        total = np.zeros(a.shape)
+        np.add.at(total, index, grad)
+        return (total,)
+        ### END SOLUTION
+
+    return MiniTensor(a.data[index], (a,), "index", rule)
+
+
+def matmul(a, b):
+    """The matrix product of the last two axes; both inputs have two axes or more.
+
+    >>> matmul(MiniTensor(np.ones((5, 2, 3))), MiniTensor(np.ones((3, 4)))).shape
+    (5, 2, 4)
+    """
+
+    def rule(grad):
+        ### BEGIN SOLUTION
+        return grad @ b.data.swapaxes(-1, -2), a.data.swapaxes(-1, -2) @ grad
+        ### END SOLUTION
+
+    return MiniTensor(a.data @ b.data, (a, b), "@", rule)
+
+
+MiniTensor.reshape = reshape
+MiniTensor.transpose = transpose
+MiniTensor.__getitem__ = getitem
+
+# %% nbgrader={"grade": true, "grade_id": "test_rearranging", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+def seen_in_index(self, cotangent):
+    """What is wrong with the rule of self[1], in brackets; empty if it is none of these mistakes."""
+    try:
+        self[1].backward(cotangent)
+    except Exception as error:
+        flat = "array is 0-dimensional" in str(error)  # np.zeros_like(a)
+        return " (the rule indexes an array without axes: a is no array, but a.data is)" if flat else ""
+    again = np.array_equal(self.grad, cotangent[1])
+    why = " (the rule returns grad[index], but grad has the shape of a[index] already)"
+    return why if again else ""
+
+
+def gradient_of_second_call(self, cotangent):
+    """What a second call of backward from self[[0, 2]] gives to self, which starts anew."""
+    picked = self[[0, 2]]
+    for _ in range(2):
+        picked.grad = self.grad = None
+        picked.backward(cotangent)
+    return self.grad
+
+
+def second_call(v):
+    return MiniTensor(np.zeros(3)).gradient_of_second_call(np.asarray(v))
+
+
+def put_back(v):
+    return np.array([v[0], 0.0, v[1]])
+
+
+MiniTensor.seen_in_index = seen_in_index
+MiniTensor.gradient_of_second_call = gradient_of_second_call
+why = MiniTensor(np.zeros((3, 4))).seen_in_index(np.array([1.0, 2.0, 3.0, 4.0]))
+credit = check_gradients(
+    {
+        "a.reshape(2, 6)": lambda a: a.reshape(2, 6),
+        "a.transpose(0, 1)": lambda a: a.transpose(0, 1),
+        "a.reshape(2, 2, 3).transpose(1, 2)": lambda a: a.reshape(2, 2, 3).transpose(1, 2),
+        "a.reshape(2, 3, 2).transpose(0, 2)": lambda a: a.reshape(2, 3, 2).transpose(0, 2),
+        f"a[1]{why}": lambda a: a[1],
+        "a[:, 1:3]": lambda a: a[:, 1:3],
+        "a[[0, 2, 2]]": lambda a: a[[0, 2, 2]],
+        "a[[0, 1, 1], [3, 2, 2]]": lambda a: a[[0, 1, 1], [3, 2, 2]],
+    },
+    [(3, 4)],
+    points=1.5,
+)
+name = "y = a[[0, 2]], then y.backward(v) twice, with a.grad = None in between: a.grad"
+credit = credit + check_function(second_call, put_back, [[(2,)]], points=0.5, name=name)
+### BEGIN HIDDEN TESTS
+credit = credit + check_gradients(
+    {
+        "transposed": lambda a: a.T * 2.0,
+        "three axes": lambda a: a.reshape(2, -1, 3).transpose(0, 2),
+        "one row": lambda a: a.reshape(-1),
+        "pairs": lambda a: a[[0, 1, 1, 2, 1], [3, 3, 0, 0, 3]],
+        "table of rows": lambda a: a[np.array([[0, 1], [1, 1], [2, 0]])],
+        "one entry": lambda a: a[2, 1] * a[-1, 1],
+    },
+    [(3, 4)],
+    points=2,
+)
+### END HIDDEN TESTS
+credit
+
+# %% nbgrader={"grade": true, "grade_id": "test_matmul", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+credit = check_gradients(
+    {"a @ b": lambda a, b: a @ b},
+    [[(3, 4), (4, 2)], [(3, 3), (3, 3)]],
+    points=1,
+)
+credit = credit + check_gradients(
+    {"a @ b, stacks": lambda a, b: a @ b, "(a @ b).exp() @ b, stacks": lambda a, b: (a @ b).exp() @ b},
+    [[(2, 3, 3), (3, 3)], [(2, 3, 3), (2, 3, 3)]],
+    points=1,
+)
+### BEGIN HIDDEN TESTS
+shapes = [[(2, 1, 3, 4), (5, 4, 2)], [(3, 4), (2, 4, 1)]]
+credit = credit + check_gradients({"stacks": lambda a, b: a @ b}, shapes, points=1)
+shapes = [[(4,), (4, 3)], [(3, 4), (4,)], [(4,), (4,)]]
+credit = credit + check_gradients({"vectors": lambda a, b: a @ b}, shapes, points=1)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# Now your own engine answers the opening question, with the same layer and the same weights.
+
+# %% tags=["demo"]
+W = MiniTensor(weights)
+start = time.perf_counter()
+(MiniTensor(examples) @ W).tanh().sum().backward()
+milliseconds = 1000 * (time.perf_counter() - start)
+print(f"{W.grad.size:,} gradients in {milliseconds:.0f} ms")
+print(f"largest difference from PyTorch {np.abs(W.grad - weights_torch.grad.numpy()).max():.0e}")
+
+# %% [markdown]
+# One matrix product, `examples.T @ grad`, did the work of the 800 GB table. In that table 999 of 1000 entries are zeros, and the rest are the entries of `examples`, each repeated a thousand times. **A rule is the product with such a table, worked out on paper, so that the table is never built.** (*Further* has pictures of three such tables.)
+
+# %% [markdown]
+# ## 8. What a check can and cannot see
+#
+# `check_gradients` draws its cotangents at random. Is that necessary? The obvious check is simpler: sum the output to one number, call `backward()`, compare with moved inputs. Summing means a cotangent of ones.
+#
+# Here are two wrong rules. The first, for the transpose, does not transpose the cotangent back. The second, for softmax, which turns a row of numbers into probabilities, returns zeros. (The helper `probabilities` calculates the value.)
+
+# %% tags=["demo"]
+def careless_transpose(a):
+    return MiniTensor(a.data.T, (a,), "transpose", lambda grad: (grad.reshape(a.shape),))
+
+
+def lazy_softmax(a):
+    return MiniTensor(probabilities(a.data), (a,), "softmax", lambda grad: (np.zeros(a.shape),))
+
+# %% [markdown]
+# **Predict** for each of the four lines: does the check notice the mistake?
+
+# %% tags=["demo"] items="gap:random_cotangent"
+predict("In which of the four lines does the check notice the mistake?")
+random = np.random.default_rng(7)
+x = random.normal(size=(2, 3))
+for function in (careless_transpose, lazy_softmax):
+    for name, draw in (("ones", np.ones), ("random", random.random)):
+        cotangent = draw(function(MiniTensor(x)).shape)
+        error = error_of_rule(MiniTensor, function, x, cotangent)
+        verdict = "noticed" if error > 1e-6 else "passed"
+        print(f"{function.__name__:20s} cotangent of {name:7s} error {error:.1e}   {verdict}")
+
+# %% [markdown]
+# With ones, both pass. An array of ones looks the same wherever its entries are moved. And the probabilities of a row always sum to 1, so their sum does not react to anything: with ones, zero *is* the right gradient of softmax. The check asks a question that the wrong rule answers correctly.
+#
+# A random cotangent gives each output its own weight, and no two are alike. A wrong vector-Jacobian product passes only if the mistake, multiplied by this row, gives zero, and for random numbers that has probability zero. So a loss that only sums the outputs is a bad test for a layer. Still, a random cotangent is no proof: a rule like that of `abs` in lesson 01, right for some inputs and wrong for others, shows up only with other *inputs*.
+
+# %% [markdown]
+# ## 9. Softmax and cross entropy
+#
+# A classifier gives each class a number, the *logit*, and softmax turns the logits into probabilities `p`. What is the right rule? If logit `j` rises, `p[j]` rises, and all others in the row fall, because the sum stays 1:
+#
+# * `p[i]` reacts to logit `i` with the slope `p[i] * (1 - p[i])`,
+# * `p[i]` reacts to another logit `j` with the slope `-p[i] * p[j]`.
+#
+# Put both into the sum over the outputs, `sum of v[i] * J[i, j]`, and the table disappears: for logit `j` you get `p[j] * (v[j] - s)`, where `s` is the sum of `v[i] * p[i]` over the row. Check it on one row:
+
+# %% tags=["demo"]
+x, v = np.array([[0.5, -1.0, 2.0]]), np.array([[1.0, 10.0, 100.0]])
+p = probabilities(x)
+print("moved inputs:", (v.ravel() @ jacobian(probabilities, x)).round(4))
+s = (v * p).sum(axis=1, keepdims=True)
+print("p * (v - s): ", (p * (v - s)).ravel().round(4))
+
+# %% [markdown]
+# The loss of a classifier, **cross entropy**, is minus the logarithm of the probability of the right class, averaged over the examples. It seems to need a softmax and then a logarithm. **Predict** what happens when one logit is far above the other.
+
+# %% tags=["demo"]
+predict("What does softmax followed by log give for the smaller logit?", "-1000", "-inf", "nan", "0")
+for name in ("softmax(1).log()", "log_softmax(1)"):
+    logits = leaf([[0.0, 1000.0]])
+    result = logits.softmax(1).log() if "log()" in name else logits.log_softmax(1)
+    result[0, 0].backward()
+    print(f"{name:17s} {result.tolist()}   gradient {logits.grad.tolist()}")
+
+# %% [markdown]
+# The small probability, `exp(-1000)`, is rounded to 0. Its logarithm is lost, and with it the gradient. You can compute the logarithm of a softmax safely: with `m` the largest logit of the row, it is `x - m - log(sum(exp(x - m)))`. Subtracting `m` changes nothing in exact arithmetic, and no `exp` can overflow.
+#
+# The rule of the log-softmax is `v - p * (sum of v over the row)`.
+
+# %% [markdown]
+# ### Exercise 6: softmax, log_softmax, cross_entropy
+#
+# In `softmax` only the rule is missing. `log_softmax` needs its value, called `output`, and its rule. Build `cross_entropy` from operations that you already have. All three must work for logits such as 1000.
+
+# %% [markdown] tags=["hint"] exercise="softmax"
+# `a.data.max(axis=dim, keepdims=True)` is `m` for every row at once. All sums in the rules are over `axis=dim` with `keepdims=True`, so that they can be stretched again.
+
+# %% [markdown] tags=["hint"] exercise="softmax"
+# In `log_softmax` compute `shifted = a.data - m`, then `output = shifted - np.log(np.exp(shifted).sum(axis=dim, keepdims=True))`. The rule needs `p`, which is `np.exp(output)`.
+
+# %% [markdown] tags=["hint"] exercise="softmax"
+# Build `cross_entropy` from what you have: `logits.log_softmax(1)[np.arange(len(labels)), labels]` picks from each row the entry of its label. Then take the mean, with a minus sign.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def softmax(a, dim):
+    """Probabilities along an axis: exp(a), divided by its sum over that axis, without overflow.
+
+    >>> softmax(MiniTensor([[0.0, 0.0], [0.0, 1000.0]]), 1).data
+    array([[0.5, 0.5],
+           [0. , 1. ]])
+    """
+    raised = np.exp(a.data - a.data.max(axis=dim, keepdims=True))
+    output = raised / raised.sum(axis=dim, keepdims=True)
+
+    def rule(grad):
+        ### BEGIN SOLUTION
+        return (output * (grad - (grad * output).sum(axis=dim, keepdims=True)),)
+        ### END SOLUTION
+
+    return MiniTensor(output, (a,), "softmax", rule)
+
+
+def log_softmax(a, dim):
+    """The logarithm of softmax(a, dim), exact for entries of any size.
+
+    >>> log_softmax(MiniTensor([[0.0, 1000.0]]), 1).data
+    array([[-1000.,     0.]])
+    """
+    ### BEGIN SOLUTION
+    shifted = a.data - a.data.max(axis=dim, keepdims=True)
+    output = shifted - np.log(np.exp(shifted).sum(axis=dim, keepdims=True))
+    ### END SOLUTION
+
+    def rule(grad):
+        ### BEGIN SOLUTION
+        return (grad - np.exp(output) * grad.sum(axis=dim, keepdims=True),)
+        ### END SOLUTION
+
+    return MiniTensor(output, (a,), "log_softmax", rule)
+
+
+def cross_entropy(logits, labels):
+    """Minus the log-probability of the right class, averaged over the rows.
+
+    logits: MiniTensor of shape (rows, classes)
+    labels: array of integers, of shape (rows,): the right class of each row
+
+    >>> round(cross_entropy(MiniTensor([[0.0, 1000.0], [0.0, 0.0]]), np.array([0, 1])).item(), 4)
+    500.3466
+    """
+    ### BEGIN SOLUTION
+    chosen = logits.log_softmax(1)[np.arange(len(labels)), labels]
+    return -chosen.mean()
+    ### END SOLUTION
+
+
+MiniTensor.softmax = softmax
+MiniTensor.log_softmax = log_softmax
+MiniTensor.cross_entropy = cross_entropy
+
+# %% nbgrader={"grade": true, "grade_id": "test_softmax", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
+def is_cut_off(self, labels):
+    """Whether the loss can be calculated, but was not made from these logits."""
+    try:
+        return self not in topological_order(self.cross_entropy(labels))
+    except Exception:
+        return False  # the check below says what it was
+
+
+def tried(self, operation, argument, cotangent):
+    """The value of an operation, such as "softmax", and the gradient of self."""
+    try:
+        with np.errstate(all="ignore"):
+            output = getattr(self, operation)(argument)
+            output.backward(cotangent)
+        return output.data, self.grad
+    except Exception:
+        return None, None  # the check below says what it was
+
+
+def same_as(found, mistakes):
+    """Which mistake gives the same numbers, in brackets; the empty string if none of them does."""
+    fits = [text for text, wrong in mistakes.items() if np.shape(found) == np.shape(wrong)]
+    fits = [text for text in fits if found is not None and np.allclose(found, mistakes[text])]
+    return f" ({fits[0]})" if fits else ""
+
+
+MiniTensor.is_cut_off, MiniTensor.tried = is_cut_off, tried
+labels = np.array([2, 0, 2, 1])
+cut = MiniTensor(np.ones((4, 3))).is_cut_off(labels)
+why = ", whose graph does not lead back to a: .data cuts it" if cut else ""
+
+x = np.array([[0.5, -1.0, 2.0], [1.0, 3.0, 0.0], [-2.0, 0.0, 1.5], [2.0, 1.0, -1.0]])
+v = np.array([[1.0, 5.0, -2.0], [3.0, 0.0, 2.0], [4.0, -1.0, 1.0], [2.0, 2.0, 7.0]])
+p = np.exp(x) / np.exp(x).sum(axis=1, keepdims=True)
+log_of_columns = x - np.log(np.exp(x).sum(axis=0))
+log_p, sums, picked = np.log(p), v.sum(axis=1, keepdims=True), np.log(p)[np.arange(4), labels]
+e = np.exp(x - x.max(axis=1, keepdims=True))
+of_e = e * (v - (v * e).sum(axis=1, keepdims=True))
+_, found = MiniTensor(x).tried("softmax", 1, v)
+of_softmax = same_as(
+    found,
+    {
+        "a sum over all entries, not over each row": p * (v - (v * p).sum()),
+        "exp(x - m), not divided by its sum, in place of p": of_e,
+    },
+)
+value, found = MiniTensor(x).tried("log_softmax", 1, v)
+of_log = same_as(value, {"each row is too large by its m": log_p + x.max(axis=1, keepdims=True)})
+of_log = of_log or same_as(
+    found,
+    {
+        "the rule uses the output in place of p": v - log_p * sums,
+        "a mean over each row, not a sum": v - p * v.mean(axis=1, keepdims=True),
+        "the rule sums v * p in place of v": v - p * (v * p).sum(axis=1, keepdims=True),
+        "a sum over all entries, not over each row": v - p * v.sum(),
+    },
+)
+loss, _ = MiniTensor(x).tried("cross_entropy", labels, 1.0)
+why = why or same_as(
+    loss,
+    {
+        "the sum over the rows, not their mean": -picked.sum(),
+        "divided by the number of all entries, not of the rows": -picked.sum() / x.size,
+        "log_softmax along axis 0, not along each row": -log_of_columns[np.arange(4), labels].mean(),
+        "[labels] picks whole rows": -log_p[labels].mean(),
+        "the minus sign is missing": picked.mean(),
+        "[:, labels] picks these columns from every row": -log_p[:, labels].mean(),
+    },
+)
+credit = check_gradients(
+    {
+        f"a.softmax(1){of_softmax}": lambda a: a.softmax(1),
+        "a.softmax(0)": lambda a: a.softmax(0),
+        f"a.log_softmax(1){of_log}": lambda a: a.log_softmax(1),
+        "a.log_softmax(0)": lambda a: a.log_softmax(0),
+        f"a.cross_entropy(labels){why}": lambda a: a.cross_entropy(labels),
+    },
+    [(4, 3)],
+    points=2,
+)
+large = np.array([[1000.0, 998, 0], [-1000, -999, -1001], [0, 0, 1], [900, 900, -900]])
+parts = [large[0:1], large[1:2], large[2:3], large[3:4], large]
+values = [MiniTensor(some).tried("log_softmax", 1, 0 * some)[0] for some in parts]
+*alone, together = [value is not None and bool(np.isfinite(value).all()) for value in values]
+shifted = all(alone) and not together and values[-1] is not None
+of_large = " (no row alone has an inf: is m the largest of each row?)" if shifted else ""
+with np.errstate(divide="ignore"):
+    e = np.exp(large - large.max(axis=1, keepdims=True))
+    rounded = np.log(e / e.sum(axis=1, keepdims=True))
+of_large = of_large or same_as(values[-1], {"the logarithm of a p that was rounded to 0": rounded})
+credit = credit + check_gradients(
+    {
+        "softmax of large logits": lambda a: a.softmax(1),
+        f"log_softmax of large logits{of_large}": lambda a: a.log_softmax(1),
+        "cross_entropy of large logits": lambda a: a.cross_entropy(labels),
+    },
+    [large],
+    points=1,
+)
+### BEGIN HIDDEN TESTS
+repeated = np.array([0, 0, 4, 1, 0, 4, 4, 2])
+credit = credit + check_gradients(
+    {
+        "first axis": lambda a: a.softmax(0) * a.log_softmax(0),
+        "last axis": lambda a: a.softmax(-1) + a.log_softmax(-1),
+    },
+    [[(2, 3)], [(2, 3, 4)]],
+    points=1,
+)
+credit = credit + check_gradients({"eight rows": lambda a: a.cross_entropy(repeated) * a}, [(8, 5)], points=1)
+credit = credit + check_gradients(
+    {"large logits": lambda a: a.log_softmax(1) + a.softmax(1)}, [between(-900.0, 900.0, (4, 3))], points=1
+)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# ## 10. A classifier
+#
+# The file `digits.npz` holds 800 pictures of 8 times 8 pixels, drawn by a program that shifts, rotates and smears the strokes of the ten digits. 600 are for training, 200 for testing. The model has one layer: 64 pixels in, 10 logits out. The loop is that of lesson 01. The bias of shape `(10,)` is stretched over 600 rows, and `sum_to` brings its gradient back.
+#
+# **Predict** the first value of the loss. All weights start at zero, so all ten classes look equally likely.
+
+# %% tags=["demo"]
+predict("What is the first value of the loss?")
+with np.load("data/digits.npz") as file:
+    images, labels = file["images"], file["labels"].astype(int)
+x, y = images[:600].reshape(600, 64) / 16, labels[:600]
+
+
+def train(tensor, x, y, loss_of):
+    """200 steps of gradient descent: the parameters and the losses."""
+    W, b, losses = tensor(np.zeros((64, 10))), tensor(np.zeros(10)), []
+    for _ in range(200):
+        loss = loss_of(x @ W + b, y)
+        W.grad = b.grad = None
+        loss.backward()
+        for parameter in (W, b):
+            parameter.data -= parameter.grad  # a rate of 1
+        losses.append(loss.item())
+    return W.data, b.data, losses
+
+
+W, b, ours = train(MiniTensor, x, y, cross_entropy)
+print(f"first loss {ours[0]:.4f}, last {ours[-1]:.4f}")
+_, _, theirs = train(leaf, torch.tensor(x), torch.tensor(y), torch.nn.functional.cross_entropy)
+print(f"largest difference from PyTorch's losses: {np.abs(np.subtract(ours, theirs)).max():.0e}")
+show_classifier(images, labels, W, b)
+
+# %% [markdown]
+# The first loss is `log(10)`. Below each digit you see the weights of its class: blue pixels count for it, red ones against.
+#
+# Each step found 650 gradients from 600 pictures, with a handful of rules. With single numbers, the products and sums alone would need 2 times 600 times 64 times 10 objects, or 768,000 in each step.
+
+# %% [markdown]
+# ## Quiz
+#
+# The question about a tie is about *Further*.
+
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_04", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+question(
+    "tanh_of_a_matrix",
+    "`tanh` of an array of shape (64, 512). What does its rule compute for a cotangent of shape (64, 512)?",
+    right(
+        "64 times 512 products, one per entry.",
+        "Each entry of the cotangent is multiplied by the slope of its own entry, because each output reacts to one input only. The Jacobian is a table with 32768 rows that is zero off its diagonal, so the product with it is entrywise.",
+    ),
+    wrong("A product with a table of 32768 times 32768 slopes.", "That table is what the rule avoids. It would take more than 8 GB.", misconception="jacobian_is_built"),
+    wrong("64 matrix products, one per row.", "The entries of a row do not influence each other here. For softmax they would.", misconception="jacobian_is_built"),
+    wrong("One number, because the loss is one number.", "The loss is one number, but a rule returns one gradient for each entry of its input.", misconception="gradient_is_a_number"),
+)
+question(
+    "bias",
+    "A bias of shape (10,) is added to logits of shape (64, 10), and the cotangent `v` of the sum has shape (64, 10). What is the gradient of the bias?",
+    right("`v.sum(axis=0)`", "Each entry of the bias is used in 64 rows, and contributions of all uses add up."),
+    wrong("`v.mean(axis=0)`", "Uses add up. If the loss is a mean, the factor 1/64 is in `v` already, and dividing again would count it twice.", misconception="broadcast_averaged"),
+    wrong("`v[0]`", "Then 63 of the 64 uses would be forgotten.", misconception="broadcast_first_kept"),
+    wrong("`v`", "A gradient has the shape of the thing it belongs to, here (10,).", misconception="broadcast_not_summed"),
+)
+question(
+    "ones",
+    "`y` has shape (3,). What does `y.backward(np.ones(3))` find?",
+    right("The gradient of `y.sum()`.", "The cotangent says how much each output counts. Ones count each of them once."),
+    wrong("The Jacobian of `y`.", "It finds one row times the Jacobian. For the whole table you would need three calls, one per output.", misconception="jacobian_is_built"),
+    wrong("The gradient of `y.mean()`.", "For the mean each cotangent is 1/3.", misconception="sum_divided"),
+    wrong("The same as `y.backward()`, where ones are the default.", "The default exists only for an output with a single entry. Here `y.backward()` raises an error.", misconception="ones_by_default"),
+)
+question(
+    "weak_check",
+    "Somebody checks every operation by summing its output and comparing with moved inputs. Which wrong rule passes?",
+    right(
+        "The rule of softmax returns zeros.",
+        "Each row of probabilities sums to 1 whatever the logits are, so the sum has slope zero. Only unequal cotangents show the mistake.",
+    ),
+    wrong("The rule of `exp` multiplies by the input.", "The sum of exp(x) has the slopes exp(x), and x is something else.", misconception="input_used_for_output"),
+    wrong("The rule of the product gives each input its own value.", "The slope of the sum of a * b with respect to a is b, which is not a.", misconception="operands_swapped"),
+    wrong("None: a sum depends on all outputs, so every mistake shows.", "It depends on all of them in the same way. That is the weakness.", misconception="ones_see_everything"),
+)
+question(
+    "picked_twice",
+    "`y = a[[1, 1, 0]]`, and `y.backward([1.0, 2.0, 4.0])`. What is `a.grad` for an `a` of three entries?",
+    right("[4, 3, 0]", "Entry 1 was picked twice, so it gets 1 + 2. Entry 0 was picked once, entry 2 never."),
+    wrong("[4, 2, 0]", "That is what `grad[index] += v` gives: the second write to entry 1 loses the first.", misconception="index_overwritten"),
+    wrong("[1, 2, 4]", "The cotangent belongs to the entries of `y`. They have to be carried back to the places that they came from.", misconception="index_not_put_back"),
+    wrong("[4, 1.5, 0]", "Contributions are added, not averaged.", misconception="embedding_rows_averaged"),
+)
+question(
+    "square_matrices",
+    "A rule for `a @ b` returns `grad @ b.data` for `a`, without the transpose. It is tried on 3 by 3 matrices. What happens?",
+    right(
+        "It runs. The shape is right and the numbers are wrong.",
+        "With square matrices every product fits. For (2, 3) and (3, 4) the shapes would not fit and NumPy would complain, which is why checks use awkward shapes as well as numbers.",
+    ),
+    wrong("NumPy raises an error, because shapes do not fit.", "(3, 3) times (3, 3) always fits.", misconception="shapes_prove_rules"),
+    wrong("Nothing is wrong: for square matrices the transpose does not matter.", "It does unless the matrix is symmetric.", misconception="matmul_not_transposed"),
+    wrong("`sum_to` repairs it.", "`sum_to` sums over stretched axes. There are none here.", misconception="sum_to_repairs"),
+)
+question(
+    "tie",
+    "At a tie, `x.max()` of PyTorch gives two entries 0.5 each, and `x.max(dim=0)` gives 1 and 0. Which is wrong?",
+    right("Neither. There is no slope at a tie, and both are conventions.", "Moving one of the two up changes the maximum, moving it down does not. Anything from 0 to 1 can be defended."),
+    wrong("The first: a maximum has one winner.", "Here there are two, and nothing distinguishes them.", misconception="one_winner"),
+    wrong("The second: the central difference gives 0.5.", "The central difference takes the mean of the slopes on both sides. That does not make it the slope.", misconception="central_difference_decides"),
+    wrong("Both: the gradient must be zero at a tie.", "If both entries rise together, the maximum rises with them, so the two cannot both get 0.", misconception="zero_at_a_kink"),
+)
+question(
+    "lost_factor",
+    "In somebody's `cross_entropy` the value is right, but the rule has lost the factor 1/N. What do you see, with N = 64 rows?",
+    right(
+        "The first loss is right, then the curve leaves PyTorch's.",
+        "The loss before the first step does not depend on any rule. After that every step is 64 times too long. A loss that looks right says nothing about its gradient.",
+    ),
+    wrong("The loss is 64 times too large from the start.", "The value was computed correctly. Only the gradient is wrong.", misconception="value_shows_gradient"),
+    wrong("Nothing: the factor cancels in training.", "It acts like a learning rate that is 64 times larger, and that is not nothing.", misconception="cross_entropy_not_averaged"),
+    wrong("`backward` raises an error about shapes.", "A factor does not change a shape.", misconception="shapes_prove_rules"),
+)
+
+# %% [markdown]
+# ## Summary
+#
+# | idea | in one line |
+# | --- | --- |
+# | one node per array | the number of nodes depends on the operations, not on the size of the arrays |
+# | Jacobian | the table of all slopes: a row per output, a column per input; never built |
+# | rule | a vector-Jacobian product: cotangent of the output in, cotangents of the inputs out |
+# | stretch and sum | the rule of a stretch is a sum, the rule of a sum is a stretch |
+# | `sum_to` | undoes every stretch, in one place; rules never mention shapes |
+# | cotangent | how much each output counts; left out only if the output has one entry |
+# | used several times | stretched, picked twice, used in two places: contributions add up |
+# | ties and kinks | no slope, only conventions; know which one you have (*Further*) |
+# | random cotangents | a sum of outputs cannot see a transpose, nor a softmax rule that returns zeros |
+#
+# Your engine trains a classifier, and its loss curve matches PyTorch's. It does not behave like PyTorch in everything yet: it keeps `.grad` on every node, has no `requires_grad`, and its graph is made of the tensors themselves. That changes in lesson 05.
+
+# %% tags=["demo"]
+# Save the notebook, then run this cell: it shows how far you have come, and what comes next.
+progress()
+
+# %% [markdown]
+# # Further
+#
+# This part is optional. No later lesson needs it, and your engine works without exercise 7, which only earns points. Its sections do not depend on each other.
+
+# %% [markdown]
+# ## The largest
+#
+# PyTorch's `max` comes in two forms: `x.max()` over everything and `x.max(dim=0)` along an axis. Both pass the cotangent to the entry that was largest. **Predict** the gradients if two entries are equally large. And which form is right? Check by moving an input, once up and once down.
+
+# %% tags=["demo"] items="gap:ties"
+predict(
+    "What gradient do the two equal entries get from x.max()?",
+    "0.5 and 0.5",
+    "1 and 0",
+    "1 and 1",
+)
+maxima = {"x.max()     ": lambda x: x.max(), "x.max(dim=0)": lambda x: x.max(dim=0).values}
+for name, largest in maxima.items():
+    x_torch = leaf([1.0, 3.0, 3.0])
+    largest(x_torch).backward()
+    print(name, x_torch.grad.tolist())
+
+x, h = np.array([1.0, 3.0, 3.0]), 1e-6
+up, down = np.array([0.0, h, 0.0]), np.array([0.0, -h, 0.0])
+print("moving one of the two up:  ", round((np.max(x + up) - np.max(x)) / h, 3))
+print("moving one of the two down:", round((np.max(x) - np.max(x + down)) / h, 3))
+
+# %% [markdown]
+# At a tie the slope is 1 on one side and 0 on the other, like relu at 0: there is no slope, only a choice, and any value in between is defensible. PyTorch chose differently in the two functions. If your results depend on such a choice, you should know.
+
+# %% [markdown]
+# ### Exercise 7: the maximum
+#
+# If several entries are equally large, follow PyTorch: `a.max()` shares the cotangent equally among them; `a.max(1)` gives it to the first in each row, as PyTorch does on the CPU. The value is given. Make an array `chosen` in the shape of `a`: it says what fraction of the cotangent each entry gets.
+
+# %% [markdown] tags=["hint"] exercise="maximum"
+# Without `dim`: `a.data == a.data.max()` is True where an entry is largest. Divide it by its sum.
+
+# %% [markdown] tags=["hint"] exercise="maximum"
+# With `dim`: zeros, then `np.put_along_axis(chosen, np.expand_dims(a.data.argmax(dim), dim), 1.0, dim)`.
+
+# %% [markdown] tags=["hint"] exercise="maximum"
+# The rule is `chosen` times the cotangent. If the axis is gone, put it back first, as in the rule of the sum.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "maximum", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def max_over(a, dim=None, keepdim=False):
+    """The largest entry along an axis, or overall. Arguments as in sum_over; keepdim needs a dim.
+
+    Equal largest entries: without dim they share the cotangent equally; with dim the first gets it.
+
+    >>> max_over(MiniTensor([[1.0, 2.0], [4.0, 3.0]]), 1).data
+    array([2., 4.])
+    """
+    ### BEGIN SOLUTION
+    if dim is None:
+        chosen = (a.data == a.data.max()) / (a.data == a.data.max()).sum()
+    else:
+        chosen = np.zeros(a.shape)
+        np.put_along_axis(chosen, np.expand_dims(a.data.argmax(dim), dim), 1.0, dim)
+
+    def rule(grad):
+        if dim is not None and not keepdim:
+            grad = np.expand_dims(grad, dim)
+        return (chosen * grad,)
+
+    ### END SOLUTION
+    return MiniTensor(a.data.max(axis=dim, keepdims=keepdim), (a,), "max", rule)
+
+
+MiniTensor.max = max_over
+
+# %% nbgrader={"grade": true, "grade_id": "test_maximum", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+def values_of(found):
+    """PyTorch's max with an axis returns values and places; yours returns the values."""
+    return found[0] if isinstance(found, tuple) else found
+
+
+credit = check_gradients(
+    {
+        "a.max()": lambda a: a.max(),
+        "a.max(1)": lambda a: values_of(a.max(1)),
+        "a.max(0)": lambda a: values_of(a.max(0)),
+        "a.max(-1, keepdim=True)": lambda a: values_of(a.max(-1, keepdim=True)),
+    },
+    [[(2, 3, 2)], [(3, 4)], [(3, 3)]],
+    points=1,
+)
+### BEGIN HIDDEN TESTS
+credit = credit + check_gradients(
+    {
+        "max, first axis": lambda a: values_of(a.max(0)) * 3.0,
+        "max, kept": lambda a: values_of(a.max(-1, keepdim=True)) * 3.0,
+    },
+    [[(2, 3, 4)], [(2, 2, 2)], [(3, 1, 2)]],
+    points=1,
+)
+### END HIDDEN TESTS
+credit
+
+# %% nbgrader={"grade": true, "grade_id": "test_ties", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+a = MiniTensor([[3.0, 1.0, 3.0], [0.0, 2.0, 2.0]])
+a.max().backward(8.0)
+right = [[4, 0, 4], [0, 0, 0]]
+assert np.allclose(a.grad, right), f"a.max(), cotangent 8: both 3s share it, {right}, not {a.grad}"
+
+b = MiniTensor([[3.0, 1.0, 3.0], [0.0, 2.0, 2.0]])
+b.max(1).backward([8.0, 16.0])
+right = [[8, 0, 0], [0, 16, 0]]
+assert np.allclose(b.grad, right), f"b.max(1): the first of equals in a row, {right}, not {b.grad}"
+
+c = MiniTensor([[3.0, 1.0], [3.0, 2.0]])
+c.max(0).backward([8.0, 16.0])
+right = [[8, 0], [0, 16]]
+assert np.allclose(c.grad, right), f"c.max(0): the first of equals in a column, {right}, not {c.grad}"
+### BEGIN HIDDEN TESTS
+c = MiniTensor([[-2.0, -2.0], [-2.0, -5.0]])
+c.max().backward()
+assert np.allclose(c.grad, [[1 / 3, 1 / 3], [1 / 3, 0]])
+d = MiniTensor([[-2.0, -2.0], [-2.0, -5.0]])
+d.max(0, keepdim=True).backward([[1.0, 2.0]])
+assert np.allclose(d.grad, [[1, 2], [0, 0]])
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## Which product is it?
+#
+# Some texts say that `backward` computes Jacobian-vector products, `J @ v`. A table that is not square shows which it is. Here is PyTorch, with two outputs and three inputs:
+
+# %% tags=["demo"]
+table, v = np.arange(6.0).reshape(2, 3), np.array([1.0, 10.0])
+x_torch = leaf([1.0, 1.0, 1.0])
+(torch.tensor(table) @ x_torch).backward(torch.tensor(v))
+print("x.grad:", x_torch.grad.tolist())
+print("v @ J: ", (v @ table).tolist())
+
+# %% [markdown]
+# `J @ v` would not even fit: `v` has one entry per output. (Products `J @ v` exist too. They go forward, in lesson 15.)
+
+# %% [markdown]
+# ## Where the zeros are
+#
+# A rule is the product with a table that is never built. Here are three layers small enough to build their tables. **Predict** where the zeros are.
+
+# %% tags=["demo"]
+predict("Which of the three tables has the most zeros?")
+small, W_small = generator.normal(size=(3, 4)), generator.normal(size=(4, 2))
+tables = {
+    "tanh of a (3, 4)": jacobian(np.tanh, small),
+    "sum over axis 1 of a (3, 4)": jacobian(lambda x: x.sum(axis=1), small),
+    "(3, 4) @ (4, 2), for the second": jacobian(lambda W: small @ W, W_small),
+}
+show_zeros(tables)
+
+# %% [markdown]
+# Gray is zero, blue is positive, red is negative. The closer a number is to zero, the paler its color, down to almost white. The nonzero entries form a pattern: a diagonal, rows of ones, and in the matrix product the three rows of `small`, repeated once per column of weights.
+
+# %% [markdown]
+# ## Find the wrong rule
+#
+# In section 8 you looked for a check that sees a mistake. Now the check is fixed: the cotangent is always an array of ones. You choose the expression. In the engine below one rule has a mistake, and all others are right. The first two lines are examples that do not show it; their two cards stay red. **Change** the third line until it shows the mistake, with as few operations as you can.
+
+# %% tags=["demo"]
+from autograder.student import CheckFailed, broken_engine, expose
+
+somebodys = broken_engine("transpose_not_undone")
+a, b = np.array([[0.0, 1.0], [2.0, 3.0]]), np.array([[1.0, 2.0], [3.0, 4.0]])
+expressions = {
+    "a * b": lambda a, b: a * b,
+    "a.transpose(0, 1) + b": lambda a, b: a.transpose(0, 1) + b,
+    "yours": lambda a, b: a + b,
+}
+for name, expression in expressions.items():
+    print(name)
+    try:
+        expose(somebodys, expression, [a, b])
+    except CheckFailed:
+        pass  # the card has already said it
+
+# %% [markdown]
+# In the second line the cotangent of ones reaches the transpose unchanged, and hides the mistake as above. `a.transpose(0, 1) * b` exposes it, with two operations; one is not enough. The product gives every entry of the transpose its own weight, as a random cotangent would. A good test does the same.

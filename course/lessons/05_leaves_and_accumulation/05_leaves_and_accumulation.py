@@ -1,0 +1,2011 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # Leaves and accumulation
+#
+# *Core: about 85 minutes; after exercise 3 is a good place for a break. Further: about 60 minutes, optional. You build leaves, nodes, `AccumulateGrad` and an optimizer. You need lessons 02 to 04.*
+#
+# Two programs train the same small network on the same data, from the same weights. They differ in one line: the second passes `forget=True`, and so skips `optimizer.zero_grad()`. **Predict** which one ends with the lower loss.
+
+# %% tags=["engine"]
+import weakref
+
+import numpy as np
+
+# %%
+from autograder.student import between, check_gradients, hints, positive
+from autograder.student import predict, progress, quiz, start_lesson
+
+# %% tags=["demo"]
+import warnings
+
+import matplotlib.pyplot as plt
+import torch
+from helpers_05 import distances, heights, layers, network, plot_balls, plot_losses, points
+from helpers_05 import print_flags, train
+
+from mini_autograd.widgets import accumulation, explore
+
+torch.set_num_threads(1)
+warnings.simplefilter("ignore", UserWarning)  # PyTorch warns when .grad of a result is read
+
+# %% tags=["demo"]
+predict("Which run ends with the lower loss?", "with zero_grad", "without zero_grad", "it is the same")
+with_zeroing = train(torch.tensor, torch.optim.SGD)
+without_zeroing = train(torch.tensor, torch.optim.SGD, forget=True)
+plot_losses(with_zero_grad=with_zeroing, the_line_forgotten=without_zeroing)
+print(f"after 500 steps: {with_zeroing[-1]:.3f} with zero_grad, {without_zeroing[-1]:.3f} without")
+
+# %% [markdown]
+# The program with the mistake ends with a lower loss. **What exactly does the forgotten line do, why can leaving it out help, and when does it end badly?**
+#
+# To answer, you have to know what writes into `.grad`, what reads it and what clears it. By the end, you can
+#
+# 1. tell whether any given tensor is a leaf, and whether it keeps its `.grad`;
+# 2. build a graph of nodes, and write a `backward` that adds only into the leaves;
+# 3. write an optimizer, and name the one place in a training loop where clearing is wrong;
+# 4. predict what happens in a training run that never clears.
+
+# %% [markdown]
+# ## 1. The node
+#
+# You start with your engine from lesson 04. There, a rule is a function inside a function. You cannot look into it, and you cannot make it release what it holds (lesson 06 needs that). So a node becomes an object of a class called `Function`, with attributes that you can read.
+#
+# If something breaks your engine, run the next cell again, and then every cell below it.
+
+# %%
+start_lesson()
+
+# %% tags=["engine"]
+class Function:
+    """One operation. An instance is one call: a node of the graph, and the `ctx` of its rules."""
+
+    next_functions = ()  # one pair (node, 0) per input; (None, 0) where no gradient is wanted
+    input_shapes = ()  # the shapes of the inputs, to undo broadcasting
+    retaining = None  # the tensor that asked with retain_grad, held weakly
+    saved = ()  # what forward kept for backward
+
+    def save_for_backward(self, *arrays):
+        self.saved = arrays
+
+    @property
+    def saved_tensors(self):
+        return self.saved
+
+    @classmethod
+    def name(cls):
+        return cls.__name__ + "Backward0"
+
+
+class Mul(Function):
+    """a * b. Both factors are needed later."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        return grad * b, grad * a
+# %% [markdown]
+# An operation is a subclass with two static methods. `forward` computes with plain arrays, and passes what the rule will need to `ctx.save_for_backward`. `backward` takes the incoming gradient and returns one gradient per input, in a tuple if there are several. The `ctx` that both get **is the node**. Try it without a graph, and **predict** the last line.
+
+# %%
+predict("What does the last line print?")
+ctx = Mul()
+print(Mul.forward(ctx, np.array(2.0), np.array(3.0)))
+print(ctx.name(), ctx.saved_tensors)
+print(Mul.backward(ctx, np.array(10.0)))
+
+# %% [markdown]
+# ### Exercise 1: two rules as classes
+#
+# Translate the difference and tanh from lesson 04. For the difference only the rule is missing. Save only what a rule needs. A rule makes new arrays: it changes neither `grad` nor what was saved. For `tanh` the output is the best choice, because the next operation often keeps that array anyway (lesson 06). Others count as right too.
+
+# %% [markdown] tags=["hint"] exercise="rules_as_classes"
+# The rule of a difference needs neither of its inputs. It returns two gradients, in a tuple.
+
+# %% [markdown] tags=["hint"] exercise="rules_as_classes"
+# `Tanh.forward` computes the output, saves it with `ctx.save_for_backward(output)`, and returns it. `Tanh.backward` starts with `(output,) = ctx.saved_tensors`; the parentheses and the comma unpack a tuple of one.
+
+# %% nbgrader={"grade": false, "grade_id": "rules_as_classes", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
+class Sub(Function):
+    """a - b. Its rule needs no saved array."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        return a - b
+
+    @staticmethod
+    def backward(ctx, grad):
+        ### BEGIN SOLUTION
+        return grad, -grad
+        ### END SOLUTION
+
+
+class Tanh(Function):
+    """The hyperbolic tangent of a (np.tanh). Its slope is 1 - output**2.
+
+    >>> float(Tanh.forward(Tanh(), np.array(0.0)))
+    0.0
+    """
+
+    @staticmethod
+    def forward(ctx, a):
+        ### BEGIN SOLUTION
+        output = np.tanh(a)
+        ctx.save_for_backward(output)
+        return output
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad):
+        ### BEGIN SOLUTION
+        (output,) = ctx.saved_tensors
+        return grad * (1 - output**2)
+        ### END SOLUTION
+# %% nbgrader={"grade": true, "grade_id": "test_rules_as_classes", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+def one_array(shares):
+    return shares[0] if isinstance(shares, tuple) else shares
+
+
+a, b, grad = (
+    np.array([[1.0, -2.0], [0.5, 3.0]]),
+    np.array([[4.0, 1.0], [2.0, -1.0]]),
+    np.array([[1.0, 10.0], [-2.0, 0.5]]),
+)
+upstream = grad.copy()
+
+
+def returned(value, name):
+    """The value, if it is an array or a tuple."""
+    assert value is not None, f"{name} returned None: is a return missing?"
+    assert not isinstance(value, (list, MiniTensor)), (
+        f"{name} returned a {type(value).__name__}, not an array or a tuple of arrays"
+    )
+    return value
+
+
+ctx = Sub()
+found = returned(Sub.forward(ctx, a, b), "Sub.forward")
+assert np.allclose(found, a - b), "Sub.forward must return a - b"
+assert len(ctx.saved_tensors) == 0, "the rule of a difference needs nothing, so nothing is saved"
+shares = returned(Sub.backward(ctx, grad), "Sub.backward")
+assert np.array_equal(grad, upstream), (
+    "Sub.backward has changed the array of the incoming gradient; a rule makes new arrays"
+)
+assert isinstance(shares, tuple) and len(shares) == 2, (
+    "Sub has two inputs, so its rule returns two gradients, in a tuple"
+)
+assert np.allclose(shares[0], grad) and np.allclose(shares[1], -grad), (
+    "Sub: a gets the gradient, b gets it with a minus sign"
+)
+
+ctx = Tanh()
+found = returned(Tanh.forward(ctx, a), "Tanh.forward")
+assert np.allclose(found, np.tanh(a)), "Tanh.forward must return the hyperbolic tangent"
+shapes = [np.shape(array) for array in ctx.saved_tensors]
+assert shapes == [(2, 2)], (
+    "Tanh.forward must save the one array that its rule needs with ctx.save_for_backward, of shape "
+    f"(2, 2) here. The shapes of what ctx.saved_tensors holds are {shapes}"
+)
+right_slope, saved = 1 - np.tanh(a) ** 2, np.copy(ctx.saved_tensors[0])
+found = one_array(returned(Tanh.backward(ctx, grad), "Tanh.backward"))
+assert np.array_equal(grad, upstream), (
+    "Tanh.backward has changed the array of the incoming gradient; a rule makes new arrays"
+)
+assert np.array_equal(ctx.saved_tensors[0], saved), (
+    "Tanh.backward has changed the array that forward saved; a rule makes new arrays"
+)
+assert not np.allclose(found, right_slope), (
+    "Tanh.backward returns the slope alone: it must be multiplied by the incoming gradient"
+)
+assert np.allclose(found, grad * right_slope), (
+    "Tanh.backward must return the incoming gradient times the slope, which is 1 - tanh(a)**2. "
+    "It must take what forward saved for what it is: a, or the output"
+)
+first, second = Tanh(), Tanh()
+Tanh.forward(first, a)
+Tanh.forward(second, b)
+right = grad * (1 - np.tanh(a) ** 2)
+assert np.allclose(one_array(Tanh.backward(first, grad)), right), (
+    "two calls of Tanh must not share what they saved"
+)
+### BEGIN HIDDEN TESTS
+assert np.allclose(one_array(Tanh.backward(first, 2 * grad)), 2 * right), (
+    "a rule may be called twice, and is linear in the gradient"
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ## 2. Which tensors keep a gradient?
+#
+# The engine of lesson 04 puts a `.grad` on every tensor of the graph. Of all the gradients in a chain of 30 steps, an optimizer reads only that of the parameter. All others should only pass through, from one rule to the next. That is one reason why PyTorch keeps `.grad` for **leaves** alone. But what is a leaf? **Predict** the columns for five tensors.
+
+# %% tags=["demo"] items="28 30 F41 F48"
+predict("Which of the five have a .grad after backward?")
+w, data = torch.ones(3, requires_grad=True), torch.ones(3)
+result, moved = w * data, w.to(torch.float64)
+(result.sum() + moved.sum()).backward()
+
+print_flags({"w": w, "data": data, "w * data": result, "data * 2": data * 2, "w.to(float64)": moved})
+
+# %% [markdown] items="27 28 32"
+# | | `requires_grad` | `is_leaf` | `grad_fn` | keeps `.grad` |
+# | --- | --- | --- | --- | --- |
+# | you made it, with `requires_grad=True`: a parameter | True | True | None | yes |
+# | you made it without: data, labels | False | True | None | there is none |
+# | an operation made it, and an input requires a gradient | True | False | its node | only if you call `retain_grad` |
+# | an operation made it from tensors that require none | False | True | None | there is none |
+#
+# The flag **propagates**: if one input requires a gradient, the result does too. A leaf does not have to require a gradient: `data` does not. You don't update the pictures in a data set. And "requires a gradient" does not mean "keeps one": `w.to(float64)` looks like a parameter, but it is the result of an operation, and its gradient goes through to `w`.
+
+# %% [markdown]
+# ## 3. The new tensor
+#
+# So the class changes. A tensor no longer holds its inputs and its rule. It holds only `grad_fn`, the **node** that made it. Leaves have none.
+
+# %% tags=["engine"]
+class MiniTensor:
+    """An array, and what the engine needs to know about it."""
+
+    __array_ufunc__ = None  # we handle array * tensor, not NumPy
+
+    def __init__(self, data, requires_grad=False):
+        self.data = np.asarray(data, dtype=np.float64)  # not copied if it is such an array already
+        self.requires_grad = requires_grad
+        self.grad = None  # a MiniTensor of the same shape, once a gradient has arrived
+        self.grad_fn = None  # the node that made this tensor; None for a leaf
+        self._accumulate = None  # a leaf's AccumulateGrad node, held weakly
+
+    @property
+    def is_leaf(self):
+        return self.grad_fn is None
+
+    def __repr__(self):
+        if self.grad_fn is not None:
+            return f"MiniTensor({self.data}, grad_fn=<{self.grad_fn.name()}>)"
+        return f"MiniTensor({self.data}{', requires_grad=True' if self.requires_grad else ''})"
+
+
+class AccumulateGrad(Function):
+    """The end of a path: it adds what arrives into the `.grad` of its leaf."""
+
+    def __init__(self, variable):
+        self.variable = variable
+
+    @classmethod
+    def name(cls):
+        return "AccumulateGrad"
+# %% [markdown] items="22"
+# No operation made a leaf, yet gradients have to end there. So an `AccumulateGrad` is at the end of every path: it holds the leaf (`variable`) and adds what arrives into the leaf's `.grad`.
+
+# %% [markdown]
+# ### The other operations of lesson 04 (just run it)
+#
+# Run the next eight cells. You don't need to read them. The first removes the old functions `add`, `multiply` and so on. The next five contain the operations of lesson 04 as classes, and the last two what `backward` needs. After the first comes arithmetic, and what Python calls for `+` and so on.
+
+# %% tags=["engine"]
+for old_name in (
+    "negate add subtract multiply divide power exp log tanh relu sum_over mean_over max_over "
+    "reshape transpose getitem matmul matrix_product softmax log_softmax cross_entropy"
+).split():
+    globals().pop(old_name, None)
+
+# %% tags=["engine"]
+def as_tensor(value):
+    """A MiniTensor stays what it is; a number or an array becomes one that requires no gradient."""
+    return value if isinstance(value, MiniTensor) else MiniTensor(value)
+
+
+MiniTensor.shape = property(lambda self: self.data.shape)
+MiniTensor.ndim = property(lambda self: self.data.ndim)
+MiniTensor.item = lambda self: self.data.item()
+
+
+class Add(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        return a + b
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, grad
+
+
+class Div(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a / b
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        return grad / b, -grad * a / b**2
+
+
+class Neg(Function):
+    @staticmethod
+    def forward(ctx, a):
+        return -a
+
+    @staticmethod
+    def backward(ctx, grad):
+        return -grad
+
+
+class Pow(Function):
+    """a ** exponent, where the exponent is a plain number: an option, not an input."""
+
+    @staticmethod
+    def forward(ctx, a, exponent):
+        ctx.save_for_backward(a)
+        ctx.exponent = exponent
+        return a**exponent
+
+    @staticmethod
+    def backward(ctx, grad):
+        (a,) = ctx.saved_tensors
+        return grad * ctx.exponent * a ** (ctx.exponent - 1)
+
+
+MiniTensor.__add__ = lambda a, b: Add.apply(a, b)
+MiniTensor.__sub__ = lambda a, b: Sub.apply(a, b)
+MiniTensor.__mul__ = lambda a, b: Mul.apply(a, b)
+MiniTensor.__truediv__ = lambda a, b: Div.apply(a, b)
+MiniTensor.__radd__ = lambda a, b: Add.apply(b, a)
+MiniTensor.__rsub__ = lambda a, b: Sub.apply(b, a)
+MiniTensor.__rmul__ = lambda a, b: Mul.apply(b, a)
+MiniTensor.__rtruediv__ = lambda a, b: Div.apply(b, a)
+MiniTensor.__neg__ = lambda a: Neg.apply(a)
+MiniTensor.__pow__ = lambda a, exponent: Pow.apply(a, exponent=exponent)
+
+# %% [markdown]
+# Functions of one array:
+
+# %% tags=["engine"]
+class Exp(Function):
+    @staticmethod
+    def forward(ctx, a):
+        output = np.exp(a)
+        ctx.save_for_backward(output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        (output,) = ctx.saved_tensors
+        return grad * output
+
+
+class Log(Function):
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(a)
+        return np.log(a)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (a,) = ctx.saved_tensors
+        return grad / a
+
+
+class Relu(Function):
+    @staticmethod
+    def forward(ctx, a):
+        output = np.maximum(a, 0.0)
+        ctx.save_for_backward(output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        (output,) = ctx.saved_tensors
+        return grad * (output > 0)
+
+
+MiniTensor.exp = lambda self: Exp.apply(self)
+MiniTensor.log = lambda self: Log.apply(self)
+MiniTensor.tanh = lambda self: Tanh.apply(self)
+MiniTensor.relu = lambda self: Relu.apply(self)
+
+# %% [markdown]
+# Reductions. Their rules bring the gradient back to the shape before the reduction:
+
+# %% tags=["engine"]
+def spread(array, shape, dim, keepdim):
+    """Bring the result of a reduction over dim back to the shape before it."""
+    if dim is not None and not keepdim:
+        array = np.expand_dims(array, dim)
+    return np.broadcast_to(array, shape)
+
+
+class Sum(Function):
+    @staticmethod
+    def forward(ctx, a, dim=None, keepdim=False):
+        ctx.shape, ctx.dim, ctx.keepdim = a.shape, dim, keepdim
+        return a.sum(axis=dim, keepdims=keepdim)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return spread(grad, ctx.shape, ctx.dim, ctx.keepdim)
+
+
+class Mean(Function):
+    @staticmethod
+    def forward(ctx, a, dim=None, keepdim=False):
+        ctx.shape, ctx.dim, ctx.keepdim = a.shape, dim, keepdim
+        output = a.mean(axis=dim, keepdims=keepdim)
+        ctx.count = a.size / max(output.size, 1)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        return spread(grad, ctx.shape, ctx.dim, ctx.keepdim) / ctx.count
+
+
+class Max(Function):
+    """Without dim, equal maxima share the gradient; along a dim, the first of them gets it all."""
+
+    @staticmethod
+    def forward(ctx, a, dim=None, keepdim=False):
+        ctx.shape, ctx.dim, ctx.keepdim = a.shape, dim, keepdim
+        output = a.max(axis=dim, keepdims=keepdim)
+        if dim is None:
+            chosen = (a == output) / max((a == output).sum(), 1)
+        else:
+            chosen = np.zeros(a.shape)
+            np.put_along_axis(chosen, np.expand_dims(a.argmax(axis=dim), dim), 1.0, axis=dim)
+        ctx.save_for_backward(chosen)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        (chosen,) = ctx.saved_tensors
+        return spread(grad, ctx.shape, ctx.dim, ctx.keepdim) * chosen
+
+
+MiniTensor.sum = lambda self, dim=None, keepdim=False: Sum.apply(self, dim=dim, keepdim=keepdim)
+MiniTensor.mean = lambda self, dim=None, keepdim=False: Mean.apply(self, dim=dim, keepdim=keepdim)
+MiniTensor.max = lambda self, dim=None, keepdim=False: Max.apply(self, dim=dim, keepdim=keepdim)
+
+# %% [markdown]
+# Matrices, shapes and indices:
+
+# %% tags=["engine"]
+class MatMul(Function):
+    """a @ b for matrices, batches of them, and vectors, which count as one row or one column."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a @ b
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, b = ctx.saved_tensors
+        left = a if a.ndim > 1 else a[None, :]
+        right = b if b.ndim > 1 else b[:, None]
+        grad = grad if b.ndim > 1 else np.expand_dims(grad, -1)
+        grad = grad if a.ndim > 1 else np.expand_dims(grad, -2)
+        for_a = grad @ np.swapaxes(right, -1, -2)
+        for_b = np.swapaxes(left, -1, -2) @ grad
+        return for_a if a.ndim > 1 else for_a[..., 0, :], for_b if b.ndim > 1 else for_b[..., 0]
+
+
+class Reshape(Function):
+    @staticmethod
+    def forward(ctx, a, shape):
+        ctx.shape = a.shape
+        return a.reshape(shape)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad.reshape(ctx.shape)
+
+
+class Transpose(Function):
+    @staticmethod
+    def forward(ctx, a, dim0, dim1):
+        ctx.dims = dim0, dim1
+        return np.swapaxes(a, dim0, dim1)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return np.swapaxes(grad, *ctx.dims)
+
+
+class Index(Function):
+    """a[index]. Where an index is repeated, its gradients add up."""
+
+    @staticmethod
+    def forward(ctx, a, index):
+        ctx.shape, ctx.index = a.shape, index
+        return a[index]
+
+    @staticmethod
+    def backward(ctx, grad):
+        whole = np.zeros(ctx.shape)
+        np.add.at(whole, ctx.index, grad)
+        return whole
+
+
+def reshape(self, *shape):
+    """As in PyTorch: a.reshape(2, 3) or a.reshape((2, 3))."""
+    return Reshape.apply(self, shape=shape[0] if isinstance(shape[0], tuple) else shape)
+
+
+MiniTensor.__matmul__ = lambda a, b: MatMul.apply(a, b)
+MiniTensor.__rmatmul__ = lambda a, b: MatMul.apply(b, a)
+MiniTensor.__getitem__ = lambda self, index: Index.apply(self, index=index)
+MiniTensor.reshape = reshape
+MiniTensor.transpose = lambda self, dim0, dim1: Transpose.apply(self, dim0=dim0, dim1=dim1)
+MiniTensor.T = property(lambda self: self.transpose(0, 1))
+
+# %% [markdown]
+# And what a classifier needs:
+
+# %% tags=["engine"]
+class LogSoftmax(Function):
+    @staticmethod
+    def forward(ctx, a, dim):
+        ctx.dim = dim
+        shifted = a - a.max(axis=dim, keepdims=True)
+        output = shifted - np.log(np.exp(shifted).sum(axis=dim, keepdims=True))
+        ctx.save_for_backward(output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        (output,) = ctx.saved_tensors
+        return grad - np.exp(output) * grad.sum(axis=ctx.dim, keepdims=True)
+
+
+def cross_entropy(logits, labels):
+    """Minus the log-probability of the label, averaged over the rows; labels are integers."""
+    rows = np.arange(len(labels))
+    return -logits.log_softmax(1)[rows, labels].mean()
+
+
+MiniTensor.log_softmax = lambda self, dim: LogSoftmax.apply(self, dim=dim)
+MiniTensor.softmax = lambda self, dim: LogSoftmax.apply(self, dim=dim).exp()
+MiniTensor.cross_entropy = cross_entropy
+# %% [markdown]
+# Then the order of lesson 03, now over nodes and their edges:
+
+# %% tags=["engine"]
+def topological_order(root):
+    """All nodes behind root, root first, and each node before the nodes of its inputs."""
+    finished, seen, stack = [], set(), [(root, False)]
+    while stack:
+        node, inputs_done = stack.pop()
+        if inputs_done:
+            finished.append(node)
+        elif node not in seen:
+            seen.add(node)
+            stack.append((node, True))
+            stack += [(source, False) for source, _ in node.next_functions if source is not None]
+    return finished[::-1]
+
+# %% [markdown]
+# Last, `retain_grad`, which exercise 4 explains:
+
+# %% tags=["engine"]
+def retain_grad(self):
+    """Ask backward to keep the gradient of this result too. Does nothing for a leaf."""
+    if self.grad_fn is not None:
+        self.grad_fn.retaining = weakref.ref(self)
+
+
+MiniTensor.retain_grad = retain_grad
+
+
+def keep_if_asked(node, grad):
+    """Add grad to the .grad of a node's result, if the result has asked for it and still exists."""
+    tensor = node.retaining() if node.retaining is not None else None
+    if tensor is not None:
+        before = 0.0 if tensor.grad is None else tensor.grad.data
+        tensor.grad = MiniTensor(before + grad)
+
+# %% [markdown] items="17 18 F53"
+# ### Exercise 2: record
+#
+# All the rules are there, but none of them runs yet: every operator calls `apply`, which you still have to write. `apply` turns the calls into a graph. An edge goes from a node to where the gradients of its **inputs** must be sent. (Some texts call the nodes that edges lead to *parents*.) PyTorch writes an edge as a pair: the node, and the number of the node's output, for nodes with several. Yours have one output, so the number is always 0.
+#
+# | the input is | its edge |
+# | --- | --- |
+# | a tensor that requires no gradient | `(None, 0)` |
+# | the result of an operation | `(tensor.grad_fn, 0)` |
+# | a leaf that requires a gradient | `(its AccumulateGrad, 0)` |
+#
+# The code for the first two rows is given. The last row has a catch. If a leaf is used twice, both edges must lead to **one** AccumulateGrad. So the leaf has to know its node. But the node already holds the leaf, and two objects that hold each other stay alive until Python's garbage collector finds them. The solution is a *weak* reference: `reference = weakref.ref(node)` does not keep the node alive; `reference()` gives the node, or None once it is gone. Keep the reference in `tensor._accumulate`.
+#
+# Finish `edge_to`. Then write what is missing in `apply`: where an input requires a gradient, fill in `ctx.next_functions` and `ctx.input_shapes` (both are tuples with one entry per input), and give the output `requires_grad` and `grad_fn`.
+
+# %% [markdown] tags=["hint"] exercise="record"
+# First check whether there is a node: `node = tensor._accumulate() if tensor._accumulate is not None else None`.
+
+# %% [markdown] tags=["hint"] exercise="record"
+# If there is none, make one with `AccumulateGrad(tensor)` and remember it with `tensor._accumulate = weakref.ref(node)`. Then return `(node, 0)`.
+
+# %% [markdown] tags=["hint"] exercise="record"
+# In `apply`: `if any(x.requires_grad for x in inputs):`, then `ctx.next_functions = tuple(edge_to(x) for x in inputs)`, the shapes likewise, and `output.requires_grad, output.grad_fn = True, ctx`.
+
+# %% nbgrader={"grade": false, "grade_id": "record", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
+def edge_to(tensor):
+    """Where a gradient for this tensor must be sent: a pair (node, 0). See the table above.
+
+    >>> edge_to(MiniTensor(1.0))
+    (None, 0)
+    >>> w = MiniTensor(1.0, requires_grad=True)
+    >>> edge_to(w)[0].variable is w
+    True
+    """
+    if not tensor.requires_grad:
+        return (None, 0)
+    if tensor.grad_fn is not None:
+        return (tensor.grad_fn, 0)
+    ### BEGIN SOLUTION
+    node = tensor._accumulate() if tensor._accumulate is not None else None
+    if node is None:
+        node = AccumulateGrad(tensor)
+        tensor._accumulate = weakref.ref(node)
+    return (node, 0)
+    ### END SOLUTION
+
+
+def apply(cls, *inputs, **options):
+    """Compute an operation, and record it if an input requires a gradient.
+
+    >>> y = apply(Mul, MiniTensor(3.0, requires_grad=True), 2.0)
+    >>> y.requires_grad, y.grad_fn.name(), y.item()
+    (True, 'MulBackward0', 6.0)
+    """
+    inputs = [as_tensor(x) for x in inputs]
+    ctx = cls()
+    output = MiniTensor(cls.forward(ctx, *(x.data for x in inputs), **options))
+    ### BEGIN SOLUTION
+    if any(x.requires_grad for x in inputs):
+        ctx.next_functions = tuple(edge_to(x) for x in inputs)
+        ctx.input_shapes = tuple(x.shape for x in inputs)
+        output.requires_grad, output.grad_fn = True, ctx
+    ### END SOLUTION
+    return output
+
+
+Function.apply = classmethod(apply)
+# %% nbgrader={"grade": true, "grade_id": "test_record", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+ready = hasattr(MiniTensor, "is_leaf") and hasattr(MiniTensor, "shape") and hasattr(Mul, "apply")
+assert ready, "run every cell from `class Function` down to this one again, in order"
+w = MiniTensor([[1.0, 2.0, 3.0]], requires_grad=True)
+data = MiniTensor([[4.0], [5.0]])
+first_edge = edge_to(w)  # keeps the node while the next lines look
+assert isinstance(first_edge, (tuple, list)) and len(first_edge) == 2, (
+    f"edge_to(w) should return a pair (node, 0), not {first_edge}"
+)
+assert type(w._accumulate) is not AccumulateGrad, (
+    "_accumulate holds a weak reference to the node, not the node itself"
+)
+plain = Mul.apply(data, 2.0)
+assert not plain.requires_grad and plain.grad_fn is None, (
+    "nothing requires a gradient here, so nothing is recorded"
+)
+product = Mul.apply(w, data)
+assert product.requires_grad and Mul.apply(data, w).requires_grad, (
+    "w requires a gradient, so w * data and data * w must: one input is enough, whichever it is, and "
+    "output.requires_grad says so"
+)
+assert isinstance(product.grad_fn, Mul) and product.grad_fn.name() == "MulBackward0", (
+    "grad_fn is the node of this call, which apply has made: ctx"
+)
+edges, shapes = product.grad_fn.next_functions, product.grad_fn.input_shapes
+assert isinstance(edges, tuple) and isinstance(shapes, tuple), (
+    "next_functions and input_shapes must be tuples, but you have: "
+    f"{type(edges).__name__}, {type(shapes).__name__}"
+)
+assert len(edges) == 2 and all(isinstance(edge, (tuple, list)) for edge in edges), (
+    "next_functions has one pair (node, 0) per input, here two. The types of yours: "
+    f"{[type(edge).__name__ for edge in edges]}. Is each what edge_to returns, and a pair?"
+)
+
+
+def has_its_own(self, name):
+    """Whether the node of a new call holds this itself, not its class."""
+    return name in vars(Mul.apply(self, 2.0).grad_fn)
+
+
+MiniTensor.has_its_own = has_its_own
+for name in ("next_functions", "input_shapes"):
+    assert w.has_its_own(name), (
+        f"{name} is not set on the node. It belongs to one call, so set ctx.{name}. All calls share "
+        "the attributes of the class cls"
+    )
+(end, number), nothing = edges
+assert end is not None or edge_to(w)[0] is None, (
+    "edge_to(w) gives a node, but the edge of w in next_functions leads nowhere: apply has to fill "
+    "next_functions with what edge_to gives for each input"
+)
+assert end is not None, (
+    "the edge of w leads nowhere. A weak reference does not keep a node alive: hold the new node "
+    "in a variable until it is returned"
+)
+assert hasattr(end, "name"), (
+    "the edge of w should be (its AccumulateGrad, 0), but it begins with a value of type "
+    f"{type(end).__name__}. Calling a weak reference gives the object behind it"
+)
+assert (end.name(), number) == ("AccumulateGrad", 0) and getattr(end, "variable", 0) is w, (
+    f"the edge of w should be (its AccumulateGrad, 0). Yours: {end.name()}, {number}; its variable "
+    f"is w: {getattr(end, 'variable', 0) is w}"
+)
+assert nothing[0] is None and nothing[1] == 0, (
+    f"an input that needs no gradient has the edge (None, 0), not {nothing}"
+)
+assert [np.ravel(shape).tolist() for shape in shapes] == [[1, 3], [2, 1]], (
+    f"input_shapes should be the shapes of the inputs, ((1, 3), (2, 1)), not {shapes}"
+)
+longer = Mul.apply(product, product)
+assert longer.grad_fn.next_functions[0] == (product.grad_fn, 0), (
+    "the edge of a result is the pair (its grad_fn, 0)"
+)
+square = Mul.apply(w, w)
+assert square.grad_fn.next_functions[0][0] is square.grad_fn.next_functions[1][0], (
+    "w is used twice: both edges must lead to one AccumulateGrad, but yours lead to two"
+)
+leaf = MiniTensor(2.0, requires_grad=True)
+for graph in ("first", "second"):
+    end_of_leaf = Mul.apply(leaf, leaf).grad_fn.next_functions[0][0]
+    assert end_of_leaf is not None and end_of_leaf.variable is leaf, (
+        f"the {graph} graph of a leaf must lead to an AccumulateGrad. Once the earlier graph is "
+        "gone, so is its node, and leaf._accumulate() gives None: then make a new node"
+    )
+    del end_of_leaf
+
+
+def freed_at_once(self):
+    """Whether a leaf and its graph are freed as soon as nothing holds them, without a collector."""
+    import gc
+
+    gc.disable()
+    try:
+        leaf = type(self)(2.0, requires_grad=True)
+        square = Mul.apply(leaf, leaf)
+        alive = weakref.ref(leaf)
+        del leaf, square
+        return alive() is None
+    finally:
+        gc.enable()
+
+
+MiniTensor.freed_at_once = freed_at_once
+assert MiniTensor(0.0).freed_at_once(), (
+    "a leaf and its graph are not freed at once. Does something besides the graph hold the "
+    "AccumulateGrad, such as the leaf or a dict? Only weak references may lead to it"
+)
+### BEGIN HIDDEN TESTS
+assert edge_to(w)[0] is end, "a later use of w must lead to the same AccumulateGrad"
+assert edge_to(data)[0] is None and edge_to(plain)[0] is None, (
+    "tensors that require no gradient have the edge (None, 0)"
+)
+other = MiniTensor([[1.0, 2.0, 3.0]], requires_grad=True)
+assert edge_to(other)[0] is not end, "another leaf has another AccumulateGrad"
+assert np.allclose(product.data, [[4.0, 8.0, 12.0], [5.0, 10.0, 15.0]]), "the value must stay right"
+assert w.is_leaf and not product.is_leaf and plain.is_leaf, "a leaf is a tensor without grad_fn"
+### END HIDDEN TESTS
+
+# %% [markdown] items="17 23"
+# Each result now names the operation that made it. **Predict** the four lines.
+
+# %%
+predict("Which four lines are printed?")
+w, b = MiniTensor([[1.0], [2.0]], requires_grad=True), MiniTensor(0.5, requires_grad=True)
+hidden = np.ones((3, 2)) @ w
+shifted = hidden + b
+for tensor in (w, hidden, shifted, (shifted**2).mean()):
+    print(tensor.grad_fn and tensor.grad_fn.name())
+
+# %% [markdown]
+# PyTorch calls the product of two matrices `MmBackward0` (yours says `MatMul`, because it also takes vectors and batches). The other two names are the same. The 0 distinguishes several forms of one operation. *Further* prints whole graphs.
+
+# %% [markdown] items="47"
+# ## 4. Where gradients end
+#
+# ### Exercise 3: accumulate
+#
+# When a gradient arrives at a leaf, it is **added**. If `.grad` is None, the gradient becomes `.grad`; otherwise `.grad` becomes the sum. As in PyTorch, `.grad` is a tensor itself, one that requires no gradient.
+#
+# If `c` is a leaf, `c.backward(g)` hands your array `g` straight to its `accumulate`. If that kept `g` itself, changing `g` later would change `c.grad`. Keep a copy.
+
+# %% [markdown] tags=["hint"] exercise="accumulate"
+# The leaf is `self.variable`. There are two cases: `leaf.grad` is None, or there is something to add to, whose array is `leaf.grad.data`.
+
+# %% [markdown] tags=["hint"] exercise="accumulate"
+# In the first case use `MiniTensor(grad.copy())`, in the second `MiniTensor(leaf.grad.data + grad)`; a sum is a new array anyway.
+
+# %% nbgrader={"grade": false, "grade_id": "accumulate", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
+def accumulate(self, grad):
+    """Add what arrives into the `.grad` of this node's leaf. `.grad` never shares memory with it.
+
+    self: AccumulateGrad; its leaf is self.variable
+    grad: array of the leaf's shape
+
+    >>> w = MiniTensor([1.0, 2.0], requires_grad=True)
+    >>> node, _ = edge_to(w)
+    >>> accumulate(node, np.array([3.0, 4.0]))
+    >>> accumulate(node, np.array([1.0, 1.0]))
+    >>> w.grad
+    MiniTensor([4. 5.])
+    """
+    ### BEGIN SOLUTION
+    leaf = self.variable
+    leaf.grad = MiniTensor(grad.copy() if leaf.grad is None else leaf.grad.data + grad)
+    ### END SOLUTION
+
+
+AccumulateGrad.accumulate = accumulate
+# %% nbgrader={"grade": true, "grade_id": "test_accumulate", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+ready = hasattr(MiniTensor, "is_leaf") and hasattr(MiniTensor, "shape")
+assert ready, "run every cell from `class Function` down to this one again, in order"
+w = MiniTensor([1.0, 2.0], requires_grad=True)
+node, _ = edge_to(w)
+arriving = np.array([3.0, 4.0])
+node.accumulate(arriving)
+assert w.grad is not None, "accumulate must set .grad of the leaf, which is self.variable"
+assert isinstance(w.grad, MiniTensor), f".grad must be a MiniTensor. Its type: {type(w.grad).__name__}"
+assert np.allclose(w.grad.data, [3.0, 4.0]), (
+    f"the first gradient that arrives becomes .grad: [3, 4], not {w.grad.data}"
+)
+assert not w.grad.requires_grad, ".grad requires no gradient"
+arriving[0] = 100.0
+assert w.grad.data[0] == 3.0, ".grad shares its memory with the array that arrived; keep a copy"
+arriving = np.array([10.0, 20.0])
+node.accumulate(arriving)
+assert isinstance(w.grad, MiniTensor) and not w.grad.requires_grad, (
+    "after the second gradient, too, .grad must be a MiniTensor that requires no gradient"
+)
+assert np.allclose(w.grad.data, [13.0, 24.0]), (
+    f"the second gradient is added to the first: [13, 24], not {w.grad.data}"
+)
+assert np.array_equal(arriving, [10.0, 20.0]), (
+    "accumulate has changed the array that arrived, which others may still use: make a new one"
+)
+### BEGIN HIDDEN TESTS
+node.accumulate(np.array([-13.0, -24.0]))
+assert np.allclose(w.grad.data, [0.0, 0.0]), "a sum that happens to be zero is still a sum"
+node.accumulate(np.array([1.0, 1.0]))
+assert np.allclose(w.grad.data, [1.0, 1.0]), "gradients are added, whatever was there before"
+assert np.allclose(w.data, [1.0, 2.0]), "accumulate must not change the leaf's own numbers"
+other = MiniTensor(5.0, requires_grad=True)
+edge_to(other)[0].accumulate(np.array(2.0))
+assert other.grad.shape == () and other.grad.item() == 2.0, (
+    "a leaf of shape () keeps a .grad of shape ()"
+)
+### END HIDDEN TESTS
+
+# %% [markdown]
+# ### Exercise 4: backward over nodes
+#
+# Sometimes you do want to see the gradient of an intermediate result. `retain_grad` is for that. It was in the last of the cells that you did not need to read: the result puts a weak reference to itself into `grad_fn.retaining`, and `keep_if_asked` adds the gradient to its `.grad`.
+
+# %% [markdown] items="30"
+# Write the loop of `backward`. It goes over nodes, not tensors. The start is given. For each node that a gradient `grad` has reached:
+#
+# * An `AccumulateGrad` is the end: call its `accumulate`.
+# * For any other node, call the rule, `node.backward(node, grad)`. It returns a tuple, or a single array for one input. Undo broadcasting with `sum_to(share, shape)` from lesson 04; the shapes are in `node.input_shapes`. Add the result to the pending gradient of the node at the end of the edge. If the edge leads to None, or the rule returns None for an input, send nothing.
+
+# %% [markdown] tags=["hint"] exercise="backward"
+# `isinstance(node, AccumulateGrad)` tells the ends apart. After `node.accumulate(grad)`, `continue`.
+
+# %% [markdown] tags=["hint"] exercise="backward"
+# A single array is not a tuple yet: `shares = shares if isinstance(shares, tuple) else (shares,)`.
+
+# %% [markdown] tags=["hint"] exercise="backward"
+# The inner loop: `for (source, _), share, shape in zip(node.next_functions, shares, node.input_shapes):`. If `source` and `share` are not None, `share = sum_to(share, shape)`, and then `pending[source] = pending[source] + share if source in pending else share`.
+
+# %% nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
+def backward(self, gradient=None):
+    """Find the gradient of self for every leaf that requires one, and add it to .grad there.
+
+    self: MiniTensor that requires a gradient
+    gradient: array or MiniTensor of the shape of self; may be left out for a single number
+
+    >>> w = MiniTensor([1.0, 2.0], requires_grad=True)
+    >>> (w * w).sum().backward()
+    >>> w.grad
+    MiniTensor([2. 4.])
+    """
+    if not self.requires_grad:
+        raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
+    if gradient is None:
+        if self.data.size != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        gradient = np.ones(self.shape)
+    root, _ = edge_to(self)
+    pending = {root: as_tensor(gradient).data}
+    for node in topological_order(root):
+        grad = pending.pop(node, None)
+        if grad is None:
+            continue
+        keep_if_asked(node, grad)
+        ### BEGIN SOLUTION
+        if isinstance(node, AccumulateGrad):
+            node.accumulate(grad)
+            continue
+        shares = node.backward(node, grad)
+        shares = shares if isinstance(shares, tuple) else (shares,)
+        for (source, _), share, shape in zip(node.next_functions, shares, node.input_shapes):
+            if source is not None and share is not None:
+                share = sum_to(share, shape)
+                pending[source] = pending[source] + share if source in pending else share
+        ### END SOLUTION
+
+
+MiniTensor.backward = backward
+# %% nbgrader={"grade": true, "grade_id": "test_backward", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+given = "is_leaf", "shape", "exp", "mean", "reshape", "cross_entropy", "retain_grad"
+ready = all(hasattr(MiniTensor, name) for name in given) and hasattr(Mul, "apply")
+assert ready, "run every cell from `class Function` down to this one again, in order"
+
+
+def diamond(a, b):
+    c = a * b
+    return (c + a).tanh() - c * c
+
+
+credit = check_gradients(
+    {
+        "c = a * b, then tanh(c + a) - c * c": diamond,
+        "a.sum(0) - b - b.sum(0), with broadcasting": lambda a, b: a.sum(0) - b - b.sum(0),
+        "the mean of squares, row by row": lambda a, b: ((a - b) ** 2).mean(1),
+    },
+    [(2, 3), (2, 3)],
+    points=3,
+)
+### BEGIN HIDDEN TESTS
+
+
+def layer(a, b):
+    c = (a @ b).tanh()
+    return (c * a[:, :1] + c).sum(1) / (1 + (c * c).mean())
+
+
+credit = credit + check_gradients({"a layer, used twice": layer}, [(4, 3), (3, 2)], points=1)
+credit = credit + check_gradients(
+    {"rows picked, some twice": lambda a: a[[0, 2, 2, 1]].log_softmax(1) * a[0]}, [(3, 4)], points=1
+)
+### END HIDDEN TESTS
+credit
+
+# %% [markdown]
+# The numbers are one half of the job. The other half is what is kept where.
+
+# %% nbgrader={"grade": true, "grade_id": "test_backward_keeps", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+given = "is_leaf", "shape", "exp", "mean", "reshape", "cross_entropy", "retain_grad"
+ready = all(hasattr(MiniTensor, name) for name in given) and hasattr(Mul, "apply")
+assert ready, "run every cell from `class Function` down to this one again, in order"
+x = MiniTensor([2.0, 3.0], requires_grad=True)
+data = MiniTensor([5.0, 7.0])
+y = x * data
+z = y * y
+z.retain_grad()
+total = z.sum()
+total.backward()
+assert x.grad is not None, "nothing has arrived at the leaf x"
+assert np.allclose(x.grad.data, [100.0, 294.0]), (
+    "the gradient of (5 x0)**2 + (7 x1)**2 at 2, 3 is 100, 294"
+)
+assert data.grad is None, "data requires no gradient, so its .grad stays None"
+assert y.grad is None and total.grad is None, "results keep no .grad unless retain_grad was called"
+assert z.grad is not None, "z asked with retain_grad, so z.grad must be kept"
+assert z.grad.shape == (2,), (
+    f"z.grad has the shape {z.grad.shape}, and z has (2,). The rule of a sum returns one array, not a "
+    "tuple, and all of it is for z"
+)
+assert np.allclose(z.grad.data, [1.0, 1.0]), (
+    f"z.grad should be 1, 1, not {z.grad.data}: keep the gradient of a result once in a call"
+)
+total.backward()
+assert np.allclose(x.grad.data, [200.0, 588.0]), "a second backward adds to .grad of the leaf"
+
+
+class SendsToTheFirst(Function):
+    """a * b, with a rule that has a gradient for one of its two inputs."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad):
+        return 7.0 * grad, None
+
+
+class SendsToTheSecond(SendsToTheFirst):
+    @staticmethod
+    def backward(ctx, grad):
+        return None, 7.0 * grad
+
+
+p, q = MiniTensor([1.0, 2.0], requires_grad=True), MiniTensor(3.0, requires_grad=True)
+product, error = SendsToTheFirst.apply(p, q), None
+try:
+    product.sum().backward()
+except (AttributeError, TypeError) as problem:
+    error = f"{type(problem).__name__}: {problem}"
+assert error is None, (
+    f"a rule returns None for its second input, and backward raises {error}. Look for None before you "
+    "use what a rule returns"
+)
+assert np.allclose(p.grad.data, [7.0, 7.0]), (
+    "what node.backward(node, grad) returns goes to the inputs, so p.grad should be [7, 7], not "
+    f"{p.grad.data}"
+)
+assert q.grad is None, "where a rule returns None, nothing is sent, and .grad stays None"
+SendsToTheSecond.apply(q, p).sum().backward()
+assert not np.allclose(p.grad.data, [21.0, 21.0]), (
+    "q has the shape () and p has (2,), but p was sent a gradient that was summed to the shape of q, "
+    "the first input. Undo broadcasting for each input with its own shape"
+)
+assert np.allclose(p.grad.data, [14.0, 14.0]), (
+    "where a rule returns None for the first input, the second must still get its gradient"
+)
+second = MiniTensor([1.0, 2.0], requires_grad=True)
+(2.0 * second).sum().backward()
+assert second.grad is not None and np.allclose(second.grad.data, [2.0, 2.0]), (
+    "2.0 * w: the edge of 2.0 leads to None, and w, which comes after it, must still get its gradient"
+)
+wide, error = MiniTensor(np.ones((2, 3)), requires_grad=True), None
+try:
+    ((wide * np.ones(3)).sum(1) * np.ones(2)).sum().backward()
+except ValueError as problem:
+    error = str(problem).strip(" .")
+assert error is None, (
+    f"two constants of different shapes, and backward raises a ValueError: {error}. Do not add up what "
+    "constants would get: where an edge leads to None, send nothing"
+)
+pair = [MiniTensor([1.0, 2.0], requires_grad=True) for _ in range(2)]
+(pair[0] * pair[1]).sum().backward()
+assert pair[0].grad is not None and pair[1].grad is not None, (
+    "a product of two leaves: both must get a gradient, so the loop goes on after the first end"
+)
+flat = MiniTensor([1.0, 2.0], requires_grad=True)
+(flat * 0.0).sum().backward()
+assert flat.grad is not None and np.array_equal(flat.grad.data, [0.0, 0.0]), (
+    "a gradient of zeros is sent on like any other: .grad is zeros then, not None"
+)
+
+
+def most_arrivals(self):
+    """How often accumulate runs for one node of a leaf, at most, in one backward pass."""
+    counts, accumulate = {}, AccumulateGrad.accumulate
+
+    def counted(node, grad):
+        counts[node] = counts.get(node, 0) + 1
+        accumulate(node, grad)
+
+    AccumulateGrad.accumulate = counted
+    try:
+        (self * self + self).sum().backward()
+    finally:
+        AccumulateGrad.accumulate = accumulate
+    return max(counts.values(), default=0)
+
+
+MiniTensor.most_arrivals = most_arrivals
+arrivals = MiniTensor([1.0, 2.0], requires_grad=True).most_arrivals()
+assert arrivals <= 1, (
+    f"in one backward pass of w * w + w, accumulate ran {arrivals} times for w. Add what goes to an "
+    "AccumulateGrad to its pending gradient too, and call accumulate once, when the loop reaches it"
+)
+### BEGIN HIDDEN TESTS
+assert np.allclose(z.grad.data, [2.0, 2.0]), "a retained gradient accumulates too"
+x = MiniTensor(1.0, requires_grad=True)
+y = x
+for _ in range(60):
+    y = y + y
+y.backward()
+assert x.grad.item() == 2.0**60, "sixty doublings: every node once"
+y.backward(np.array(-1.0))
+assert x.grad.item() == 0.0, "backward(-1.0) must take the gradient away again"
+leaf = MiniTensor([1.0, 2.0, 3.0], requires_grad=True)
+leaf.backward(np.array([1.0, 10.0, 100.0]))
+assert np.allclose(leaf.grad.data, [1.0, 10.0, 100.0]), "a leaf may be the root itself"
+a, b = MiniTensor([[1.0, 2.0]], requires_grad=True), MiniTensor(3.0, requires_grad=True)
+(a * b).sum().backward()
+assert a.grad.shape == (1, 2) and b.grad.shape == () and b.grad.item() == 3.0, (
+    "a gradient has the shape of its tensor"
+)
+### END HIDDEN TESTS
+
+# %% [markdown] items="33"
+# Compare with PyTorch: the mean of `3 * (m + 2)**2` for a matrix of ones, with the node of each step.
+
+# %% tags=["demo"] items="33"
+def steps_of(m):
+    moved = m + 2
+    scaled = 3 * moved**2
+    return m, moved, scaled, scaled.mean()
+
+
+for leaf in (MiniTensor(np.ones((2, 2)), requires_grad=True), torch.ones(2, 2, requires_grad=True)):
+    steps = steps_of(leaf)
+    print(*(step.grad_fn and step.grad_fn.name() for step in steps))
+    steps[-1].backward()
+    print("value", steps[-1].item(), "  gradient", leaf.grad)
+
+# %% [markdown] items="29"
+# Now the question of lesson 02 again: `x = 2; y = x**2; z = y + 1; z.backward()`. Lesson 02's engine put a gradient on all three. **Predict** what yours does now, without and with `y.retain_grad()`.
+
+# %% tags=["demo"] items="29 30"
+predict(
+    "Without retain_grad: which of x, y and z have a gradient in your engine?",
+    "x",
+    "x and y",
+    "x and z",
+    "all three",
+)
+for retain in (False, True):
+    for make in (MiniTensor, torch.tensor):
+        x = make(2.0, requires_grad=True)
+        y = x**2
+        z = y + 1
+        if retain:
+            y.retain_grad()
+        z.backward()
+        print(make.__name__, [tensor.grad and tensor.grad.item() for tensor in (x, y, z)])
+
+# %% [markdown] items="47 48"
+# ## 5. A sum that you own
+#
+# `backward` adds into `.grad`, and only you clear it. **Predict** the three numbers, then those of the loop, where the slopes are 1, 2 and 3.
+
+# %% items="47 48 49"
+predict("Which three numbers are printed before the loop?")
+x = MiniTensor(2.0, requires_grad=True)
+(x**2).backward()
+print("x**2 differentiated once:", x.grad)
+(x**2).backward()
+print("a second time:           ", x.grad)
+x.grad = None
+(x**2).backward()
+print("cleared, and once more:  ", x.grad)
+
+x.grad = None
+for i in range(3):
+    (x * (i + 1)).backward()
+    print(f"x * {i + 1}:", x.grad)
+
+# %% [markdown] items="50 52 F27"
+# What does this do to a training step? In lesson 01, the slopes of the first two steps were -36 and -3.6. Without clearing, the second step uses -39.6, and goes eleven times as far as it should.
+#
+# Still, adding is the default. It helps with a batch that is too big for memory: split it into micro-batches, let their gradients add up, and take **one** step (*Further*). It also helps when there are several losses, each with its own call of `backward`. (A weight that is used many times in *one* loss is not the reason. Those contributions are summed in `pending`, before they reach `.grad`.)
+#
+# A rumor says that repeated backward calls make gradients grow *exponentially*. **Predict** the factor after 1, 2, 4 and 8 calls on one graph. (For this function, PyTorch needs `retain_graph=True` for more than one call; lesson 06 explains why.)
+
+# %% tags=["demo"] items="F4"
+predict("What is the factor after 8 calls?")
+for calls in (1, 2, 4, 8):
+    x = torch.tensor(2.0, requires_grad=True)
+    y = x**3
+    for _ in range(calls):
+        y.backward(retain_graph=True)
+    print(calls, "calls: gradient", x.grad.item(), "which is", x.grad.item() / 12, "times 12")
+
+# %% [markdown]
+# Linear. Each call adds one more copy of the same gradient. As long as the weights do not move, nothing can grow faster than that.
+
+# %% [markdown] items="62"
+# ### Exercise 5: an optimizer
+#
+# Something has to read `.grad`, move the parameters, and clear `.grad`. Write `step` and `zero_grad` of `SGD`. It works like PyTorch's, and it supports momentum: then it steps along a running sum, the *buffer*, in which older gradients fade.
+#
+# Work on `parameter.data`, the plain array. That way nothing is recorded, and the parameter stays the same object, a leaf.
+
+# %% [markdown] tags=["hint"] exercise="sgd"
+# In `step`, go through `enumerate(self.parameters)`. Skip a parameter whose `.grad` is None.
+
+# %% [markdown] tags=["hint"] exercise="sgd"
+# The buffer of parameter `i` is `self.buffers[i]`. It becomes `self.momentum * self.buffers[i] + parameter.grad.data`, and then `parameter.data -= self.lr * self.buffers[i]`.
+
+# %% nbgrader={"grade": false, "grade_id": "sgd", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
+class SGD:
+    """Gradient descent, with optional momentum; used like torch.optim.SGD.
+
+    >>> w = MiniTensor([1.0, 2.0], requires_grad=True)
+    >>> optimizer = SGD([w], lr=0.1)
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> w
+    MiniTensor([0.8 1.6], requires_grad=True)
+    >>> optimizer.zero_grad()
+    >>> w.grad is None
+    True
+    """
+
+    def __init__(self, parameters, lr, momentum=0.0):
+        self.parameters = list(parameters)  # any iterable may be given
+        self.lr, self.momentum = lr, momentum
+        self.buffers = [0.0 for _ in self.parameters]
+
+    def step(self):
+        """For each parameter whose .grad is not None: buffer = momentum * buffer + gradient; then
+        lr * buffer is subtracted from its data. .grad is only read."""
+        ### BEGIN SOLUTION
+        for i, parameter in enumerate(self.parameters):
+            if parameter.grad is not None:
+                self.buffers[i] = self.momentum * self.buffers[i] + parameter.grad.data
+                parameter.data -= self.lr * self.buffers[i]
+        ### END SOLUTION
+
+    def zero_grad(self, set_to_none=True):
+        """Set .grad of each parameter to None. With set_to_none=False, a .grad that is there becomes
+        a MiniTensor of zeros, whatever it was, and None stays None."""
+        ### BEGIN SOLUTION
+        for parameter in self.parameters:
+            if parameter.grad is not None:
+                parameter.grad = None if set_to_none else MiniTensor(np.zeros(parameter.shape))
+        ### END SOLUTION
+# %% nbgrader={"grade": true, "grade_id": "test_sgd", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+ready = hasattr(MiniTensor, "is_leaf") and hasattr(MiniTensor, "shape") and hasattr(Mul, "apply")
+assert ready, "run every cell from `class Function` down to this one again, in order"
+w = MiniTensor(np.array([1.0, -2.0]), requires_grad=True)
+frozen, last = MiniTensor(np.array([5.0])), MiniTensor(np.array(3.0), requires_grad=True)
+optimizer = SGD((parameter for parameter in (w, frozen, last)), lr=0.1)  # any iterable may be given
+((w * w).sum() + last).backward()
+try:
+    optimizer.step()
+except TypeError as problem:
+    assert "__array_ufunc__" not in str(problem), (
+        "step combines an array with a MiniTensor: parameter.grad is one, and its array is .grad.data"
+    )
+    raise
+assert isinstance(w.data, np.ndarray), (
+    "w.data must stay a plain array, so subtract from it .grad.data"
+)
+assert not np.array_equal(w.data, [1.0, -2.0]), (
+    "the first step has left w.data at [1, -2]. It must change the data of w itself (a new tensor is "
+    "not w), and by lr times the new buffer, which includes this gradient"
+)
+assert np.allclose(w.data, [0.8, -1.6]), (
+    "a step subtracts lr times the gradient: [1, -2] - 0.1 * [2, -4]"
+)
+assert np.allclose(frozen.data, [5.0]), "a parameter whose .grad is None does not move"
+assert np.allclose(last.data, 2.9), (
+    "the last parameter must move too. Does the loop go on after the first parameter, and after one "
+    "whose .grad is None?"
+)
+assert w.is_leaf and w.requires_grad, (
+    "after a step the parameter is still a leaf that requires a gradient"
+)
+assert w.grad is not None and np.allclose(w.grad.data, [2.0, -4.0]), "step only reads .grad"
+optimizer.zero_grad()
+assert w.grad is None and last.grad is None, "zero_grad() sets .grad of each parameter to None"
+((w * w).sum() + last).backward()
+assert w.grad is not None, "backward has reached w once only: look at edge_to, exercise 2"
+optimizer.zero_grad(set_to_none=False)
+assert isinstance(w.grad, MiniTensor) and not w.grad.requires_grad, (
+    "zero_grad(set_to_none=False) leaves a MiniTensor of zeros that requires no gradient"
+)
+assert np.array_equal(w.grad.data, [0.0, 0.0]) and np.array_equal(last.grad.data, 0.0), (
+    "zero_grad(set_to_none=False) leaves zeros at each parameter, in its shape"
+)
+assert frozen.grad is None, "where .grad was None, it stays None"
+w.grad = MiniTensor(np.array([np.inf, np.nan]))
+optimizer.zero_grad(set_to_none=False)
+assert np.array_equal(w.grad.data, [0.0, 0.0]), (
+    f"zero_grad(set_to_none=False) turns a .grad of [inf, nan] into {w.grad.data}: write zeros, "
+    "whatever was there"
+)
+kept = MiniTensor(np.array([5.0]), requires_grad=True)
+optimizer = SGD([kept], lr=1.0, momentum=0.25)
+(kept * 2.0).sum().backward()
+for _ in range(3):
+    optimizer.step()
+    assert np.allclose(kept.grad.data, [2.0]), (
+        "step only reads .grad and writes nothing into it: the buffer must be an array of its own"
+    )
+for to_none in (True, False):
+    u, v = (MiniTensor(np.array(5.0), requires_grad=True) for _ in range(2))
+    optimizer = SGD([u, v], lr=1.0, momentum=0.5)
+    for _ in range(2):
+        optimizer.zero_grad(set_to_none=to_none)
+        (u + v * 2.0).backward()
+        optimizer.step()
+    assert np.allclose(u.data, 2.5) or not to_none, (
+        f"after two steps u is {u.data}, not 5 - 1 - 1.5 = 2.5: its buffer is 1, then "
+        "0.5 * 1 + 1 = 1.5"
+    )
+assert np.allclose(u.data, 2.5), (
+    f"two steps give 2.5 with zero_grad(), but {u.data} with zero_grad(set_to_none=False): "
+    "clearing .grad must not change a buffer, which must be an array of its own"
+)
+assert np.allclose(v.data, 0.0), "v has a buffer of its own: 2, then 0.5 * 2 + 2 = 3"
+optimizer.zero_grad()
+(v * 2.0).backward()
+optimizer.step()
+assert np.allclose(u.data, 2.5), "a parameter whose .grad is None does not move, momentum or not"
+assert np.allclose(v.data, -3.5), "v keeps its own buffer where u has no .grad: 0.5 * 3 + 2 = 3.5"
+(u + v * 2.0).backward()
+optimizer.zero_grad(set_to_none=False)
+optimizer.step()
+assert not np.allclose(u.data, 2.125), (
+    "the buffer of u has faded in the step where .grad was None: such a step leaves a buffer as it is"
+)
+assert np.allclose(u.data, 1.75), (
+    "a gradient of zeros is not None: the buffer becomes 0.5 * 1.5 + 0 = 0.75, and u moves by that, to "
+    f"1.75, not {u.data}"
+)
+optimizer.lr = 2.0
+(u + v * 2.0).backward()
+optimizer.step()
+assert np.allclose(u.data, -1.0), (
+    "the buffer holds gradients, and lr multiplies it at the step: 0.5 * 0.75 + 1 = 1.375, and with "
+    "the new lr of 2, u moves by 2.75"
+)
+### BEGIN HIDDEN TESTS
+w = MiniTensor(np.array([[1.0, 2.0]]), requires_grad=True)
+b = MiniTensor(np.array(3.0), requires_grad=True)
+optimizer = SGD((p for p in (w, b)), lr=0.5, momentum=0.5)
+optimizer.zero_grad()
+(w.sum() * 0.0 + b).backward()
+optimizer.zero_grad()
+assert w.grad is None and b.grad is None, (
+    "parameters may be any iterable, also one that is used up after a single loop"
+)
+for _ in range(3):
+    optimizer.zero_grad()
+    (w.sum() + b * 2.0).backward()
+    optimizer.step()
+assert np.allclose(w.data, [[1.0 - 2.125, 2.0 - 2.125]]), (
+    "momentum 0.5, gradient 1: the buffer is 1, then 1.5, then 1.75"
+)
+assert np.allclose(b.data, 3.0 - 4.25), "each parameter has a buffer of its own"
+optimizer.zero_grad()
+w.sum().backward()
+before = float(b.data)
+optimizer.step()
+assert float(b.data) == before, "a parameter whose .grad is None does not move, momentum or not"
+other = SGD([w], lr=1.0)
+other.step()
+assert np.allclose(w.data, [[1.0 - 2.125 - 0.9375 - 1.0, 2.0 - 2.125 - 0.9375 - 1.0]]), (
+    "two optimizers must not share their buffers"
+)
+### END HIDDEN TESTS
+
+# %% [markdown] items="62"
+# PyTorch's step does the same: it is not recorded, and it changes the numbers **in place**. Why not write the update as an ordinary formula? **Predict** `is_leaf` in the three cases.
+
+# %% tags=["demo"] items="62 F47"
+predict("What is is_leaf in the three cases?")
+w = torch.tensor([1.0, -2.0], requires_grad=True)
+optimizer = torch.optim.SGD([w], lr=0.1)
+(w * w).sum().backward()
+memory = w.data_ptr()
+optimizer.step()
+print("optimizer.step():      leaf", w.is_leaf, "  same memory", w.data_ptr() == memory)
+by_formula = w - 0.1 * w.grad
+print("w - lr * w.grad:       leaf", by_formula.is_leaf, "  grad_fn", by_formula.grad_fn.name())
+with torch.no_grad():
+    untracked = w - 0.1 * w.grad
+print("the same, not tracked: leaf", untracked.is_leaf, "  requires_grad", untracked.requires_grad)
+
+# %% [markdown] items="61"
+# The formula gives a new tensor: without `no_grad`, a result whose history reaches back into the old step; with it, a constant. The optimizer would keep moving the old `w`, which no loss uses anymore. Changing in place keeps the parameter the same **object** that everything else refers to. The smallest training loop around it has five lines, in your engine as in PyTorch: clear, forward, loss, backward, step.
+
+# %% [markdown] items="57 58"
+# ## 6. Clearing: how, and where
+#
+# There are several ways to clear gradients in PyTorch. Two of the five below write zeros, and the others remove the gradient. Which are which?
+
+# %% tags=["demo"] items="57 58 F25"
+model = torch.nn.Linear(2, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+for line in (
+    *("optimizer.zero_grad()", "model.zero_grad()", "model.weight.grad = None"),
+    *("model.weight.grad.zero_()", "optimizer.zero_grad(set_to_none=False)"),
+):
+    model(torch.ones(1, 2)).sum().backward()
+    exec(line)
+    print(f"{line:40s} .grad is {model.weight.grad}")
+
+# %% [markdown] items="58 F25"
+# `set_to_none=True` is the default, so after `zero_grad` expect `.grad` to be None. And None is not the same as zeros. None means "no gradient", and the optimizer skips the parameter. Zeros mean "a gradient of zero", and momentum keeps the parameter moving. You have written both cases.
+
+# %% [markdown] items="59"
+# **Where** to clear? Many tutorials insist on one place, before the forward pass. **Predict** which of the four places in a step give the same weight.
+
+# %% tags=["demo"] items="59 F24"
+predict("Which places give the same weight?")
+places = "before forward", "between forward and backward", "between backward and step", "after step"
+for chosen in places:
+    w = MiniTensor(1.0, requires_grad=True)
+    optimizer = SGD([w], lr=0.05)
+
+    def here(place):
+        if place == chosen:
+            optimizer.zero_grad()
+
+    for _ in range(10):
+        here("before forward")
+        loss = (w * 3.0 - 5.0) ** 2
+        here("between forward and backward")
+        loss.backward()
+        here("between backward and step")
+        optimizer.step()
+        here("after step")
+    print(f"{chosen:30s} w = {w.item()}")
+
+# %% [markdown]
+# Three places give the same weight, to the last bit. The one forbidden place is between `backward` and `step`: there the gradient is thrown away before it is read. Anywhere after `step` and before the next `backward` is right.
+
+# %% [markdown] items="55"
+# ## 7. What forgetting does
+#
+# Back to the two programs. In the second one, `.grad` at step *t* is the sum of all gradients so far, and the step follows that sum. Where have you just seen a step along a running sum? Look at your own `SGD`: `buffer = momentum * buffer + gradient`. With momentum 1, nothing fades.
+#
+# So here is a prediction that can fail: **forgetting to clear is exactly momentum 1.0.** Test it with two runs of your engine.
+
+# %% tags=["demo"] items="55 F1"
+forgotten = train(MiniTensor, SGD, 300, forget=True)
+momentum = train(MiniTensor, SGD, 300, momentum=1.0)
+print("never cleared:        ", forgotten[-1])
+print("cleared, momentum 1.0:", momentum[-1])
+print("largest difference:                   ", np.abs(forgotten - momentum).max())
+print(f"never cleared, difference from PyTorch: {np.abs(forgotten - without_zeroing[:300]).max():.1e}")
+
+# %% [markdown] items="55 F1"
+# They are equal, to the last bit. The parameters roll down the loss like a ball, and nothing ever slows the ball down. With a small learning rate a rolling ball falls faster at first than a careful walker, but then it swings. That explains the first picture. At the bottom the ball keeps swinging. By itself it only keeps its energy, so the claim "without zeroing, gradients grow exponentially" is false as stated.
+#
+# Then why does everybody fear this mistake? Because in real training something keeps **pushing** the ball. With mini-batches the landscape changes at each step. With momentum in the optimizer there are two running sums, one inside the other. **Predict** which runs explode. It is a linear regression with noise-free targets: the best loss is 0. The helper `distances` trains it by hand and says how far the weights are from the best ones. Unless it clears, it adds each fresh gradient to the sum of all earlier ones.
+
+# %% tags=["demo"] items="F1 55"
+predict("Which of the four runs explode?")
+for name, run in {
+    "full batch": distances(None),
+    "batches of 16": distances(16),
+    "full batch, momentum 0.9": distances(None, momentum=0.9),
+    "batches of 16, cleared": distances(16, forget=False),
+}.items():
+    print(f"{name:26s} largest distance, first 100 steps {max(run[:100]):8.2g}", end="")
+    print(f"   last 100 of {len(run)}: {max(run[-100:]):8.2g}")
+
+# %% [markdown]
+# The correct statement is: **never clearing adds up all gradients, which is momentum without friction. It oscillates at best. It grows exponentially if something pumps in more energy the wider it swings: the noise of these mini-batches, the optimizer's own momentum, or learning rate times curvature above 4.** Noise that stays the same size makes the swings grow, too, but only like the square root of the number of steps. (*Further* looks at the ball, and at a run that ends badly.)
+
+# %% [markdown]
+# ## Quiz
+#
+# The question about three micro-batches is about *Further*.
+
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_05", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+question(
+    "which_leaf",
+    "`a = MiniTensor(1.0, requires_grad=True)`, `b = a * 2.0`, `c = MiniTensor(3.0)`. Which of them are leaves?",
+    right("`a` and `c`", "Neither was made by a recorded operation. `c` is a leaf that requires no gradient."),
+    wrong("`a` only", "A leaf need not require a gradient: `c` has no `grad_fn` either.", misconception="leaves_require_grad"),
+    wrong("`a` and `b`, since both require a gradient", "`b` requires one because the flag propagates. But it has a `grad_fn`, so it is not a leaf.", misconception="requires_grad_means_leaf"),
+    wrong("`c` only, since it is a constant", "`a` has no `grad_fn` either: nothing made it.", misconception="leaf_and_grad_fn"),
+)
+question(
+    "where_kept",
+    "`h = x * w`, `loss = (h * h).sum()`, `loss.backward()`; `x` is data, `w` a parameter. Where is a gradient kept?",
+    right("in `w.grad` only", "The gradient of `h` passed through `pending` and was dropped; `x` requires none."),
+    wrong("in `w.grad` and `h.grad`", "`h` is a result. It keeps its gradient only after `h.retain_grad()`.", misconception="every_node_keeps_grad"),
+    wrong("in `x.grad` and `w.grad`: both are leaves", "Leaves, yes. But `x` requires no gradient, and none was computed for it.", misconception="leaves_require_grad"),
+    wrong("nowhere, until an optimizer is made", "`backward` writes into `.grad`; the optimizer only reads it.", misconception="optimizer_computes_gradients"),
+)
+question(
+    "two_ends",
+    "Somebody's `edge_to` makes a new AccumulateGrad for every use of a leaf. What goes wrong for `x * x`?",
+    right("No gradient is wrong, but the graph has two ends for one leaf, and `accumulate` runs twice.", "Both ends add into the same `.grad`, so the sum is right. But each call of `accumulate` gets only one contribution, not the whole gradient of the leaf. That matters in lesson 10."),
+    wrong("`x.grad` is half of what it should be, since each end gets only one of the two contributions.", "Each end adds what it gets; together that is everything.", misconception="assigned_not_accumulated"),
+    wrong("`x.grad` is twice what it should be, since both contributions reach both ends.", "Each contribution still arrives once.", misconception="follows_every_path"),
+    wrong("The topological order does not exist.", "Two ends instead of one are still a graph without cycles.", misconception="no_topological_order"),
+)
+question(
+    "equals",
+    "An engine sets `leaf.grad` with `=` instead of adding. One loss, one backward call per step, `zero_grad` in every step, and `x + x` in the loss. What is wrong with its training?",
+    right("Nothing, as long as there is one call per step.", "Contributions within one call are summed in `pending`. Only sums over several calls need the addition in `.grad`: micro-batches, several losses."),
+    wrong("`x.grad` is 1 instead of 2.", "That sum is made in `pending`, before `.grad` sees it.", misconception="assigned_not_accumulated"),
+    wrong("The gradients vanish.", "They arrive, and replace a None.", misconception="none_means_no_flow"),
+    wrong("It explodes.", "Overwriting cannot make anything larger.", misconception="missing_zero_explodes"),
+)
+question(
+    "forgotten",
+    "Full batch, small learning rate, plain SGD, `zero_grad` forgotten. What does the loss do?",
+    right("It falls faster at first, then swings without settling.", "The sum of all gradients is momentum 1.0: no friction, and no energy from outside either."),
+    wrong("It grows exponentially from the first steps on.", "Exponential growth needs something that feeds energy in: mini-batches, the optimizer's momentum, or a learning rate times curvature above 4.", misconception="missing_zero_explodes"),
+    wrong("It falls faster at first, and then becomes NaN.", "Not here: what the loss gives up, the sum of gradients takes, and vice versa.", misconception="missing_zero_explodes"),
+    wrong("Nothing changes: `backward` overwrites `.grad`.", "It adds. You measured it.", misconception="backward_overwrites"),
+)
+question(
+    "forbidden_place",
+    "Which position of `optimizer.zero_grad()` in the loop is a mistake?",
+    right("between `backward` and `step`", "The gradient is cleared before anything has read it, and the parameters never move."),
+    wrong("between the forward pass and `backward`", "The forward pass does not look at `.grad`.", misconception="zero_before_forward"),
+    wrong("right after `step`", "Then `.grad` is empty when the next backward begins, which is all that is needed.", misconception="zero_before_forward"),
+    wrong("none: only the number of calls counts", "Three of the four positions are equivalent; the fourth stops training.", misconception="zero_anywhere"),
+)
+question(
+    "uneven",
+    "Three micro-batches of 20, 20 and 24 rows, each with a mean loss, should give the same gradient as one batch of 64. What is each loss multiplied by?",
+    right("its number of rows divided by 64", "Then each row counts 1/64, as in the big batch."),
+    wrong("1/3", "Then a row in the last part counts 1/72 and the others 1/60.", misconception="divide_by_parts"),
+    wrong("1: adding is what accumulation is for", "The sum of three means is about three times the mean.", misconception="accumulation_equals_batch"),
+    wrong("1/64", "A mean over 20 rows times 1/64 lets each row count 1/1280.", misconception="divide_twice"),
+)
+question(
+    "none_or_zero",
+    "After `zero_grad()` a parameter takes no part in the next loss. SGD with momentum takes a step. Does the parameter move?",
+    right("No: its `.grad` is None, and the optimizer skips it.", "Clearing to None is the default. With `set_to_none=False` the parameter would slide on."),
+    wrong("Yes, momentum always goes on.", "Only for parameters with a gradient, even if it is zero. None means that there is none.", misconception="none_is_zero"),
+    wrong("No: its gradient is zero, so the step is zero.", "A gradient of zeros would let the buffer move it.", misconception="none_is_zero"),
+    wrong("It raises an error.", "`.grad` being None is an ordinary state.", misconception="none_is_error"),
+)
+
+# %% [markdown]
+# ## Summary
+#
+# | idea | in one line |
+# | --- | --- |
+# | leaf | a tensor without `grad_fn`; it may or may not require a gradient |
+# | `requires_grad` | starts the recording, and propagates to every result |
+# | `Function` | one operation; an instance is one call, the node of the graph and the `ctx` of its rule |
+# | `next_functions` | the edges of a node, toward where gradients go; `(None, 0)` for constants |
+# | `AccumulateGrad` | the end of every path, one per leaf: adds into the leaf's `.grad` |
+# | `retain_grad` | asks an intermediate result to keep its gradient |
+# | `.grad` | a sum that you own: `backward` adds, the optimizer reads, you clear |
+# | clearing | anywhere after `step` and before the next `backward`; None is the default, and not the same as zeros |
+# | micro-batches (*Further*) | each part's mean is weighted by its share of the rows |
+# | never clearing | momentum 1.0: a ball without friction, until something pushes it |
+
+# %% [markdown] items="140"
+# Four pictures may help. The graph is the **pile of receipts** that grows while you shop: each receipt says what was bought and which earlier receipts it refers to. `grad_fn` is the **number on the back** of an item, which says which receipt it belongs to; what you brought yourself has none. A saved value is a **dish left on the stove** because the next cook will need it. And `.grad` is a **mailbox**: anybody may put something in, one person reads what is there, and only you ever empty it.
+#
+# Every node still holds what it saved, even after `backward`, when it is no longer needed. In the next lesson you release it, and find out why PyTorch then refuses a second backward.
+
+# %% tags=["demo"]
+# Save the notebook, then run this cell: it shows how far you have come, and what comes next.
+progress()
+
+# %% [markdown]
+# # Further
+#
+# This part is optional. No later lesson needs it, and your engine works without exercise 6, which only earns points. Its sections do not depend on each other.
+
+# %% [markdown] items="18"
+# ## Look at the graph
+#
+# ### Exercise 6: a graph printer
+#
+# Write a function that walks over `next_functions` and gives one line per node it meets: its name, with four spaces in front for each step away from the root. It uses only `node.name()` and `node.next_functions`, so it also works on PyTorch's graph. Note three things:
+#
+# * `(None, 0)` has no line.
+# * PyTorch says `torch::autograd::AccumulateGrad`. Show what comes after the last `::`.
+# * A node that is reached a second time gets a line with ` (again)` after the name, and its inputs are not listed again. Otherwise, the sixty doublings of lesson 02 would print for centuries.
+
+# %% [markdown] tags=["hint"] exercise="graph_lines"
+# Write an inner function `visit(node, depth)` that appends one line to a list and then visits the inputs with `depth + 1`. Keep a set of the nodes already met, to know when to add `(again)`.
+
+# %% [markdown] tags=["hint"] exercise="graph_lines"
+# The line is `"    " * depth + node.name().split("::")[-1]`. If the node is in the set, append the line with `" (again)"` and return.
+
+# %% items="19" nbgrader={"grade": false, "grade_id": "graph_lines", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
+def graph_lines(node):
+    """The graph behind a node as lines: node first, then what its edges lead to, in their order.
+
+    node: a node of your graph, or of PyTorch's
+    Returns: list of str
+
+    >>> x = MiniTensor(2.0, requires_grad=True)
+    >>> for line in graph_lines((x * x + 1.0).grad_fn):
+    ...     print(line)
+    AddBackward0
+        MulBackward0
+            AccumulateGrad
+            AccumulateGrad (again)
+    """
+    ### BEGIN SOLUTION
+    lines, met = [], set()
+
+    def visit(node, depth):
+        line = "    " * depth + node.name().split("::")[-1]
+        if node in met:
+            lines.append(line + " (again)")
+            return
+        met.add(node)
+        lines.append(line)
+        for source, _ in node.next_functions:
+            if source is not None:
+                visit(source, depth + 1)
+
+    visit(node, 0)
+    return lines
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_graph_lines", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
+ready = hasattr(MiniTensor, "is_leaf") and hasattr(MiniTensor, "shape") and hasattr(Mul, "apply")
+assert ready, "run every cell from `class Function` down to this one again, in order"
+x, y = MiniTensor(2.0, requires_grad=True), MiniTensor(3.0, requires_grad=True)
+expected = ["PowBackward0", "    MulBackward0", "        AccumulateGrad", "        AccumulateGrad"]
+root, again = ((x * y) ** 2).grad_fn, ((x * y) ** 2).grad_fn
+found = graph_lines(root)
+assert found is not None, "graph_lines returned None: is a return missing?"
+assert found == expected, f"for (x * y)**2 the lines should be\n{expected}\nnot\n{found}"
+found = graph_lines(again)
+assert found == expected, (
+    f"the same function once more, of the same x and y, must give the same lines, not\n{found}\n"
+    "Each call must forget the nodes that an earlier call has met"
+)
+expected = [
+    "AddBackward0",
+    "    MulBackward0",
+    "        AccumulateGrad",
+    "    AccumulateGrad (again)",
+]
+found = graph_lines((x * 3.0 + x).grad_fn)
+assert found == expected, f"for x * 3 + x the lines should be\n{expected}\nnot\n{found}"
+expected = ["AddBackward0", "    NegBackward0", "        AccumulateGrad", "    NegBackward0 (again)"]
+h = -x
+found = graph_lines((h + h).grad_fn)
+assert found == expected, f"for h + h with h = -x the lines should be\n{expected}\nnot\n{found}"
+
+
+class NodeOfPyTorch:
+    def __init__(self, name, *inputs):
+        self._name, self.next_functions = name, tuple((node, 0) for node in inputs)
+
+    def name(self):
+        return self._name
+
+
+end = NodeOfPyTorch("torch::autograd::AccumulateGrad")
+found = graph_lines(end)
+assert found == ["AccumulateGrad"], f"for PyTorch's names, show what follows the last ::, not {found}"
+### BEGIN HIDDEN TESTS
+sine = NodeOfPyTorch("SinBackward0", end)
+root = NodeOfPyTorch("AddBackward0", NodeOfPyTorch("MulBackward0", sine, None), sine)
+expected = [
+    "AddBackward0",
+    "    MulBackward0",
+    "        SinBackward0",
+    "            AccumulateGrad",
+    "    SinBackward0 (again)",
+]
+assert graph_lines(root) == expected, "PyTorch's names, and a node with inputs that is met again"
+y = x
+for _ in range(60):
+    y = y + y
+assert len(graph_lines(y.grad_fn)) == 121, (
+    "sixty doublings have 61 nodes, of which 60 are met again"
+)
+assert graph_lines(edge_to(x)[0]) == ["AccumulateGrad"], "a leaf's own end is a graph of one line"
+### END HIDDEN TESTS
+
+# %% [markdown] items="19"
+# One function, two graphs:
+
+# %% tags=["demo"] items="19 22"
+def side_by_side(expression, *numbers):
+    ours = expression(*(MiniTensor(number, requires_grad=True) for number in numbers)).grad_fn
+    theirs = expression(*(torch.tensor(number, requires_grad=True) for number in numbers)).grad_fn
+    for left, right in zip(graph_lines(ours), graph_lines(theirs), strict=True):
+        print(f"{left:42s}{right}")
+    print()
+
+
+side_by_side(lambda x, y: (x * y) ** 2, 2.0, 3.0)
+
+# %% [markdown] items="20"
+# In `(x*y + x)**2` the leaf `x` is used twice. **Predict** the lines, then run.
+
+# %% tags=["demo"] items="20"
+predict("How many lines does your graph have?")
+side_by_side(lambda x, y: (x * y + x) ** 2, 2.0, 3.0)
+
+# %% [markdown]
+# Here is the same graph as a picture, drawn from your own nodes. Its arrows point where the values go, opposite to your edges. `x` is used twice, so two arrows leave it.
+
+# %% tags=["demo"]
+x, y = MiniTensor(2.0, requires_grad=True), MiniTensor(3.0, requires_grad=True)
+explore((x * y + x) ** 2, names={"x": x, "y": y}, predict=True)
+
+# %% [markdown] items="21"
+# Since edges are ordinary attributes, you can walk along them by hand, down to the leaf and from there to the tensor:
+
+# %% tags=["demo"] items="21 22"
+for v in (MiniTensor(np.ones(3), requires_grad=True), torch.ones(3, requires_grad=True)):
+    node = (v * 2).sum().grad_fn
+    middle = node.next_functions[0][0]
+    end = middle.next_functions[0][0]
+    names = [node.name(), middle.name(), end.name().split("::")[-1]]
+    print(" -> ".join(names), "of v:", end.variable is v)
+    print("    edges of the product:", len(middle.next_functions))
+
+# %% [markdown] items="18"
+# The number in an edge says which output of the node it belongs to. Your nodes have one output, so it is always 0. PyTorch's `split` has several. **Predict** the two edges of the product.
+
+# %% tags=["demo"] items="18"
+predict("What are the two edges of the product?")
+first, second = torch.arange(4.0, requires_grad=True).split(2)
+for node, number in (first * second).grad_fn.next_functions:
+    print(node.name(), number)
+
+# %% [markdown]
+# Both edges lead to one node, with the numbers 0 and 1. Its rule gets two incoming gradients, one for each part, and puts them back side by side.
+
+# %% [markdown] items="23"
+# The names of nodes are worth reading. If a graph has a `MulBackward0` where you expected an `MmBackward0`, you have found a bug before training starts. Six root names:
+
+# %% tags=["demo"] items="23"
+m = torch.ones(2, 2, requires_grad=True)
+for expression in (m + m, m * m, m @ m, m**2, m.sum(), m.mean()):
+    print(expression.grad_fn.name())
+
+# %% [markdown] items="51 53 54"
+# ## Micro-batches that add up
+#
+# If a batch is too big for memory, split it into micro-batches. Split 32 rows into four parts of 8, or 64 into 4 of 16: four forward and backward passes, gradients summed in `.grad`, one step. One blog post says that this *equals* the big batch. But is the sum what you want? If the gradients of the parts are -5, -3, -7 and -1, their sum is -16, and their average is -4. **Predict** the error of the gradient for these five versions. The loss is a mean over the rows it gets.
+
+# %% items="53 54 F46"
+predict("Which of the five versions have no error?")
+
+
+def big_batch_gradient(x, y, start):
+    w = MiniTensor(start, requires_grad=True)
+    ((x @ w - y) ** 2).mean().backward()
+    return w.grad.data
+
+
+def micro_batch_gradient(x, y, start, sizes, weight):
+    w = MiniTensor(start, requires_grad=True)
+    begin = 0
+    for size in sizes:
+        rows = slice(begin, begin + size)
+        loss = ((x[rows] @ w - y[rows]) ** 2).mean()
+        (loss * weight(size)).backward()
+        begin += size
+    return w.grad.data
+
+
+rng = np.random.default_rng(7)
+x, y, start = rng.normal(size=(32, 6)), rng.normal(size=(32, 1)), rng.normal(size=(6, 1))
+right = big_batch_gradient(x, y, start)
+for name, sizes, weight in (
+    ("4 x 8, not divided", (8, 8, 8, 8), lambda size: 1),
+    ("4 x 8, divided by 4", (8, 8, 8, 8), lambda size: 1 / 4),
+    ("12 + 12 + 8, divided by 3", (12, 12, 8), lambda size: 1 / 3),
+    ("12 + 12 + 8, times size / 32", (12, 12, 8), lambda size: size / 32),
+    ("8 + 24, divided by 2", (8, 24), lambda size: 1 / 2),
+):
+    found = micro_batch_gradient(x, y, start, sizes, weight)
+    error = np.linalg.norm(found - right) / np.linalg.norm(right)
+    ratio = np.linalg.norm(found) / np.linalg.norm(right)
+    print(f"{name:30s} relative error {error:.1e}   length {ratio:.2f} of the right one")
+
+# %% [markdown]
+# Without dividing, the gradient is four times too long: with SGD that is a learning rate four times too large. Dividing by the number of parts is right only if they have equal sizes; in general each part's mean must be weighted by its share of the rows.
+#
+# Even then there is a condition: the loss must be a plain average over rows that do not affect each other. Layers that normalize over the batch break it. The next cell splits 32 rows into 4 x 8, divided by 4, for three networks in PyTorch:
+
+# %% tags=["demo"] items="F46"
+def split_error(middle):
+    torch.manual_seed(0)
+    net = torch.nn.Sequential(
+        torch.nn.Linear(6, 8), middle, torch.nn.Tanh(), torch.nn.Linear(8, 1)
+    ).double()
+    x, y = torch.randn(32, 6, dtype=torch.float64), torch.randn(32, 1, dtype=torch.float64)
+
+    def gradient(parts):
+        net.zero_grad()
+        for rows in torch.arange(32).chunk(parts):
+            (((net(x[rows]) - y[rows]) ** 2).mean() / parts).backward()
+        return torch.cat([parameter.grad.flatten() for parameter in net.parameters()])
+
+    whole, parts = gradient(1), gradient(4)
+    return ((parts - whole).norm() / whole.norm()).item()
+
+
+for middle in (torch.nn.Identity(), torch.nn.LayerNorm(8), torch.nn.BatchNorm1d(8)):
+    print(f"{type(middle).__name__:12s} relative error {split_error(middle):.1e}")
+
+# %% [markdown] items="53"
+# In a loop it looks like this: divide each loss by the number of parts, and step and clear only after every fourth part.
+
+# %% tags=["demo"] items="53"
+parameters = [MiniTensor(array.copy(), requires_grad=True) for array in layers]
+optimizer = SGD(parameters, lr=0.1)
+for number in range(4 * 5):
+    rows = slice(16 * (number % 4), 16 * (number % 4) + 16)
+    loss = ((network(points[rows], parameters) - heights[rows]) ** 2).mean() / 4
+    loss.backward()
+    if (number + 1) % 4 == 0:
+        optimizer.step()
+        optimizer.zero_grad()
+whole = ((network(points[:64], parameters) - heights[:64]) ** 2).mean().item()
+print(f"after 5 steps of 4 x 16 = 64 rows: loss {whole:.4f}")
+
+# %% [markdown] items="60"
+# Here is a whole loop, with everything you want to see. Comments say why the lines are there.
+
+# %% tags=["demo"] items="60"
+torch.manual_seed(0)
+inputs, targets = torch.randn(64, 10), torch.randn(64, 1)
+model = torch.nn.Linear(10, 1)
+optimizer = torch.optim.SGD(model.parameters(), lr=0.01)  # reads .grad, writes the parameters
+history = []
+for step in range(100):
+    optimizer.zero_grad()  # anywhere after step and before backward
+    loss = torch.nn.functional.mse_loss(model(inputs), targets)
+    loss.backward()  # adds into .grad
+    norm = torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)  # gives the norm before clipping
+    optimizer.step()  # not recorded, in place
+    history.append(loss.item())  # a float; the tensor would keep its graph
+    if step % 10 == 0:
+        print(f"step {step:3d}   loss {history[-1]:.4f}   gradient norm {norm.item():.4f}")
+
+# %% [markdown] items="31"
+# ## Frozen parameters
+#
+# When you fine-tune a network, you often keep most of its parameters fixed: `requires_grad=False`, *frozen*. That saves work and memory, but how much depends on **which** layers are frozen. Take eight layers, four of them frozen. **Predict** the number of nodes: with the first four frozen, and with the last four.
+
+# %% tags=["demo"] items="31 F26"
+predict("How many nodes does the graph have with the first four frozen, and with the last four?")
+
+
+def chain_of_layers(frozen, count=8):
+    rng = np.random.default_rng(4)
+    weights = [
+        MiniTensor(rng.normal(size=(64, 64)) / 8, requires_grad=i not in frozen)
+        for i in range(count)
+    ]
+    h = MiniTensor(rng.normal(size=(256, 64)))
+    for w in weights:
+        h = (h @ w).tanh()
+    loss = h.sum()
+    nodes = topological_order(loss.grad_fn)
+    loss.backward()
+    saved = {id(array): array.nbytes for node in nodes for array in node.saved_tensors}
+    with_grad = sum(w.grad is not None for w in weights)
+    megabytes = sum(saved.values()) / 1e6
+    print(
+        f"frozen {list(frozen)!s:13s} nodes {len(nodes):3d}   saved {megabytes:.1f} MB", end="   "
+    )
+    print(f"weights with .grad {with_grad}")
+
+
+for frozen in (range(0), range(4), range(4, 8)):
+    chain_of_layers(frozen)
+
+# %% [markdown]
+# If the first layers are frozen, the graph is shorter: nothing before layer 5 is recorded at all. If the last layers are frozen, only four ends are missing, because the gradient has to pass through these layers on its way to the first ones. (That can save some work too, but not in your engine yet. In lesson 08 a rule can check first.)
+#
+# A frozen parameter is still a parameter. What does `parameters()` of a PyTorch module return?
+
+# %% tags=["demo"] items="F26"
+model = torch.nn.Sequential(torch.nn.Linear(3, 4), torch.nn.Linear(4, 1))
+model[0].requires_grad_(False)
+print([parameter.requires_grad for parameter in model.parameters()])
+
+# %% [markdown]
+# All of them, frozen or not. An optimizer skips the frozen ones because their `.grad` is None. So clear the gradients when you freeze: one that is left over goes on moving its parameter.
+
+# %% [markdown]
+# ## The ball
+#
+# Never clearing is momentum 1: a ball that rolls without friction. **Predict:** the loss is `w**2 / 2`, the start is 1, nothing is cleared. What does `w` do?
+
+# %% tags=["demo"] items="F1"
+predict(
+    "What does w do at a learning rate of 0.1, never cleared?",
+    "it comes to rest",
+    "it swings forever",
+    "it explodes",
+)
+
+
+def roll(lr, steps, forget):
+    w = MiniTensor(np.array(1.0), requires_grad=True)
+    optimizer = SGD([w], lr)
+    places = []
+    for _ in range(steps):
+        if not forget:
+            optimizer.zero_grad()
+        (w * w * 0.5).backward()
+        optimizer.step()
+        places.append(w.data.item())
+        if abs(places[-1]) > 1e6:
+            break
+    return places
+
+
+plot_balls(roll)
+
+# %% [markdown]
+# At the two smaller learning rates it is a spring without friction: it swings forever, and neither settles nor explodes. Measure it over a long time, and look for the learning rates at which each method breaks down. (The curvature of this loss is 1; in general, what counts is learning rate times curvature.)
+
+# %% items="F1"
+def swing(lr, steps=5000):
+    """By hand, without an engine: the largest |w| in the first and in the last 500 steps."""
+    w, buffer, places = 1.0, 0.0, []
+    for _ in range(steps):
+        buffer += w
+        w -= lr * buffer
+        places.append(abs(w))
+        if places[-1] > 1e100:
+            break
+    return len(places), max(places[:500]), max(places[-500:])
+
+
+print("lr     cleared, after 200 steps   never cleared: largest |w|, first and last 500 steps")
+for lr in (0.01, 0.5, 1.9, 2.1, 3.9, 4.1):
+    steps, early, late = swing(lr)
+    stopped = "" if steps == 5000 else f"   stopped after {steps} steps"
+    print(f"{lr:<4}   {abs(1 - lr) ** 200:24.2g}   {early:8.3g} {late:8.3g}{stopped}")
+
+# %% [markdown] items="55"
+# If you clear correctly, gradient descent breaks down above a learning rate of 2. With the mistake, it holds out until 4.
+#
+# A ball that rolls without friction keeps its energy. With the loss as height and the buffer as speed, `loss + lr / 2 * norm**2` should stay nearly the same. So the buffer can hardly exceed `sqrt(2 * first loss / lr)`.
+
+# %% tags=["demo"] items="56"
+accumulation(forget=True)
+
+# %% [markdown] items="56"
+# The norm of `.grad` climbs toward this length and stays near it: what the loss gives up, the buffer takes. Nothing grows much beyond that, so an alarm for exploding gradients does not find this mistake. Switch on *compare with momentum 1.0*, change the learning rate, and look again. The button *A spring* shows the ball from before.
+
+# %% [markdown] items="63"
+# ## A post-mortem that you can replay
+#
+# One well-known tutorial tells of a team whose loss fell nicely for fifty epochs, and then hit NaN in production. The story comes without data, so take it as fiction. This one you can run: the network of the first picture, never cleared, with mini-batches of 16.
+
+# %% tags=["demo"] items="63 F2"
+from mini_autograd.widgets.demo import logarithmic
+
+window = 100
+for forget, name in ((False, "cleared"), (True, "never cleared")):
+    losses = train(torch.tensor, torch.optim.SGD, 1200, forget, batch=16)
+    middle = [np.median(losses[i : i + window]) for i in range(0, len(losses), window)]
+    plt.plot(np.arange(1, 13) * window, middle, "o-", markersize=3, label=name)
+    print(f"{name:14s} median loss of steps 500 to 600: {middle[5]:.3f}", end="")
+    print(f"   of steps 1100 to 1200: {middle[-1]:.3f}")
+logarithmic(plt.gca())
+plt.gca().set(xlabel="step", ylabel="median loss of 100 steps")
+plt.legend()
+plt.show()
+
+# %% [markdown] items="63"
+# | | |
+# | --- | --- |
+# | symptom | better than the correct run from step 300 to 700, then worse and worse |
+# | assumption | "the learning rate is too high for the end of the training" |
+# | cause | `zero_grad` was lost when the loop was rewritten; the sum of all gradients acts as momentum without friction, and the batches feed it |
+# | fix | one line |
+# | what would have found it | `assert all(p.grad is None for p in parameters)` before `backward`, or a look at the *fresh* gradient: `.grad` after `backward` minus `.grad` before |
+#
+# Does clipping help? **Predict** the result for the regression with batches of 16, with the gradient clipped to length 1 and never cleared.
+
+# %% tags=["demo"] items="63"
+predict(
+    "Clipped and never cleared: how far from the best weights is the last step?",
+    "it arrives",
+    "near, but it never arrives",
+    "it explodes",
+)
+print("never cleared:         ", distances(16)[-1])
+print("never cleared, clipped:", distances(16, clip=1.0)[-1])
+
+# %% [markdown]
+# Clipping hides the mistake. Nothing explodes, no number looks alarming, and the run never arrives: its distance swings between about 0.06 and 0.23.

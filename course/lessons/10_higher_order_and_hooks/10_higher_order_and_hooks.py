@@ -1,0 +1,2680 @@
+# ---
+# jupyter:
+#   jupytext:
+#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     text_representation:
+#       extension: .py
+#       format_name: percent
+#       format_version: '1.3'
+#   kernelspec:
+#     display_name: Python 3
+#     language: python
+#     name: python3
+# ---
+
+# %% [markdown]
+# # The gradient of a gradient
+#
+# *Core: about 70 minutes; section 4 is a good place for a break. Further: about 85 minutes, optional. You build a backward pass that records itself, `grad` and a Hessian-vector product. You need the nodes and notes of lessons 05 to 09.*
+#
+# The slope of `x**3` at 2 is 12. The slope of that slope is also 12. Three programs ask PyTorch for both numbers: one without options, one with `retain_graph=True` and one with `create_graph=True`.
+
+# %%
+from autograder.student import check_gradients, hints, predict, quiz, start_lesson
+
+# %% tags=["engine"]
+import math
+
+import numpy as np
+
+# %% tags=["demo"]
+import gc
+import time
+import warnings
+import weakref
+
+import matplotlib.pyplot as plt
+import torch
+
+plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
+plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
+torch.set_num_threads(1)  # steadier times on a busy machine
+
+# %% [markdown]
+# ### The programs (just run it)
+#
+# Run the next cell. You don't need to read it.
+
+# %% tags=["demo"]
+def leaf(value):
+    """A number or an array in double precision, for which PyTorch will find the gradient."""
+    return torch.tensor(value, dtype=torch.float64, requires_grad=True)
+
+
+def asked_twice(at, **options):
+    """First and second derivative of x**3 from PyTorch, or its error message."""
+    x = leaf(at)
+    (first,) = torch.autograd.grad(x**3, x, **options)
+    try:
+        (second,) = torch.autograd.grad(first, x)
+        return f"{first.item():.0f} and {second.item():.0f}"
+    except RuntimeError as error:
+        return f"{first.item():.0f}, and then RuntimeError: {str(error)[:58]} ..."
+
+# %% [markdown]
+# ### The three answers
+#
+# **Predict** which of the three programs get the second number.
+
+# %% tags=["demo"]
+predict(
+    "Which programs get the second number?",
+    "all three",
+    "the two with an option",
+    "only the one with retain_graph",
+    "only the one with create_graph",
+)
+for options in ({}, {"retain_graph": True}, {"create_graph": True}):
+    print(f"{options!s:22s} {asked_twice(2.0, **options)}")
+
+# %% [markdown] items="121 F8"
+# Many texts say that `retain_graph=True` gives you second derivatives. The middle line shows that it does not. **What does `retain_graph` keep, and what does `create_graph` make?** You will be able to
+#
+# 1. let the backward pass record itself, and say what a rule needs for that;
+# 2. take second and third derivatives, and multiply by a matrix of second derivatives without building it;
+# 3. in the optional part, use hooks, clipping and Newton's method.
+#
+# If something breaks your engine, run the next cell again, and then every cell below it.
+
+# %%
+start_lesson()
+
+# %% [markdown] items="121 F8"
+# ## 1. What a gradient has forgotten
+#
+# Ask your engine the same question, with `retain_graph=True`. **Predict** what it says about the gradient.
+
+# %% items="121 F8"
+predict("Does the gradient have a grad_fn?", "yes", "no")
+x = MiniTensor(2.0, requires_grad=True)
+y = x**3
+y.backward(retain_graph=True)
+print("gradient", x.grad.item(), "  requires_grad", x.grad.requires_grad, end="   ")
+print("grad_fn", x.grad.grad_fn)
+try:
+    x.grad.backward()
+except RuntimeError as error:
+    print("RuntimeError:", error)
+
+# %% [markdown] items="121"
+# `retain_graph` keeps the **old** graph, from `x` to `y`. What is missing is a **new** graph, from `x` to the gradient. It was not recorded, because your rules compute with arrays.
+#
+# But look at a rule: `grad * exponent * a ** (exponent - 1)`. With MiniTensors for `grad` and `a`, `apply` records each of these operations. Try it: run the rule of `Pow` by hand, with a handmade `ctx`.
+
+# %%
+class HandMade:
+    """What the rule of Pow needs from its ctx."""
+
+    def __init__(self, exponent, *saved):
+        self.exponent, self.saved_tensors = exponent, saved
+
+
+x = MiniTensor(2.0, requires_grad=True)
+slope = Pow.backward(HandMade(3, x), MiniTensor(1.0))
+print("the slope is", slope.item(), "and was made by", slope.grad_fn.name())
+slope.backward()
+print("the slope of the slope is", x.grad.item())
+
+# %% [markdown]
+# The rule is unchanged. What if this `ctx` holds `MiniTensor(2.0)`, a constant with the same value?
+
+# %%
+slope = Pow.backward(HandMade(3, MiniTensor(2.0)), MiniTensor(1.0))
+print("the slope is", slope.item(), "  requires_grad:", slope.requires_grad)
+
+# %% [markdown]
+# The value is right, but the path back to `x` is gone. Saved values have to **lead back to where they came from**. There are three cases.
+#
+# | what was saved | for example | where it came from |
+# | --- | --- | --- |
+# | an input | both factors of `Mul` | where that input's edge leads |
+# | the output | `Exp`, `Tanh` | the node itself |
+# | anything else | a mask, a sign | nowhere: it is a constant |
+#
+# The notes of lesson 09 tell you which case it is. `node.notes` has one entry for each saved value, a note or None. The `source` of a note is the number of an input, `"output"`, or None.
+
+# %%
+x = MiniTensor([1.0, 2.0], requires_grad=True)
+for y in (x * 3, x / x.detach(), x.exp(), x.max(), x + 1):
+    sources = [note and note.source for note in y.grad_fn.notes]
+    print(f"{y.grad_fn.name():14s} where the saved values came from: {sources}")
+
+# %% [markdown]
+# ### Exercise 1: saved values that remember
+#
+# Complete `reconnected(node)`. It makes a new `MiniTensor` for each saved value. Two attributes make a tensor lead somewhere, and you may set both: `requires_grad` is True, and `grad_fn` is the node that its gradient goes to.
+#
+# * An input gets the node at the end of its edge as its `grad_fn`. If the input was a leaf, that node is an `AccumulateGrad`, which works like any other. If there is no node at the end, the value is a constant.
+# * The output gets `node` itself.
+# * All other values are constants.
+#
+# The counters are given, so the second derivative notices a write to `x` after the first one was taken.
+
+# %% [markdown] tags=["hint"] exercise="reconnected"
+# You need the node that the gradient goes to: `node` itself for `"output"`, `node.next_functions[note.source][0]` for a number, and none otherwise.
+
+# %% [markdown] tags=["hint"] exercise="reconnected"
+# If there is such a node, call it `end`: `tensor.requires_grad, tensor.grad_fn = True, end`. Be careful: `note.source` may be the number 0, which counts as false in an `if`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "reconnected", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def reconnected(node):
+    """What a node has saved, as MiniTensors that lead back to where the values came from.
+
+    node: a node that apply has recorded, with saved_tensors (arrays), notes and next_functions
+    Returns: tuple with one new MiniTensor per saved value, with the same numbers.
+        The output has requires_grad True and node as its grad_fn. An input whose edge leads to a
+        node has requires_grad True and that node as its grad_fn. All others are constants, with
+        requires_grad False and grad_fn None. A saved None stays None.
+        If there is a note, _counter is the counter of the note. The node is not changed.
+    Raises what node.saved_tensors raises.
+
+    >>> w = MiniTensor([1.0, 2.0], requires_grad=True)
+    >>> node = (w * [3.0, 4.0]).grad_fn
+    >>> first, second = reconnected(node)
+    >>> first.grad_fn is edge_to(w)[0], second.requires_grad, first._counter is w._counter
+    (True, False, True)
+    """
+    tensors = []
+    for value, note in zip(node.saved_tensors, node.notes):
+        tensor = None if value is None else MiniTensor(value)
+        if note is not None:
+            tensor._counter = note.counter
+            ### BEGIN SOLUTION
+            source = None
+            if note.source == "output":
+                source = node
+            elif note.source is not None:
+                source, _ = node.next_functions[note.source]
+            if source is not None:
+                tensor.requires_grad, tensor.grad_fn = True, source
+            ### END SOLUTION
+        tensors.append(tensor)
+    return tuple(tensors)
+
+
+class AsTensors:
+    """A node as its rule sees it when the rule is recorded: saved_tensors are MiniTensors."""
+
+    def __init__(self, node):
+        self.node = node
+
+    def __getattr__(self, name):
+        return getattr(self.node, name)  # everything else comes from the node
+
+    @property
+    def saved_tensors(self):
+        return reconnected(self.node)
+
+# %% nbgrader={"grade": true, "grade_id": "test_reconnected", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+w, data = MiniTensor([1.0, -2.0], requires_grad=True), MiniTensor([3.0, 4.0])
+node = (w * data).grad_fn
+tensors = reconnected(node)
+assert isinstance(tensors, tuple) and len(tensors) == 2, (
+    f"two values were saved, so there are two MiniTensors, in a tuple, not {tensors!r}"
+)
+assert np.allclose(tensors[0].data, [1.0, -2.0]) and np.allclose(tensors[1].data, [3.0, 4.0]), (
+    "the numbers are those that were saved, in order"
+)
+assert tensors[0].requires_grad, (
+    "the first factor was w, input 0 of the product. It requires grad, and so does its new tensor"
+)
+assert tensors[0].grad_fn is node.next_functions[0][0], (
+    "the first factor is input 0, so its grad_fn is the node at the end of the edge of input 0. Yours "
+    f"is {tensors[0].grad_fn!r}"
+)
+assert not tensors[1].requires_grad and tensors[1].grad_fn is None, (
+    "data, input 1, required no gradient: no node is at the end of its edge, so its value is a constant"
+)
+made = w * 2
+assert reconnected((made * data).grad_fn)[0].grad_fn is made.grad_fn, (
+    "an input that is itself a result leads to the node that made it"
+)
+assert tensors[0]._counter is w._counter, "a new tensor holds the counter of its note"
+assert tensors[1]._counter is data._counter, "so does a constant"
+assert len(node.saved_tensors) == len(node.notes) == 2 and node.saved_tensors[0][1] == -2.0, (
+    "the node itself is not changed: neither what it has saved nor its notes"
+)
+node = w.exp().grad_fn
+(output,) = reconnected(node)
+assert output.requires_grad and output.grad_fn is node, "the saved output of Exp leads to its own node"
+
+
+class SavesFour(Function):
+    """w * sign(a); saves input 1, None, part of input 1, and a value neither input nor output."""
+
+    @staticmethod
+    def forward(ctx, a, w, *unused):
+        sign = np.sign(a)
+        ctx.save_for_backward(w, None, w[1:], sign)
+        return w * sign
+
+
+node = SavesFour.apply(data, w, data, w).grad_fn
+second, nothing, part, sign = reconnected(node)
+assert second.requires_grad and second.grad_fn is node.next_functions[1][0], (
+    "the first value that this node has saved is its input 1. The source of the note says that, not "
+    "the place among the saved values"
+)
+assert nothing is None, "a saved None stays None"
+assert not sign.requires_grad and sign.grad_fn is None, (
+    "a sign is neither input nor output: a constant"
+)
+assert not part.requires_grad and part.grad_fn is None, (
+    "a part of an input is another array, so its note has the source None: a constant"
+)
+### BEGIN HIDDEN TESTS
+node = (data / w).grad_fn
+tensors = reconnected(node)
+assert not tensors[0].requires_grad and tensors[1].requires_grad, "only w requires grad"
+assert tensors[1].grad_fn is node.next_functions[1][0], "w is input 1 of this quotient"
+inner = w * 2
+node = (inner / inner.detach()).grad_fn
+tensors = reconnected(node)
+assert tensors[0].grad_fn is inner.grad_fn, "an input that is a result leads to the node that made it"
+assert not tensors[1].requires_grad, "a detached input is a constant"
+tensors[0].backward(np.array([5.0, 7.0]), retain_graph=True)
+assert np.allclose(w.grad.data, [10.0, 14.0]), "a gradient of the new tensor must reach the leaf"
+assert len(reconnected((w + 1).grad_fn)) == 0, "a sum has saved nothing"
+
+x = MiniTensor(2.0, requires_grad=True)
+node = (x**3).grad_fn
+slope = Pow.backward(AsTensors(node), MiniTensor(1.0))
+assert abs(slope.item() - 12.0) < 1e-12 and slope.requires_grad, "the rule of Pow on MiniTensors"
+slope.backward()
+assert abs(x.grad.item() - 12.0) < 1e-12, "the slope of the slope of x**3 at 2"
+### END HIDDEN TESTS
+
+# %% [markdown]
+# From now on, to record a rule, the engine passes it `AsTensors(node)` as its `ctx`. Every attribute is the node's, except `saved_tensors`:
+
+# %%
+x = MiniTensor(2.0, requires_grad=True)
+node = (x**3).grad_fn
+slope = node.backward(AsTensors(node), MiniTensor(1.0))
+slope.backward()
+print("slope", slope.item(), "  slope of the slope", x.grad.item())
+
+# %% [markdown]
+# ## 2. Rules made of operators
+#
+# Does every rule work on MiniTensors? Those that compute with `*`, `/` and `-` do. The next cell runs four rules: those of `tanh`, `sum`, `x @ w` and your `logsumexp`. **Predict** which of them return a MiniTensor.
+
+# %%
+predict("Which of the four rules return a MiniTensor?")
+x, w = MiniTensor([[1.0, 2.0, 3.0]], requires_grad=True), MiniTensor(np.ones((3, 2)))
+for name, y in {"tanh": x.tanh(), "sum": x.sum(), "@": x @ w, "logsumexp": x.logsumexp(dim=1)}.items():
+    node = y.grad_fn
+    try:
+        share = node.backward(AsTensors(node), MiniTensor(np.ones(y.shape)))
+        share = share[0] if isinstance(share, tuple) else share
+        print(f"{name:10s} returned: {type(share).__name__}")
+    except Exception as error:
+        print(f"{name:10s} {type(error).__name__}: {str(error)[:70]}")
+
+# %% [markdown]
+# `np.broadcast_to`, `np.expand_dims` and `np.swapaxes` do not know MiniTensors. Operations of your engine, with their own rules, have to do their work. Such operations come in **pairs**, and each is the rule of the other:
+#
+# | operation | what it does | its rule |
+# | --- | --- | --- |
+# | `Expand` | repeats entries, up to a shape | adds up the repeated entries: `SumTo` |
+# | `SumTo` | undoes a broadcast | repeats: `Expand` |
+# | `Index` | takes entries out | puts them back among zeros: `Scatter` |
+# | `Scatter` | puts entries among zeros, and adds where an index is repeated | takes them out: `Index` |
+# | `Transpose`, `Reshape` | move entries | move them back |
+#
+# All of them are linear, so they save only shapes and indices. The next cell has the first pair. `applied` lets one line work for both kinds of backward pass: an operation on a MiniTensor is recorded, an operation on an array is only computed.
+
+# %% tags=["engine"]
+def applied(operation, x, **options):
+    """An operation on a MiniTensor, recorded if needed, or on an array, computed but not recorded."""
+    if isinstance(x, MiniTensor):
+        return operation.apply(x, **options)
+    return operation.forward(operation(), x, **options)
+
+
+class Expand(Function):
+    """a, repeated up to a shape as in broadcasting."""
+
+    @staticmethod
+    def forward(ctx, a, shape):
+        ctx.shape = a.shape
+        return np.broadcast_to(a, shape)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return applied(SumTo, grad, shape=ctx.shape)
+
+
+class SumTo(Function):
+    """a, summed back to the shape that broadcasting started from."""
+
+    @staticmethod
+    def forward(ctx, a, shape):
+        ctx.shape = a.shape
+        return sum_to(a, shape)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return applied(Expand, grad, shape=ctx.shape)
+
+# %% [markdown]
+# ### The other rules in operators (just run it)
+#
+# Run the next two cells. You don't need to read them. They contain `Scatter`; the rules that used NumPy's functions, rewritten with these operations; and complete versions of operations that you wrote in exercises.
+
+# %% tags=["engine"]
+class Scatter(Function):
+    """Zeros of a shape, with a added at index."""
+
+    @staticmethod
+    def forward(ctx, a, index, shape):
+        ctx.index = index
+        whole = np.zeros(shape)
+        np.add.at(whole, index, a)
+        return whole
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad[ctx.index]
+
+
+def turned(x, dim0=-1, dim1=-2):
+    """A MiniTensor or an array with two axes swapped."""
+    return applied(Transpose, x, dim0=dim0, dim1=dim1)
+
+
+def rule_of(operation):
+    """A decorator: from now on, the function below it is the rule of this operation."""
+
+    def put(rule):
+        operation.backward = staticmethod(rule)
+        return rule
+
+    return put
+
+
+@rule_of(Pow)
+def power_rule(ctx, grad):
+    (a,) = ctx.saved_tensors
+    if ctx.exponent == 0:
+        return grad * 0.0  # the formula below says 0 * a**-1, which is NaN where a is 0
+    return grad * ctx.exponent * a ** (ctx.exponent - 1)
+
+
+@rule_of(Transpose)
+def turn_back(ctx, grad):
+    return turned(grad, *ctx.dims)
+
+
+@rule_of(Index)
+def put_back(ctx, grad):
+    return applied(Scatter, grad, index=ctx.index, shape=ctx.shape)
+
+
+@rule_of(Copy)
+def copy_rule(ctx, grad):
+    return grad * 0.0, grad
+
+
+@rule_of(LogSoftmax)
+def log_softmax_rule(ctx, grad):
+    (output,) = ctx.saved_tensors
+    return grad - applied(Exp, output) * applied(Sum, grad, dim=ctx.dim, keepdim=True)
+
+
+@rule_of(MatMul)
+def matmul_rule(ctx, grad):
+    a, b = ctx.saved_tensors
+    left = a if a.ndim > 1 else a[None, :]
+    right = b if b.ndim > 1 else b[:, None]
+    grad = grad if b.ndim > 1 else grad[..., None]
+    grad = grad if a.ndim > 1 else grad[..., None, :]
+    for_a, for_b = grad @ turned(right), turned(left) @ grad
+    return for_a if a.ndim > 1 else for_a[..., 0, :], for_b if b.ndim > 1 else for_b[..., 0]
+
+
+def with_ones(grad, shape, dim):
+    """The result of a reduction over dim, with size 1 for each axis that was reduced."""
+    reduced = range(len(shape)) if dim is None else (dim % len(shape),)
+    return grad.reshape(tuple(1 if axis in reduced else size for axis, size in enumerate(shape)))
+
+
+@rule_of(Sum)
+def sum_rule(ctx, grad):
+    return applied(Expand, with_ones(grad, ctx.shape, ctx.dim), shape=ctx.shape)
+
+
+@rule_of(Mean)
+def mean_rule(ctx, grad):
+    return sum_rule(ctx, grad) / ctx.count
+
+
+@rule_of(Max)
+def max_rule(ctx, grad):
+    (chosen,) = ctx.saved_tensors
+    return sum_rule(ctx, grad) * chosen
+
+# %% tags=["engine"]
+class Sub(Function):
+    @staticmethod
+    def forward(ctx, a, b):
+        return a - b
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad, -grad
+
+
+class Tanh(Function):
+    @staticmethod
+    def forward(ctx, a):
+        output = np.tanh(a)
+        ctx.save_for_backward(output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        (output,) = ctx.saved_tensors
+        return grad * (1 - output * output)
+
+
+class Relu(Function):
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(a > 0)
+        return np.maximum(a, 0.0)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (mask,) = ctx.saved_tensors
+        return grad * mask
+
+
+class Abs(Function):
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(np.sign(a))
+        return np.abs(a)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (sign,) = ctx.saved_tensors
+        return grad * sign
+
+
+class CopySlices(Function):
+    """The base with a part replacing some of its entries, as in lesson 09."""
+
+    @staticmethod
+    def forward(ctx, base, part, positions):
+        result, owner = base.copy(), np.full(base.shape, -1)
+        numbers = np.arange(positions.size).reshape(positions.shape)
+        result.put(positions, np.broadcast_to(part, positions.shape))
+        owner.put(positions, numbers)
+        ctx.positions = positions
+        ctx.rest, ctx.stayed = owner < 0, owner.take(positions) == numbers
+        return result
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * ctx.rest, grad.reshape(-1)[ctx.positions] * ctx.stayed
+
+    @classmethod
+    def name(cls):
+        return "CopySlices"
+
+
+class Linear(Function):
+    """x @ w + b, and only the gradients that are needed."""
+
+    @staticmethod
+    def forward(ctx, x, w, b):
+        ctx.save_for_backward(x, w)
+        return x @ w + b
+
+    @staticmethod
+    def backward(ctx, grad):
+        x, w = ctx.saved_tensors
+        needs_x, needs_w, needs_b = ctx.needs_input_grad
+        for_x = grad @ turned(w) if needs_x else None
+        for_w = turned(x) @ grad if needs_w else None
+        return for_x, for_w, grad if needs_b else None
+
+
+MiniTensor.abs = lambda self: Abs.apply(self)
+MiniTensor.linear = lambda self, w, b: Linear.apply(self, w, b)
+
+# %% [markdown]
+# ## 3. A backward pass that is recorded
+#
+# Now put the pieces together. A backward pass is a **walk** through the graph. Four functions for it are given.
+#
+# * `cotangent_of(output, gradient)` returns the cotangent that the walk begins with, as a MiniTensor: `gradient`, or 1 for a single number. It raises PyTorch's errors.
+# * `shares_of(node, grad)` runs one rule. If `grad` is an array, the rule gets `node` and computes with arrays. If `grad` is a MiniTensor, the rule gets `AsTensors(node)`, and what it computes is recorded. It returns one gradient or None for each edge. It refuses a rule that cannot be recorded, and names it. It also counts what a rule returns, as PyTorch does.
+# * `after_hooks(node, grad)` calls the hooks. A **hook** is a function that may look at a tensor's gradient on its path, or return a replacement; None keeps the gradient (see *Further*). `after_hooks` returns the gradient that is passed on.
+# * `retained(node, grad)` adds the gradient to `.grad` of a result that asked for it with `retain_grad`. (For a leaf, `accumulate` does that.) If the gradient is a MiniTensor with a history, the sum has one too.
+#
+# ### The four functions (just run it)
+#
+# Run the next two cells. You don't need to read them.
+
+# %% tags=["engine"]
+ARRAYS_ONLY = (
+    "the rule of {name} computes with arrays and cannot be recorded, so create_graph=True does not "
+    "work here. Write the rule in operators and functions of MiniTensors. For most rules of earlier "
+    "lessons, the cells of lesson 10, section 2, do that: have they run?"
+)
+WRONG_NUMBER = "function {name} returned an incorrect number of gradients (expected {due}, got {got})"
+
+
+def shares_of(node, grad):
+    """What the rule of node sends along its edges, one gradient or None for each: arrays if grad is
+    an array, MiniTensors if grad is one. Broadcasting is undone. Raises RuntimeError if there are
+    too few gradients, or too many; extra values of None are allowed."""
+    if isinstance(grad, MiniTensor):
+        shares = recorded_shares(node, grad)
+    else:
+        shares = node.backward(node, grad)
+        shares = shares if isinstance(shares, tuple) else (shares,)
+    due = len(node.next_functions)
+    if len(shares) < due or any(share is not None for share in shares[due:]):
+        raise RuntimeError(WRONG_NUMBER.format(name=node.name(), due=due, got=len(shares)))
+    fitting = []
+    for (source, _), share, shape in zip(node.next_functions, shares, node.input_shapes):
+        wanted = source is not None and share is not None
+        if wanted and share.shape != shape:
+            share = applied(SumTo, share, shape=shape)
+        fitting.append(share if wanted else None)
+    return fitting
+
+
+def recorded_shares(node, grad):
+    """The shares as MiniTensors. Raises RuntimeError if the rule works only on arrays."""
+    try:
+        shares = node.backward(AsTensors(node), grad)
+    except (TypeError, AttributeError, ValueError) as error:
+        found = f" ({type(error).__name__}: {error})"
+        raise RuntimeError(ARRAYS_ONLY.format(name=node.name()) + found) from error
+    shares = shares if isinstance(shares, tuple) else (shares,)
+    if not all(share is None or isinstance(share, MiniTensor) for share in shares):
+        raise RuntimeError(ARRAYS_ONLY.format(name=node.name()))
+    return shares
+
+
+def cotangent_of(output, gradient=None):
+    """The cotangent of a walk from output, as a MiniTensor; 1 for a single number if none is given."""
+    if not output.requires_grad:
+        raise RuntimeError("element 0 of tensors does not require grad and does not have a grad_fn")
+    if gradient is None:
+        if output.data.size != 1:
+            raise RuntimeError("grad can be implicitly created only for scalar outputs")
+        gradient = np.ones(output.shape)
+    gradient = as_tensor(gradient)
+    if gradient.shape != output.shape:
+        raise RuntimeError(
+            f"Mismatch in shape: grad_output[0] has a shape of {gradient.shape} "
+            f"and output[0] has a shape of {output.shape}."
+        )
+    return gradient
+
+
+def add_to_grad(tensor, grad):
+    """Add grad to tensor.grad, which never shares memory with it. A MiniTensor keeps its history."""
+    if not isinstance(grad, MiniTensor):
+        before = 0.0 if tensor.grad is None else tensor.grad.data
+        tensor.grad = MiniTensor(before + grad)
+    else:
+        tensor.grad = grad + (0.0 if tensor.grad is None else tensor.grad)
+
+
+def retained(node, grad):
+    """Keep grad if the tensor that node made has asked for it."""
+    tensor = node.retaining() if node.retaining is not None else None
+    if tensor is not None:
+        add_to_grad(tensor, grad)
+
+
+AccumulateGrad.accumulate = lambda self, grad: add_to_grad(self.variable, grad)
+
+# %% tags=["engine"]
+Function.hooks = None
+MiniTensor.hooks = None
+
+
+class RemovableHandle:
+    """Puts a hook into a dict under its own number; remove() takes it out again."""
+
+    numbers = 0
+
+    def __init__(self, hooks, hook):
+        RemovableHandle.numbers += 1
+        self.hooks, self.number = hooks, RemovableHandle.numbers
+        hooks[self.number] = hook
+
+    def remove(self):
+        self.hooks.pop(self.number, None)
+
+
+def register_hook(self, hook):
+    """Call hook with the gradient of self in every walk that visits it. Returns a handle.
+
+    hook: function of one MiniTensor, which it must not change. Returns None, or a replacement of
+        the same shape: a MiniTensor, array or number. It may remove itself while it runs.
+    """
+    if not self.requires_grad:
+        raise RuntimeError("cannot register a hook on a tensor that doesn't require gradient")
+    owner = self if self.is_leaf else self.grad_fn
+    if owner.hooks is None:
+        owner.hooks = {}
+    return RemovableHandle(owner.hooks, hook)
+
+
+MiniTensor.register_hook = register_hook
+
+
+def after_hooks(node, grad):
+    """The gradient that a node passes on, after all hooks of the tensor it belongs to.
+
+    For an AccumulateGrad that tensor is node.variable, else the node's result. grad is an array or a
+    MiniTensor, and so is the result. Raises RuntimeError if a replacement has another shape.
+
+    >>> x = MiniTensor([1.0, 2.0], requires_grad=True)
+    >>> handle = x.register_hook(lambda grad: grad * 10)
+    >>> (x * x).sum().backward()
+    >>> x.grad.data
+    array([20., 40.])
+    """
+    owner = node.variable if isinstance(node, AccumulateGrad) else node
+    for hook in list((owner.hooks or {}).values()):
+        result = hook(as_tensor(grad))
+        if result is None:
+            continue
+        result = as_tensor(result)
+        if result.shape != grad.shape:
+            name = getattr(hook, "__name__", "<unknown>")
+            raise RuntimeError(f"hook '{name}' has changed the size of value")
+        grad = result if isinstance(grad, MiniTensor) else result.data
+    return grad
+
+# %% [markdown]
+# ### The plan of a walk
+#
+# Soon `backward` will not be the only function that walks the graph. `grad` (section 4) wants only the gradients of certain tensors, and changes no `.grad`. So the walk gets an argument `wanted`. `visits` makes the plan: which nodes to visit, in which order, and which of them *work*. Without wanted nodes, all work. With them, only those that lead to a wanted node work.
+
+# %% tags=["engine"]
+def visits(root, wanted=()):
+    """The nodes of a walk from root, in order, as pairs (node, works).
+
+    works: whether the rule of the node runs or, for an AccumulateGrad, .grad is added to
+    """
+    order, ends, leading = topological_order(root), set(wanted), set()
+    if not ends:
+        return [(node, True) for node in order]
+    for node in reversed(order):
+        if any(source in ends or source in leading for source, _ in node.next_functions):
+            leading.add(node)
+    return [(node, node in leading) for node in order if node in ends or node in leading]
+
+# %%
+x, w = MiniTensor(2.0, requires_grad=True), MiniTensor(3.0, requires_grad=True)
+hidden = x * w
+loss = hidden.tanh() + w
+for wanted in (), [hidden.grad_fn]:
+    plan = visits(loss.grad_fn, wanted)
+    print(", ".join(node.name() + works * " works" for node, works in plan))
+
+# %% [markdown]
+# ### Exercise 2: the walk
+#
+# Complete `walk_back`. It is `backward` of lesson 06 with four changes. The first two are given.
+#
+# * It goes through `visits(root, wanted)`.
+# * With `create_graph`, the gradients are MiniTensors, and recording is on. Without it they are arrays, and recording is off. PyTorch does the same: `create_graph` decides whether *the rules run with recording on or off*. The mode of the caller does not matter.
+# * At each node, when its gradient is complete, three things happen in this order. First `grad = after_hooks(node, grad)`; then `retained(node, grad)`; then, if the node is wanted, its gradient goes into the result. They happen at every visited node, even an `AccumulateGrad`.
+# * Only nodes that work do more. For an `AccumulateGrad`, the walk calls `node.accumulate(grad)`; that line is given. For all others the rule runs (`shares_of`), the node is released unless `retain_graph` is set, and the shares are sent along the edges.
+
+# %% [markdown] tags=["hint"] exercise="walk"
+# After the three lines for every node: `if not works: continue`. `found[node] = as_tensor(grad)` makes a MiniTensor of either kind.
+
+# %% [markdown] tags=["hint"] exercise="walk"
+# `shares = shares_of(node, grad)` comes before `node.release()`: a released node has nothing left for its rule.
+
+# %% [markdown] tags=["hint"] exercise="walk"
+# The end of the loop: `for (source, _), share in zip(node.next_functions, shares):` and, if `share is not None`, `pending[source] = pending[source] + share if source in pending else share`. Do not use `+=` on an array: the same array may be on its way to another node.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "walk", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def walk_back(root, cotangent, retain_graph, create_graph, wanted=()):
+    """Send a cotangent from root through the graph.
+
+    root: node; cotangent: MiniTensor of the shape of root's output
+    retain_graph: if False, each node whose rule has run is released
+    create_graph: if True, the rules run on MiniTensors with recording on, and their results have
+        a history; if False they run on arrays, with recording off
+    wanted: list of nodes. If it is empty, gradients are added to .grad of the leaves. Otherwise no
+        .grad of a leaf is changed, and only nodes that lead to a wanted one work: see visits.
+    Returns: dict from each wanted node that a gradient has reached to its gradient: a MiniTensor,
+        complete, after after_hooks
+
+    >>> x = MiniTensor(2.0, requires_grad=True)
+    >>> end, _ = edge_to(x)
+    >>> slope = walk_back((x**3).grad_fn, MiniTensor(1.0), True, True, [end])[end]
+    >>> slope.item(), slope.requires_grad, x.grad is None
+    (12.0, True, True)
+    >>> walk_back(slope.grad_fn, MiniTensor(1.0), False, False)
+    {}
+    >>> x.grad.item(), x.grad.requires_grad
+    (12.0, False)
+    """
+    found = {}
+    pending = {root: cotangent if create_graph else cotangent.data}
+    with set_grad_enabled(create_graph):
+        for node, works in visits(root, wanted):
+            grad = pending.pop(node, None)
+            if grad is None:
+                continue
+            ### BEGIN SOLUTION
+            grad = after_hooks(node, grad)
+            retained(node, grad)
+            if node in wanted:
+                found[node] = as_tensor(grad)
+            if not works:
+                continue
+            ### END SOLUTION
+            if isinstance(node, AccumulateGrad):
+                node.accumulate(grad)
+                continue
+            ### BEGIN SOLUTION
+            shares = shares_of(node, grad)
+            if not retain_graph:
+                node.release()
+            for (source, _), share in zip(node.next_functions, shares):
+                if share is not None:
+                    pending[source] = pending[source] + share if source in pending else share
+            ### END SOLUTION
+    return found
+
+# %% [markdown]
+# `backward` is now short. `retain_graph=None` means: the same as `create_graph`. A graph that you will walk again must be kept.
+
+# %% tags=["engine"]
+def backward(self, gradient=None, retain_graph=None, create_graph=False):
+    """Add the gradient of self to .grad of every leaf behind it.
+
+    gradient: cotangent, array or MiniTensor of the shape of self; may be left out for one number
+    retain_graph: whether the graph can be walked again; None means: as create_graph
+    create_graph: whether the gradients themselves can be differentiated
+
+    >>> x = MiniTensor([1.0, 2.0], requires_grad=True)
+    >>> (x**3).sum().backward(create_graph=True)
+    >>> x.grad.data, x.grad.requires_grad
+    (array([ 3., 12.]), True)
+    """
+    cotangent, (root, _) = cotangent_of(self, gradient), edge_to(self)
+    walk_back(root, cotangent, create_graph if retain_graph is None else retain_graph, create_graph)
+
+
+MiniTensor.backward = backward
+
+# %% nbgrader={"grade": true, "grade_id": "test_walk", "locked": true, "points": 7, "schema_version": 3, "solution": false, "task": false}
+class Tenfold(Function):
+    @staticmethod
+    def forward(ctx, a):
+        return a * 10.0
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * 10.0
+
+
+def error_of(output, **options):
+    """The error that backward raises, without the advice in parentheses; empty if it runs."""
+    try:
+        output.backward(**options)
+    except (RuntimeError, TypeError) as error:
+        return f"{type(error).__name__}: {str(error).partition(' (')[0]}"
+    return ""
+
+
+def try_sending():
+    x, y = MiniTensor(1.0, requires_grad=True), MiniTensor(1.0, requires_grad=True)
+    try:
+        Tenfold.apply(Tenfold.apply(x)).backward()
+    except (KeyError, TypeError) as error:
+        raise AssertionError(
+            f"two operations, one after the other, and the walk raises {error!r}. Is `grad` what "
+            "after_hooks returns, and `shares` what shares_of returns? Is the first share for a node "
+            "read from `pending` before it is there?"
+        ) from error
+    assert x.grad is not None, (
+        "no gradient arrives at x. For each node that works, run the rule and put each share into "
+        "pending[source], even the first share for a node"
+    )
+    (Tenfold.apply(y) + Tenfold.apply(y)).backward()
+    assert x.grad.item() != 1.0 and y.grad.item() != 11.0, (
+        "send along each edge the share that the rule has returned, not `grad`, which has arrived"
+    )
+    assert x.grad.item() != 10.0, "each rule gets `grad`, what has arrived at its node, not `cotangent`"
+
+
+assert "unexpected keyword" not in error_of(MiniTensor(1.0), create_graph=True), (
+    "first run the cell between your answer and this check: it defines the new `backward`"
+)
+switches.recording, switches.inference = True, False
+try_sending()
+credit = check_gradients(
+    {
+        "(a @ b).tanh() * a.sum()": lambda a, b: (a @ b).tanh() * a.sum(),
+        "a value with many uses": lambda a, b: (a * a + a) * (a * b.T) + a[0],
+        "a.sum(dim=1) * b.mean()": lambda a, b: a.sum(dim=1) * b.mean(),
+    },
+    [(2, 3), (3, 2)],
+    points=3,
+)
+
+
+def try_create_graph():
+    x = MiniTensor([2.0, 3.0], requires_grad=True)
+    y = (x**3).sum()
+    y.backward(create_graph=True)
+    assert np.allclose(x.grad.data, [12.0, 27.0]), "the first derivative of x**3"
+    assert x.grad.requires_grad, (
+        "with create_graph the gradient has a history. If the check of exercise 1 fails, begin there"
+    )
+    first, x.grad = x.grad, None
+    first.backward(np.array([1.0, 10.0]))
+    assert x.grad is not None, "the gradient of the gradient: nothing arrives at x"
+    assert np.allclose(x.grad.data, [12.0, 180.0]), (
+        "the gradient of the gradient should be [12, 180]: 6 * x, times the cotangent [1, 10]. Yours "
+        f"is {x.grad.data.tolist()}"
+    )
+    assert not x.grad.requires_grad, "without create_graph no gradient has a history"
+    x.grad = None
+    z = (x * x).sum()
+    with no_grad():
+        z.backward(create_graph=True)
+    assert x.grad.requires_grad, "create_graph records whatever the mode of the caller is"
+    x.grad = None
+    (x * x).sum().backward()
+    assert is_grad_enabled(), "after the walk recording is on again"
+
+
+def try_backward():
+    """Sums, releasing and retain_grad, without create_graph."""
+    a, b = MiniTensor([1.0, 2.0], requires_grad=True), MiniTensor([3.0, 4.0], requires_grad=True)
+    (a + b + a).backward(np.ones(2))
+    assert np.allclose(a.grad.data, 2.0), "a is used twice: its gradient is [2, 2]"
+    assert np.allclose(b.grad.data, 1.0), (
+        "b is used once: its gradient is [1, 1]. Does a += write into an array that b gets as well?"
+    )
+    hidden = a * b
+    hidden.retain_grad()
+    loss = (hidden * hidden).sum()
+    loss.backward(retain_graph=True)
+    assert hidden.grad is not None and np.allclose(hidden.grad.data, [6.0, 16.0]), (
+        "retained(node, grad) keeps the gradient of a tensor that asked for it"
+    )
+    text = error_of(loss)
+    assert not text, (
+        "with retain_graph=True no node is released, so a further backward through the graph must run. "
+        f"Here it raises {text!r}"
+    )
+    for create_graph in (False, True):
+        loss = (a * b).sum()
+        loss.backward(retain_graph=False, create_graph=create_graph)
+        text = error_of(loss)
+        assert "Trying to backward" in text, (
+            "with retain_graph=False each node is released when its rule has run, so a further "
+            "backward through the graph raises 'RuntimeError: Trying to backward ...'. Here, after "
+            f"create_graph={create_graph}, it raises {text or 'no error'}"
+        )
+
+
+class SendsNone(Function):
+    """a, whose rule sends nothing back."""
+
+    @staticmethod
+    def forward(ctx, a):
+        return a * 1.0
+
+    @staticmethod
+    def backward(ctx, grad):
+        return None
+
+
+class SendsToTheSecond(Function):
+    """a + b, whose rule sends nothing to a."""
+
+    @staticmethod
+    def forward(ctx, a, b):
+        return a + b
+
+    @staticmethod
+    def backward(ctx, grad):
+        return None, grad
+
+
+def try_none():
+    x = MiniTensor([1.0, 2.0], requires_grad=True)
+    SendsToTheSecond.apply(x * 1.0, x).sum().backward()
+    assert x.grad is not None and np.allclose(x.grad.data, 1.0), (
+        "a rule returns None for its first input: skip it, and send the share of the second"
+    )
+    for output in (SendsNone.apply(x) + x * 3, x * 3 + SendsNone.apply(x)):
+        x.grad = None
+        text = error_of(output.sum())
+        assert not text, f"a share of None is not sent and not added. Here backward raises {text!r}"
+        assert np.allclose(x.grad.data, 3.0), "a share of None is not sent: the other one still arrives"
+
+
+noted = MiniTensor([1.0, 2.0], requires_grad=True)
+noted.seen = ()
+
+
+def note_it(grad):
+    noted.seen = (*noted.seen, grad.data.copy())
+
+
+def try_hooks():
+    hidden = noted * 3
+    hidden.retain_grad()
+    hidden.register_hook(note_it)
+    hidden.register_hook(lambda grad: grad * 10)
+    noted.register_hook(note_it)
+    (hidden * [1.0, 2.0] + hidden).sum().backward(retain_graph=True)
+    seen = [list(map(float, array)) for array in noted.seen]
+    assert seen == [[2.0, 3.0], [60.0, 90.0]], (
+        "after_hooks gets the complete gradient, once at each node, and its result is passed on: the "
+        f"hooks should see [2, 3] at the result and [60, 90] at the leaf, not {seen}"
+    )
+    assert np.allclose(noted.grad.data, [60.0, 90.0]), "what the hooks return arrives at the leaf"
+    assert np.allclose(hidden.grad.data, [20.0, 30.0]), "retained comes after after_hooks"
+    found = walk_back(hidden.sum().grad_fn, MiniTensor(1.0), False, False, [hidden.grad_fn])
+    assert hidden.grad_fn in found, (
+        f"a wanted node is a key of the result, even if it does not work. Here the result is {found!r}"
+    )
+    assert np.allclose(found[hidden.grad_fn].data, 10.0), "the result has what the hooks return"
+
+
+def try_wanted():
+    x, w = MiniTensor([2.0, 3.0], requires_grad=True), MiniTensor([1.0, 2.0], requires_grad=True)
+    hidden = x * w
+    z = (hidden * hidden).sum()
+    found = walk_back(z.grad_fn, MiniTensor(1.0), True, False, [hidden.grad_fn])
+    assert isinstance(found, dict), f"walk_back returns a dict (wanted node -> gradient), not {found!r}"
+    assert hidden.grad_fn in found, (
+        "a wanted node is in the result, even if it does not work, and the nodes before it pass on all "
+        f"shares. Yours is {found!r}"
+    )
+    assert isinstance(found[hidden.grad_fn], MiniTensor), "the gradients in the result are MiniTensors"
+    assert len(found) == 1 and np.allclose(found[hidden.grad_fn].data, [4.0, 12.0]), (
+        "the result has the complete gradient of each wanted node, here [4, 12] of one, and no other "
+        f"node. Yours is {found!r}"
+    )
+    assert not found[hidden.grad_fn].requires_grad, "without create_graph it has no history"
+    assert x.grad is None and w.grad is None, "with wanted nodes no .grad of a leaf is changed"
+    try:
+        recorded = walk_back(z.grad_fn, MiniTensor(1.0), True, True, [hidden.grad_fn])[hidden.grad_fn]
+    except (TypeError, ValueError) as error:
+        raise AssertionError(
+            "with create_graph, the gradient for the result is a MiniTensor already; without it, an "
+            f"array. Here create_graph is True, and your walk raises {error!r}"
+        ) from None
+    assert recorded.requires_grad, "with create_graph, a gradient in the result has a history"
+    ends = [edge_to(x)[0], hidden.grad_fn, edge_to(w)[0]]
+    found = walk_back(z.grad_fn, MiniTensor(1.0), True, False, ends)
+    assert ends[0] in found or ends[2] in found, (
+        "a wanted node that leads to another wanted node works as well: the walk goes on"
+    )
+    assert ends[0] in found and ends[2] in found, (
+        "two leaves are wanted, and only one is in the result: a node that does not work ends nothing, "
+        "the walk goes on with the next node"
+    )
+    assert np.allclose(found[ends[0]].data, [4.0, 24.0]), "the complete gradient of x is [4, 24]"
+    assert ends[1] in found and np.allclose(found[ends[1]].data, [4.0, 12.0]), (
+        "every wanted node is in the result, even one that works: here `hidden`, which leads to the "
+        "other wanted node"
+    )
+    assert x.grad is None and w.grad is None, (
+        "a wanted AccumulateGrad that does not work adds nothing to .grad"
+    )
+    hidden.retain_grad()
+    walk_back(z.grad_fn, MiniTensor(1.0), False, False, [hidden.grad_fn])
+    assert hidden.grad is not None and np.allclose(hidden.grad.data, [4.0, 12.0]), (
+        "retained(node, grad) comes at every visited node, even at one that does not work"
+    )
+    text = error_of(hidden.sum())
+    assert not text, (
+        "a wanted node that leads to no other wanted one does not work: its rule does not run, and it "
+        f"is not released. A backward from it raises {text!r}"
+    )
+    assert np.allclose(x.grad.data, [1.0, 2.0]), "a backward from a node that was wanted before"
+
+
+class TellsTheMode(Function):
+    @staticmethod
+    def forward(ctx, a):
+        return a * 1.0
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * (2.0 if is_grad_enabled() else 1.0)
+
+
+class TellsTheKind(Function):
+    @staticmethod
+    def forward(ctx, a):
+        return a * 1.0
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad * (2.0 if isinstance(grad, MiniTensor) else 1.0)
+
+
+def try_mode():
+    for create_graph, told in ((False, 1.0), (True, 2.0)):
+        x = MiniTensor([0.5, 1.0], requires_grad=True)
+        TellsTheMode.apply(x).sum().backward(create_graph=create_graph)
+        assert np.allclose(x.grad.data, told), (
+            "with create_graph, rules run with recording on; without it, with recording off"
+        )
+        x.grad = None
+        TellsTheKind.apply(x).sum().backward(create_graph=create_graph)
+        assert np.allclose(x.grad.data, told), (
+            "with create_graph, shares_of gets MiniTensors; without it, arrays. Here create_graph is "
+            f"{create_graph}, and the rule got {'an array' if create_graph else 'a MiniTensor'}"
+        )
+
+
+if credit >= 3:  # otherwise the card says what is wrong
+    try_backward()
+    try_none()
+    try_hooks()
+    try_mode()
+    try_create_graph()
+    try_wanted()
+### BEGIN HIDDEN TESTS
+def freed(node):
+    """Whether what a node had saved is gone."""
+    try:
+        node.saved_tensors
+    except RuntimeError:
+        return True
+    return False
+
+
+def try_freeing():
+    u, v = MiniTensor([1.0, 2.0], requires_grad=True), MiniTensor([0.5, -1.0], requires_grad=True)
+    hidden = u * v
+    z = (hidden * hidden).sum()
+    square = z.grad_fn.next_functions[0][0]
+    walk_back(z.grad_fn, MiniTensor(1.0), False, False, [hidden.grad_fn])
+    assert freed(square) and not freed(hidden.grad_fn), "only nodes whose rule has run are released"
+    product = u * v
+    y = (product.exp() + product).sum()
+    product.retain_grad()
+    y.backward(create_graph=True, retain_graph=False)
+    assert np.allclose(product.grad.data, np.exp([0.5, -2.0]) + 1), "the gradient that was retained"
+    assert product.grad.requires_grad and u.grad.requires_grad, "create_graph gives a history"
+    assert freed(product.grad_fn), "retain_graph=False frees, with create_graph too"
+
+
+def by_hand(u, v):
+    """d/du of tanh(u v) / (u + 2)."""
+    t = np.tanh(u * v)
+    return (1 - t**2) * v / (u + 2) - t / (u + 2) ** 2
+
+
+def try_second_derivatives():
+    there, other, step = np.array([1.0, 2.0]), np.array([0.5, -1.0]), 1e-6
+    u, v = MiniTensor(there, requires_grad=True), MiniTensor(other, requires_grad=True)
+    y = ((u * v).tanh() / (u + 2)).sum()
+    ends = [edge_to(u)[0], edge_to(v)[0]]
+    found = walk_back(y.grad_fn, MiniTensor(1.0), True, True, ends)
+    assert u.grad is None and len(found) == 2, "two wanted leaves, and no .grad is changed"
+    (found[ends[0]] * MiniTensor([0.3, -0.7])).sum().backward()
+    along_u = by_hand(there + step, other) - by_hand(there - step, other)
+    along_v = by_hand(there, other + step) - by_hand(there, other - step)
+    for tensor, difference in ((u, along_u), (v, along_v)):
+        right = difference / (2 * step) * [0.3, -0.7]
+        assert np.allclose(tensor.grad.data, right, atol=1e-7), (
+            f"the second derivative should be {right}, not {tensor.grad.data}"
+        )
+
+
+def try_writing_between():
+    x, text = MiniTensor([2.0, 3.0], requires_grad=True), ""
+    (x**3).sum().backward(create_graph=True)
+    first = x.grad
+    with no_grad():
+        x.mul_(2.0)
+    try:
+        first.sum().backward()
+    except RuntimeError as error:
+        text = str(error)
+    assert "modified by an inplace operation" in text, "a write between two derivatives is noticed"
+
+
+class OnArrays(Function):
+    @staticmethod
+    def forward(ctx, a):
+        ctx.save_for_backward(np.cos(a))
+        return np.sin(a)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return np.multiply(grad, ctx.saved_tensors[0])
+
+
+def try_rules_on_arrays():
+    x = MiniTensor([0.5, 1.0], requires_grad=True)
+    OnArrays.apply(x).sum().backward()
+    assert np.allclose(x.grad.data, np.cos([0.5, 1.0])), "rules on arrays work as before"
+
+
+credit = credit + check_gradients(
+    {
+        "written in place": lambda a, b: (a * b.T).mul_(b.sum()).add_(a),
+        "max, mean, index, softmax": lambda a, b: a[[0, 0]].mean() * a.max() + b.T.softmax(1) * a,
+    },
+    [(2, 3), (3, 2)],
+    points=4,
+)
+if credit >= 7:
+    for attempt in (try_freeing, try_second_derivatives, try_writing_between, try_rules_on_arrays):
+        attempt()
+### END HIDDEN TESTS
+credit
+
+# %% [markdown] items="118"
+# **Predict** what these lines print. Which attribute does `x.grad.backward()` add to?
+
+# %% items="118"
+predict("Which two numbers are printed for your engine?")
+
+
+def both(x):
+    (x**3).backward(create_graph=True)
+    first = x.grad.item()
+    x.grad.backward()
+    return np.array([first, x.grad.item()])
+
+
+print(both(MiniTensor(2.0, requires_grad=True)))
+
+# %% [markdown] items="118"
+# First 12, then 24 instead of 12: the second derivative was *added* to `.grad`, which held the first. PyTorch gives the same numbers, and a warning:
+
+# %% tags=["demo"] items="118"
+torch.set_warn_always(True)  # otherwise PyTorch warns once, and not if you run this cell again
+with warnings.catch_warnings(record=True) as caught:
+    warnings.simplefilter("always")
+    theirs = both(leaf(2.0))
+print(theirs, "  differences", theirs - both(MiniTensor(2.0, requires_grad=True)))
+print(str(caught[0].message).split(". ")[0] + ".")
+torch.set_warn_always(False)
+
+# %% [markdown]
+# The warning speaks of a reference cycle: the gradient holds its history, the history holds the leaf, and the leaf holds the gradient. In PyTorch the cycle stays in memory until you set `x.grad = None`. Both the sum of 24 and the cycle are reasons for a function that **returns** gradients and does not change `.grad`.
+#
+# ## 4. grad, and a matrix that is never built
+#
+# `torch.autograd.grad(outputs, inputs)` is that function. It returns one gradient per input. Inputs need not be leaves.
+#
+# Second derivatives with respect to `n` numbers form a matrix with `n * n` entries, the **Hessian** `H`. For a million weights it cannot be stored. But its product with a vector `v` costs only a second backward pass. The gradient `g` is a function like any other, and
+#
+# > `d/dx sum(g * v) = H v`.
+#
+# ### Exercise 3: grad and hvp
+#
+# Complete `grad`: it needs `wanted`, the list of the inputs' nodes, and `found`, what `walk_back` returns. The error messages are PyTorch's. Then write `hvp`, the Hessian-vector product. It must also handle a function whose gradient does not depend on `x`, such as a sum: its Hessian is zero.
+
+# %% [markdown] tags=["hint"] exercise="grad"
+# If `retain_graph` is None, use `create_graph`. The wanted nodes are `[edge_to(x)[0] for x in inputs]`. `cotangent_of`, `edge_to(outputs)` and `walk_back` do the rest.
+
+# %% [markdown] tags=["hint"] exercise="grad"
+# `hvp`: `(slope,) = grad(function(x), x, create_graph=True)`. If `slope.requires_grad` is False, the result is zeros. Otherwise `grad((slope * v).sum(), x, allow_unused=True)`, and zeros if that is `(None,)`.
+
+# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "grad", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def grad(
+    outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=False
+):
+    """The gradients of outputs with respect to inputs, returned; no .grad of a leaf is changed.
+
+    outputs: MiniTensor; inputs: MiniTensor, or a list or tuple of them, leaves or results
+    grad_outputs: cotangent, an array or MiniTensor of the shape of outputs; may be left out for one
+        number. With create_graph the gradients can be differentiated with respect to it as well.
+    retain_graph: None means: as create_graph
+    Returns: tuple with one MiniTensor per input, in order
+    Raises: RuntimeError if there are no inputs, or one that does not require grad;
+        RuntimeError for the first input that outputs does not depend on, with its position:
+        "The differentiated Tensor at index 1 appears to not have been used in the graph. Set
+        allow_unused=True if this is the desired behavior." With allow_unused=True it gives None.
+
+    >>> x = MiniTensor(2.0, requires_grad=True)
+    >>> (first,) = grad(x**3, x, create_graph=True)
+    >>> (second,) = grad(first, x)
+    >>> first.item(), second.item(), x.grad
+    (12.0, 12.0, None)
+    """
+    inputs = [inputs] if isinstance(inputs, MiniTensor) else list(inputs)
+    if not inputs:
+        raise RuntimeError("`inputs` argument to `grad()` cannot be empty.")
+    if not all(x.requires_grad for x in inputs):
+        raise RuntimeError("One of the differentiated Tensors does not require grad")
+    ### BEGIN SOLUTION
+    retain_graph = create_graph if retain_graph is None else retain_graph
+    cotangent, wanted = cotangent_of(outputs, grad_outputs), [edge_to(x)[0] for x in inputs]
+    found = walk_back(edge_to(outputs)[0], cotangent, retain_graph, create_graph, wanted)
+    ### END SOLUTION
+    for number, node in enumerate(wanted):
+        if node not in found and not allow_unused:
+            raise RuntimeError(
+                f"The differentiated Tensor at index {number} appears to not have been used in the "
+                "graph. Set allow_unused=True if this is the desired behavior."
+            )
+    return tuple(found.get(node) for node in wanted)
+
+
+def hvp(function, x, v):
+    """The Hessian of function at x, times v, without the Hessian.
+
+    function: takes a MiniTensor of the shape of x, uses it and returns a MiniTensor of shape ()
+    x: MiniTensor that requires grad; it and its .grad stay unchanged
+    v: array, list or MiniTensor of the shape of x
+    Returns: MiniTensor of the shape of x; zeros if the gradient does not depend on x
+    Raises: what function raises
+
+    >>> x = MiniTensor([1.0, 2.0], requires_grad=True)
+    >>> hvp(lambda x: (x**3).sum(), x, [1.0, 10.0]).data
+    array([  6., 120.])
+    """
+    ### BEGIN SOLUTION
+    (slope,) = grad(function(x), x, create_graph=True)
+    product = None
+    if slope.requires_grad:
+        (product,) = grad((slope * v).sum(), x, allow_unused=True)
+    return MiniTensor(np.zeros(x.shape)) if product is None else product
+    ### END SOLUTION
+
+# %% nbgrader={"grade": true, "grade_id": "test_grad", "locked": true, "points": 7, "schema_version": 3, "solution": false, "task": false}
+def says(action):
+    """The text of the error that an action raises; empty if it runs."""
+    try:
+        action()
+    except NotImplementedError:
+        raise
+    except (RuntimeError, ValueError) as error:
+        return str(error)
+    return ""
+
+
+def result_of(action, errors=RuntimeError):
+    """What an action returns; if it raises one of these errors, the text of the error."""
+    try:
+        return action()
+    except NotImplementedError:
+        raise
+    except errors as error:
+        return f"{type(error).__name__}: {error}"
+
+
+def walks_of(self, hvp):
+    """In how many walks hvp visits a node of its function, for self and the vector self."""
+    visits = []
+
+    def function(x):
+        y = x * 1.0
+        y.register_hook(lambda grad: visits.append(1))
+        return (y**3).sum()
+
+    hvp(function, self, self.data)
+    return len(visits)
+
+
+MiniTensor.walks_of = walks_of
+switches.recording, switches.inference = True, False
+UNUSED_INPUT = (
+    "The differentiated Tensor at index 1 appears to not have been used in the graph. "
+    "Set allow_unused=True if this is the desired behavior."
+)
+x, w = MiniTensor([1.0, 2.0], requires_grad=True), MiniTensor([3.0, -1.0], requires_grad=True)
+hidden = x * w
+loss = (hidden * hidden).sum()
+errors = (RuntimeError, AttributeError)
+found = result_of(lambda: grad(loss, [w, hidden], retain_graph=True), errors)
+assert not isinstance(found, str) or "AttributeError" not in found, (
+    "the walk begins at a node, edge_to(outputs)[0], with a MiniTensor, what cotangent_of(outputs, "
+    f"grad_outputs) returns. Are these two right? Yours raises {found!r}"
+)
+assert not isinstance(found, str) or "not have been used" not in found, (
+    "both inputs were used. Does `found` come from walk_back? Does `wanted`, its last argument, list "
+    "the nodes, edge_to(x)[0]: not whole edges, and not x.grad_fn, which is None for a leaf? Yours "
+    f"raises {found!r}"
+)
+assert isinstance(found, tuple) and len(found) == 2, (
+    f"one gradient per input, in a tuple, not {found!r}"
+)
+assert np.allclose(found[0].data, [6.0, -8.0]) and np.allclose(found[1].data, [6.0, -4.0]), (
+    "the gradients are [6, -8] and [6, -4], in the order of the inputs, which may be leaves or "
+    f"results, not {found!r}"
+)
+assert x.grad is None and w.grad is None, "grad leaves every .grad alone"
+assert not found[0].requires_grad, "without create_graph a gradient has no history"
+found = result_of(lambda: grad(loss, x))
+assert isinstance(found, tuple) and np.allclose(found[0].data, [18.0, 4.0]), (
+    "retain_graph was True in the first call, so the graph is still there; a single MiniTensor counts "
+    f"as a list of one. This grad should give [18, 4], not {found!r}"
+)
+assert says(lambda: grad(loss, x)).startswith("Trying to backward"), (
+    "without retain_graph and create_graph the graph is freed"
+)
+other = MiniTensor([1.0], requires_grad=True)
+said = says(lambda: grad((x * w).sum(), [x, other]))
+assert said == UNUSED_INPUT, f"an input that was not used: {UNUSED_INPUT!r}, not {said!r}"
+found = result_of(lambda: grad((x * w).sum(), [x, other, w], allow_unused=True))
+assert isinstance(found, tuple) and len(found) == 3 and found[1] is None, (
+    "with allow_unused=True there is None for the input that was not used, here the second of three. "
+    f"One walk finds the gradients of all others. Yours is {found!r}"
+)
+assert np.allclose([found[0].data, found[2].data], [[3.0, -1.0], [1.0, 2.0]]), (
+    f"the gradients of x and w are [3, -1] and [1, 2], not {found[0]!r} and {found[2]!r}"
+)
+found = result_of(lambda: grad(x**3, x, grad_outputs=MiniTensor([0.5, 2.0])))
+assert isinstance(found, tuple) and np.allclose(found[0].data, [1.5, 24.0]), (
+    f"grad_outputs is the cotangent: it should give [1.5, 24], not {found!r}"
+)
+
+cube = MiniTensor(3.0, requires_grad=True)
+y = cube**3
+(first,) = grad(y, cube, create_graph=True)
+assert first.requires_grad, (
+    "with create_graph, which grad passes on to walk_back, the gradient has a history. If the check of "
+    "exercise 1 or 2 fails, begin there"
+)
+(second,) = grad(first, cube, create_graph=True)
+(third,) = grad(second, cube)
+assert np.allclose([first.item(), second.item(), third.item()], [27.0, 18.0, 6.0]), (
+    "three derivatives of x**3 at 3"
+)
+found = result_of(lambda: grad(y, cube))
+assert isinstance(found, tuple) and np.allclose(found[0].item(), 27.0), (
+    "create_graph=True keeps the graph if retain_graph is left out: None means the same as "
+    f"create_graph. A further grad should give 27, not {str(found)[:64]!r}"
+)
+v = MiniTensor([0.5, 2.0], requires_grad=True)
+(weighted,) = grad(x**3, x, grad_outputs=v, create_graph=True)
+found = result_of(lambda: grad(weighted, v, grad_outputs=np.array([1.0, 100.0])))
+assert isinstance(found, tuple) and np.allclose(found[0].data, [3.0, 1200.0]), (
+    "with create_graph the gradient depends on grad_outputs too: the walk starts from it, with its "
+    f"history. Its gradient should be [3, 1200], not {found!r}"
+)
+found = result_of(lambda: grad(cube, cube), (RuntimeError, AttributeError))
+assert isinstance(found, tuple) and found[0].item() == 1.0, (
+    "the gradient of a leaf with respect to itself is 1. A leaf has no grad_fn: its walk begins at the "
+    f"node that edge_to finds. Yours is {found!r}"
+)
+said = says(lambda: grad(x**3, x))
+assert said.startswith("grad can be implicitly created only for scalar"), (
+    "outputs has two numbers and grad_outputs is left out: that is PyTorch's error 'grad can be "
+    f"implicitly created only for scalar outputs', which cotangent_of raises, not {said!r}"
+)
+
+y = cube**3
+grad(y, cube, create_graph=True, retain_graph=False)
+assert says(lambda: grad(y, cube)).startswith("Trying to backward"), (
+    "retain_graph=False frees the graph, with create_graph=True too"
+)
+
+x.grad = MiniTensor([7.0, 7.0])
+product = result_of(lambda: hvp(lambda x: (x**3).sum(), x, [1.0, 10.0]))
+assert x.grad is not None and x.grad.data.tolist() == [7.0, 7.0], (
+    "hvp leaves .grad alone: use grad, not backward"
+)
+assert not isinstance(product, str) or "does not require grad" not in product, (
+    "the gradient of sum(x**3) leads back to x only if it was recorded: create_graph=True records it, "
+    "retain_graph=True only keeps the old graph; and x must be the caller's tensor, which requires "
+    f"grad. hvp raises {product!r}"
+)
+assert isinstance(product, MiniTensor), f"hvp must return a MiniTensor; it gives or raises {product!r}"
+assert np.any(product.data), (
+    "for sum(x**3) hvp returns zeros. The gradient leads back to x only if it was recorded: "
+    "create_graph=True records it, retain_graph=True only keeps the old graph"
+)
+assert np.allclose(product.data, [6.0, 120.0]), (
+    "the Hessian of sum(x**3) at [1, 2] has 6 * x on its diagonal, [6, 12]. Times v = [1, 10] that is "
+    f"[6, 120], not {product.data.tolist()}"
+)
+assert np.allclose(product.data, [6.0, 120.0], rtol=0, atol=1e-11), (
+    f"right to a few digits only, as differences are: {product.data.tolist()}. Use two calls of grad"
+)
+v = MiniTensor([1.0, 10.0])
+errors = (RuntimeError, TypeError, ValueError)
+product = result_of(lambda: hvp(lambda x: (x**3).sum(), x, v), errors)
+assert isinstance(product, MiniTensor) and np.allclose(product.data, [6.0, 120.0]), (
+    f"v may be a MiniTensor as well as an array: the product is [6, 120] again, not {product!r}"
+)
+product = hvp(lambda x: x[0] * x[0] * x[1], x, [1.0, 0.0])
+assert not np.allclose(product.data, [6.0, 0.0]), (
+    "this is the gradient of sum(g), times v. H v is the gradient of sum(g * v)"
+)
+assert np.allclose(product.data, [4.0, 2.0]), (
+    "x0 * x0 * x1 at [1, 2] has the Hessian [[4, 2], [2, 0]]. Times v = [1, 0] that is [4, 2], not "
+    f"{product.data.tolist()}"
+)
+wide = MiniTensor([[1.0, 2.0, 3.0], [4.0, 5.0, 6.0]], requires_grad=True)
+product = result_of(
+    lambda: hvp(lambda a: (a**3).sum(), wide, np.ones((2, 3))), (RuntimeError, ValueError)
+)
+assert isinstance(product, MiniTensor) and product.shape == (2, 3), (
+    f"x and v may be matrices: of shape (2, 3) here, and so is the result. Yours is {product!r}"
+)
+assert np.allclose(product.data, 6 * wide.data), (
+    f"sum(x**3) for a matrix x, and ones for v: it should be\n{6 * wide.data}\nnot\n{product.data}"
+)
+count = MiniTensor(np.ones(9), requires_grad=True).walks_of(hvp)
+assert count < 9, (
+    f"for 9 entries, hvp walks {count} times. Do not build the Hessian: two walks are enough"
+)
+for v in (np.ones(2), MiniTensor([1.0, 1.0])):
+    product = result_of(lambda: hvp(lambda x: (x * [5.0, 7.0]).sum(), x, v))
+    assert isinstance(product, MiniTensor), (
+        f"a linear function has Hessian zero: hvp returns a MiniTensor of zeros, not {product!r}"
+    )
+    assert product.shape == x.shape, (
+        f"a linear function, and v of type {type(v).__name__}: the zeros have the shape of x, "
+        f"{x.shape}, not {product.shape}"
+    )
+    assert np.allclose(product.data, 0.0), f"a linear function has Hessian zero, not {product!r}"
+product = result_of(lambda: hvp(lambda x: (x * w).sum(), x, [1.0, 1.0]))
+assert isinstance(product, MiniTensor), (
+    f"zeros too where the gradient has a history that does not lead to x, not {product!r}"
+)
+assert product.shape == x.shape, (
+    f"zeros of the shape of x, {x.shape}, too where the gradient does not depend on x, not of shape "
+    f"{product.shape}"
+)
+assert np.allclose(product.data, 0.0), (
+    "the gradient of sum(x * w) is w: it has a history, but does not depend on x, so zeros again"
+)
+said = says(lambda: hvp(lambda x: grad(x * x, x)[0].sum(), x, [1.0, 1.0]))
+assert said.startswith("grad can be implicitly created only"), (
+    "function raises an error here, 'grad can be implicitly created only ...'. hvp must neither catch "
+    f"nor replace it, but it raises {said or 'no error'}"
+)
+x.grad = None
+### BEGIN HIDDEN TESTS
+EMPTY = "`inputs` argument to `grad()` cannot be empty."
+CONSTANT = "One of the differentiated Tensors does not require grad"
+assert says(lambda: grad(loss, [])) == EMPTY, f"no inputs: {EMPTY!r}"
+assert says(lambda: grad((x * w).sum(), MiniTensor([1.0]))) == CONSTANT, f"a constant: {CONSTANT!r}"
+said = says(lambda: grad((x * w).sum(), [x, MiniTensor([1.0])], allow_unused=True))
+assert said == CONSTANT, f"with allow_unused too: {CONSTANT!r}, not {said!r}"
+found = grad((x * w).sum(), (x, x, w))
+assert len(found) == 3 and np.allclose(found[0].data, found[1].data), "one gradient per input, also for x twice"
+hidden = x * w
+square = (hidden * hidden).sum()
+grad(square, hidden)
+hidden.sum().backward()
+assert np.allclose(x.grad.data, [3.0, -1.0]), "what lies behind the inputs is not walked, and not freed"
+x.grad = w.grad = None
+
+draw = np.random.default_rng(3)
+matrix, direction = draw.normal(size=(3, 3)), draw.normal(size=(3,))
+point = MiniTensor(draw.normal(size=(3,)), requires_grad=True)
+
+
+def bowl(x):
+    return (x @ (x @ matrix)) * 0.5 + (x * 0.3).tanh().sum()
+
+
+t = np.tanh(0.3 * point.data)
+hessian = (matrix + matrix.T) / 2 + np.diag(-2 * 0.09 * t * (1 - t**2))
+point.grad = MiniTensor(np.ones(3))
+assert np.allclose(hvp(bowl, point, direction).data, hessian @ direction), "the Hessian of bowl times v"
+assert np.allclose(hvp(bowl, point, MiniTensor(direction)).data, hessian @ direction), "v is a MiniTensor"
+assert np.allclose(point.grad.data, 1.0), "hvp leaves .grad alone"
+assert point.requires_grad and point.is_leaf, "x stays the leaf that it was"
+wide = MiniTensor(draw.normal(size=(2, 2)), requires_grad=True)
+product = hvp(lambda a: (a.T @ a)[0, 1], wide, np.ones((2, 2)))
+assert np.allclose(product.data, [[1.0, 1.0], [1.0, 1.0]]), "x may be a matrix"
+product = hvp(lambda a: (a * 2).sum() + 0 * w.sum(), wide, np.ones((2, 2)))
+assert np.allclose(product.data, 0.0), "a linear function has Hessian zero"
+### END HIDDEN TESTS
+
+# %% [markdown] items="118 120 121 F8"
+# Ask both engines for three derivatives of `x**4 + exp(2 * x)` at 1. On paper they are `4 + 2 * e**2`, `12 + 4 * e**2` and `24 + 8 * e**2`. **Predict** how well the engines agree with each other and with these values.
+
+# %% tags=["demo"] items="118 120"
+predict(
+    "How far apart are the engines?",
+    "equal to about 15 digits",
+    "about 6 digits",
+    "the third is wrong",
+)
+
+
+def three_derivatives(x, grad):
+    found, value = [], x**4 + (2 * x).exp()
+    for _ in range(3):
+        (value,) = grad(value, x, create_graph=True)
+        found.append(value.item())
+    return np.array(found)
+
+
+mine = three_derivatives(MiniTensor(1.0, requires_grad=True), grad)
+theirs = three_derivatives(leaf(1.0), torch.autograd.grad)
+print("yours:  ", mine)
+print("PyTorch:", theirs)
+print("on paper", np.array([4, 12, 24]) + np.array([2, 4, 8]) * math.e**2)
+print("largest difference", np.abs(mine - theirs).max())
+
+# %% [markdown] items="121 F8"
+# Now try the two switches in all combinations. **Predict** the table: do you get the second derivative, and can the graph of `y` be walked again?
+
+# %% items="121 F8"
+predict(
+    "With which switches is there a second derivative?",
+    "retain",
+    "create",
+    "only with both",
+    "with either",
+)
+
+
+def tried(action):
+    try:
+        return f"{action()[0].item():.0f}"
+    except RuntimeError as error:
+        return str(error)[:27] + " ..."
+
+
+print("retain  create   second derivative                y once more")
+for retain in (False, True):
+    for create in (False, True):
+        x = MiniTensor(3.0, requires_grad=True)
+        y = x**3
+        (first,) = grad(y, x, retain_graph=retain, create_graph=create)
+        second = tried(lambda: grad(first, x))
+        print(f"{retain!s:7s} {create!s:7s}  {second:31s}  {tried(lambda: grad(y, x))}")
+
+# %% [markdown] items="121 F8"
+# There are two switches and two columns. `retain_graph` decides the last column, `create_graph` the column before it. They look like one switch because `create_graph` sets the default of `retain_graph`.
+#
+# Your engine can draw the graph that it has made. Here is the graph of the slope of `y = tanh(x * w)`, which is `(1 - y * y) * w`. Step through it. Which two operations belong to the forward pass? Which arrows lead from them, or from the leaves, into the rules?
+
+# %% tags=["demo"]
+from mini_autograd.widgets import explore
+
+x, w = MiniTensor(0.4, requires_grad=True), MiniTensor(2.0, requires_grad=True)
+(slope,) = grad((x * w).tanh(), x, create_graph=True)
+explore(slope)
+
+# %% [markdown]
+# The product `x * w` and its `tanh` belong to the forward pass. Arrows lead into the rules from `y` (here `v2`) and `w`.
+#
+# ## Quiz
+#
+# The last two questions are about clipping. The first of them says all that you need; *Further* shows more.
+
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_10", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="121 122 123 F8 F22 F23"
+question(
+    "retain_only",
+    "`g, = grad(x**3, x, retain_graph=True)`, then `grad(g, x)`. What happens?",
+    right("An error: `g` has no history.", "`retain_graph` keeps the graph of `x**3`. The computation of `g` was not recorded."),
+    wrong("The second derivative, `6 * x`.", "For that the backward pass itself must be recorded: `create_graph=True`.", misconception="retain_means_create"),
+    wrong("Zero: a gradient is a constant.", "It is a constant for autograd, and a constant has no gradient at all: you get an error, not zero.", misconception="none_means_zero"),
+    wrong("The first derivative once more.", "That would be `grad` of the same output again.", misconception="retain_means_create"),
+)
+question(
+    "quiet_mix_up",
+    "A loss is `(u - 1)**2 + slope**2`, where `slope` came from `grad` with `retain_graph=True`, but without `create_graph`. What does training do?",
+    right("It runs, and ignores the second term.", "The first term has a history, so `backward` finds a path. The contribution of `slope` is silently missing."),
+    wrong("`backward` raises an error.", "Only if there were no other path to the weights.", misconception="missing_history_is_loud"),
+    wrong("It is right, only slower.", "A whole term has no gradient.", misconception="retain_means_create"),
+    wrong("The gradient of the second term is added twice.", "It is not there at all.", misconception="missing_history_is_loud"),
+)
+question(
+    "grad_twenty_four",
+    "`y = x**3` at 2, `y.backward(create_graph=True)`, then `x.grad.backward()`. What is `x.grad`?",
+    right("24", "12 from the first call, and 12, the second derivative, added to it."),
+    wrong("12", "The second derivative is 12, but `.grad` is added to.", misconception="grad_is_overwritten"),
+    wrong("6", "That is the third derivative.", misconception="order_of_derivative"),
+    wrong("None", "`backward` fills `.grad` of a leaf.", misconception="create_graph_skips_grad"),
+)
+question(
+    "saved_intermediate",
+    "A rule uses a value that `forward` has computed and saved. It is neither input nor output. What about second derivatives?",
+    right("They lack the part that goes through this value: it counts as a constant.", "Only inputs and the output lead back. If there is no other path, you get an error; beside another path the part is silently missing. `gradgradcheck`, in *Further*, finds the mistake."),
+    wrong("They are right: saved values keep their history.", "Inside `forward` nothing is recorded, so there is no history.", misconception="saving_makes_edges"),
+    wrong("An error in the first backward pass.", "For first derivatives the rule is fine.", misconception="missing_history_is_loud"),
+    wrong("They are right, if `retain_graph=True`.", "That keeps the saved value alive. It does not give it a history.", misconception="retain_means_create"),
+)
+question(
+    "hessian_vector",
+    "A model has a million weights. What does a product of the Hessian with one vector cost?",
+    right("A few times as much as a gradient.", "One recorded backward pass, and a second one through it. The matrix is never built."),
+    wrong("A million gradients.", "That is the whole matrix, one column per product.", misconception="hessian_must_be_built"),
+    wrong("It is impossible: the matrix has 10**12 entries.", "The matrix is not needed for its product with a vector.", misconception="hessian_must_be_built"),
+    wrong("Less than a gradient.", "The gradient has to be computed and recorded first.", misconception="second_order_is_free"),
+)
+question(
+    "hook_returns",
+    "A hook prints the norm of the gradient and ends without `return`. Which gradient is passed on?",
+    right("The gradient, unchanged.", "Returning nothing is returning None, and None keeps it."),
+    wrong("None: the gradient is lost.", "None means: no replacement.", misconception="hook_must_return"),
+    wrong("Zero.", "A hook that wants zeros has to return them.", misconception="none_means_zero"),
+    wrong("An error is raised.", "Most hooks only look.", misconception="hook_must_return"),
+)
+question(
+    "hook_when",
+    "`x` is used three times. How often is its hook called in one backward pass, and with what?",
+    right("Once, with the sum of the three contributions.", "It is called when the gradient is complete."),
+    wrong("Three times, with each contribution.", "That would be hooks at the edges.", misconception="hook_per_use"),
+    wrong("Once, with the sum of the contributions and the old `.grad`.", "A hook sees what arrives in this backward pass. Only the leaf adds it to `.grad`.", misconception="hook_sees_grad"),
+    wrong("Once, with the last contribution.", "The node waits until all have arrived.", misconception="hook_per_use"),
+)
+question(
+    "clip_nan",
+    "Clipping to norm 1 multiplies all gradients by `np.minimum(1 / norm, 1)`. The norm is that of one long vector with all their entries. One entry is NaN. What is true afterward?",
+    right("All entries of all gradients are NaN.", "The norm is NaN, so the factor is NaN too."),
+    wrong("The NaN has become 0.", "No comparison with NaN is true, and no multiplication removes it.", misconception="clipping_cures_nan"),
+    wrong("Only this entry is NaN.", "All gradients get the same factor. Only clipping by *value* treats each entry by itself.", misconception="clip_by_value_or_norm"),
+    wrong("An error is raised.", "NaN in a formula raises no error. PyTorch checks only with `error_if_nonfinite=True`.", misconception="clipping_checks"),
+)
+question(
+    "clip_limit",
+    "A recipe says: always clip at 1.0. You change the loss from mean to sum over 64 rows. What then?",
+    right("The gradients are 64 times as long, so the same limit now shortens steps that it let pass before.", "The norm has a unit. The limit is a setting, like the learning rate."),
+    wrong("Nothing: clipping is relative.", "It compares with a fixed number.", misconception="clipping_is_relative"),
+    wrong("Clipping at 1.0 is needed in both cases.", "It may be useful in both, in one, or in neither. Look at the norms.", misconception="clipping_is_a_law"),
+    wrong("The direction of each step changes.", "Clipping by norm keeps the direction.", misconception="clip_by_value_or_norm"),
+)
+
+# %% [markdown]
+# ## Looking back: twelve questions
+#
+# These questions are about lessons 02 to 10. Answer them without scrolling up.
+
+# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_02_to_10", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false} items="131 132"
+question(
+    "back_flags",
+    "`a = torch.ones(3)`, `b = torch.ones(3, requires_grad=True)`, `c = a * b`, `d = a * 2`. Which of them require grad?",
+    right("`b` and `c`", "A result requires grad if recording is on and at least one input requires grad."),
+    wrong("only `b`", "Then no gradient could come back through `c`.", misconception="flag_only_on_leaves"),
+    wrong("`a`, `b` and `c`", "An operation changes no flag of its inputs.", misconception="flag_spreads_backward"),
+    wrong("all four", "`d` comes from `a` and a number, and neither requires grad.", misconception="flag_spreads_backward"),
+)
+question(
+    "back_leaf",
+    "A weight is made by `w = 0.1 * torch.randn(3, requires_grad=True)`, and a loss is computed from it. What is `w.grad` after `loss.backward()`?",
+    right("None: `w` is the result of a product, not a leaf.", "The leaf is the tensor that `randn` made, and it has no name. Write `(0.1 * torch.randn(3)).requires_grad_()`."),
+    wrong("the gradient of the loss", "Gradients are kept on leaves. A result keeps its gradient only after `retain_grad()`.", misconception="leaf_and_grad_fn"),
+    wrong("a tensor of zeros", "Zero would be a gradient that arrived.", misconception="none_means_zero"),
+    wrong("0.1 times the gradient of the loss", "That is what arrives at the leaf behind `w`.", misconception="leaf_and_grad_fn"),
+)
+question(
+    "back_slope",
+    "At `w = 2` the slope of the loss is `dL/dw = -18`. What happens if `w` becomes 2.001?",
+    right("The loss falls by about 0.018.", "A slope is the change of the output per small change of the input: -18 times 0.001."),
+    wrong("The loss becomes -18.", "A slope is not a value of the loss.", misconception="slope_is_value"),
+    wrong("The loss rises by about 0.018.", "The sign is negative: a larger `w` gives a smaller loss here.", misconception="sign_of_slope"),
+    wrong("The loss falls by 18.", "That would be a step of 1, and far away the slope may be different.", misconception="slope_is_change"),
+)
+question(
+    "back_twice",
+    "The same loss is computed twice from `w`, and each time `loss.backward()` is called. Nothing is cleared. What is `w.grad`?",
+    right("twice the gradient", "`backward` adds to `.grad`."),
+    wrong("the gradient", "The second call does not replace what is there.", misconception="backward_overwrites"),
+    wrong("the mean of both gradients", "Nothing is divided.", misconception="backward_averages"),
+    wrong("There is none: the second call raises an error.", "The second loss has a graph of its own.", misconception="backward_once_only"),
+)
+question(
+    "back_micro",
+    "A batch of 64 rows does not fit in memory. You take four parts of 16 rows, and each loss is a mean. How do you get the gradient of the whole batch?",
+    right("Divide each loss by 4, call `backward` on each, and clear only before the first.", "The four contributions add up to the gradient of the mean, and only one part's graph is alive at a time."),
+    wrong("Call `backward` on each, and clear before each.", "Then only the last part is left.", misconception="clear_every_backward"),
+    wrong("Add the four losses and call `backward` once.", "The graphs of all parts would be alive together, and the sum is four times the mean.", misconception="sum_needs_less_memory"),
+    wrong("Call `backward` on each, with `retain_graph=True`.", "It keeps memory that nobody needs, and the gradient is four times as large.", misconception="retain_accumulates"),
+)
+question(
+    "back_order",
+    "`h` is used by two operations. When does `backward` call the rule of the operation that made `h`?",
+    right("once, when both contributions have arrived", "The rule needs the complete gradient of `h`. The topological order sees to that."),
+    wrong("twice, once for each contribution", "That gives the right sums at the end, but repeats everything behind `h`.", misconception="rule_per_use"),
+    wrong("once, when the first contribution arrives", "The second one would come too late.", misconception="first_contribution_is_enough"),
+    wrong("before the operations that use `h`, as in the forward pass", "The order is the opposite one.", misconception="forward_order"),
+)
+question(
+    "back_retain",
+    "`h = (x @ w).tanh()`. First `h.sum().backward()`, then `(h * h).sum().backward()`. What happens?",
+    right("The second call raises an error.", "It needs what `tanh` and the product had saved, and the first call has freed that. Add the losses, or retain in the first call."),
+    wrong("Both work: the two losses have separate graphs.", "Only their last operations are separate. The part behind `h` is shared.", misconception="heads_are_independent"),
+    wrong("Both work, and the second replaces the gradient of the first.", "If it worked, it would add.", misconception="backward_overwrites"),
+    wrong("The first call raises an error, because `h` is used twice.", "Nothing is missing yet.", misconception="two_losses_need_retain"),
+)
+question(
+    "back_modes",
+    "A validation loop runs after `model.eval()`, but without `no_grad`. What is wrong with it?",
+    right("Its numbers are right, but it records graphs that nobody uses.", "`eval` changes what some layers compute. Recording is another switch."),
+    wrong("Dropout is still active.", "That is what `eval` switches off.", misconception="eval_is_no_grad"),
+    wrong("The weights change.", "`step` is never called.", misconception="recording_changes_weights"),
+    wrong("Nothing: `eval` switches recording off.", "It does not. Ask `output.requires_grad`.", misconception="eval_is_no_grad"),
+)
+question(
+    "back_detach",
+    "`h = x * w` and `y = h.detach() * v`; all three leaves require grad. What does `y.backward()` give?",
+    right("`v.grad` is right; `x.grad` and `w.grad` are None.", "Behind the detached tensor there is no history."),
+    wrong("All three are right: `detach` only copies.", "It copies nothing, and cuts the history.", misconception="detach_copies"),
+    wrong("`v.grad` is right; the other two are zero.", "Nothing arrives there, so there is no zero either.", misconception="none_means_zero"),
+    wrong("an error: a detached tensor may not be used", "It is an ordinary tensor and counts as a constant.", misconception="mixing_is_forbidden"),
+)
+question(
+    "back_in_place",
+    "`y = x.exp()`, then `y.add_(1)`, then `y.sum().backward()`. What happens?",
+    right("`backward` raises an error.", "`exp` had saved its output, and that has been written to. The version counter shows it."),
+    wrong("The gradient is silently wrong.", "A write by a method is counted.", misconception="in_place_is_silent"),
+    wrong("`y.add_(1)` raises an error.", "`y` is not a leaf, so it may be written to. Only the rule of `exp` minds.", misconception="every_write_is_an_error"),
+    wrong("The gradient is right: adding 1 changes no slope.", "It would be, if the rule of `exp` did not need the old output.", misconception="every_write_is_harmless"),
+)
+question(
+    "back_none",
+    "After the first `loss.backward()`, `p.grad` is None for one parameter. What does that say?",
+    right("No recorded path leads from the loss to `p`.", "It is unused, or there is a `detach`, `item()` or `no_grad` on the path."),
+    wrong("Its gradient is zero.", "Then it would be a tensor of zeros.", misconception="none_means_zero"),
+    wrong("Its learning rate is zero.", "The optimizer comes after `backward`.", misconception="optimizer_sets_grad"),
+    wrong("It will be filled by the next `backward`.", "The same graph gives the same None.", misconception="grad_comes_late"),
+)
+question(
+    "back_create",
+    "A loss contains the norm of a gradient. How must this gradient be computed, so that training takes the norm into account?",
+    right("by `grad(..., create_graph=True)`", "Then it has a history, and `backward` finds its way through it."),
+    wrong("by `grad(..., retain_graph=True)`", "That keeps the old graph. The gradient is still a constant.", misconception="retain_means_create"),
+    wrong("by `backward()`, and then read from `.grad`", "Without `create_graph` it is a constant there, too.", misconception="grad_has_history"),
+    wrong("under `no_grad`, so that nothing is counted twice", "Then nothing of it is recorded.", misconception="modes_know_the_purpose"),
+)
+
+# %% [markdown]
+# ## Summary
+#
+# | idea | in one line |
+# | --- | --- |
+# | `create_graph` | the rules run on tensors, with recording on; the gradient gets a history |
+# | `retain_graph` | the old graph stays; it makes nothing new |
+# | a rule for all orders | saves inputs and outputs, and computes everything else from them with operators |
+# | `grad` | returns gradients, of any tensors, and does not change `.grad` |
+# | Hessian-vector product | the gradient of `sum(g * v)`: costs a few gradients, and builds no matrix |
+# | hook | called once, with the complete gradient; None keeps it, a tensor replaces it |
+# | clipping (*Further*) | by norm keeps the direction, by value does not; NaN stays NaN; the limit is a setting |
+#
+# Your engine now has every part that training needs. The next lesson turns them into a library.
+
+# %% tags=["demo"]
+# Save the notebook, then run this cell: it shows how far you have come, and what comes next.
+from autograder.student import progress
+
+progress()
+
+# %% [markdown]
+# # Further
+#
+# This part is optional. No later lesson needs it, and your engine works without its exercises, which only earn points. Its sections do not depend on each other.
+
+# %% [markdown] items="123"
+# ## Hooks
+#
+# A **hook** is called with the gradient of a tensor as soon as that gradient is complete. If it returns a tensor, that tensor is passed on in place of the gradient. If it returns None, the gradient is passed on unchanged. **Predict** the printed lines, and the gradient of `x`, which is not cleared.
+
+# %% tags=["demo"] items="123"
+predict("What is the gradient of x after the first backward, and after the second?")
+
+
+def look(grad):
+    print(f"shape {tuple(grad.shape)}, mean {grad.mean().item():.3f}")
+
+
+x_torch = leaf([1.0, 2.0, 3.0])
+hidden_torch = x_torch * 2
+hidden_torch.register_hook(look)
+hidden_torch.register_hook(lambda grad: grad * 10)
+handle = hidden_torch.register_hook(look)
+hidden_torch.sum().backward(retain_graph=True)
+print("gradient of x:", x_torch.grad.tolist())
+handle.remove()
+hidden_torch.sum().backward()
+print("gradient of x:", x_torch.grad.tolist())
+
+# %% [markdown] items="123"
+# Hooks are called in the order in which you registered them. Each sees what the previous one returned. `register_hook` returns a handle that can remove the hook. The hooks of a result are kept on its **node**, because the program may drop the result before the backward pass. The hooks of a leaf are kept on the **tensor**.
+
+# %% [markdown] items="123"
+# One use is **gradient reversal**. Suppose a network's features should not tell a classifier which camera a picture came from. Then the classifier gets the true gradient, and the features get it with a minus sign. One hook does that, in your engine and in PyTorch.
+
+# %% tags=["demo"] items="123"
+def reversed_features(make, array):
+    features = make(array)
+    hidden = features * 2
+    hidden.register_hook(lambda grad: print("mean of the gradient:", grad.mean().item()))
+    hidden.register_hook(lambda grad: -grad)
+    (hidden * hidden).sum().backward()
+    return np.array(features.grad.data.tolist())
+
+
+array = np.array([0.5, -1.5])
+mine = reversed_features(lambda a: MiniTensor(a, requires_grad=True), array)
+theirs = reversed_features(leaf, array)
+print("yours", mine, "  PyTorch", theirs, "  difference", np.abs(mine - theirs).max())
+
+# %% [markdown] items="123 121"
+# A hook runs in the middle of the walk, so it can tell which mode the rules run in. **Predict** the three answers of each engine: with `create_graph`, with `create_graph` inside `no_grad`, and without.
+
+# %% tags=["demo"] items="123 121"
+predict("Is recording on inside the hook: with create_graph, with it inside no_grad, and without?")
+
+
+def modes(x, no_grad, is_grad_enabled):
+    found, y = [], x**3
+    x.register_hook(lambda grad: found.append(is_grad_enabled()))
+    y.backward(create_graph=True)
+    with no_grad():
+        y.backward(create_graph=True)
+    x.grad = None
+    y.backward()
+    return found
+
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    print("yours:  ", modes(MiniTensor(2.0, requires_grad=True), no_grad, is_grad_enabled))
+    print("PyTorch:", modes(leaf(2.0), torch.no_grad, torch.is_grad_enabled))
+
+# %% [markdown] items="123"
+# A hook must not *change* its argument. This one sets the gradient of `a` to zero in place. **Predict** the gradient of `b`, which should be 3.
+
+# %% tags=["demo"] items="123"
+predict("What is the gradient of b?", "3", "0")
+
+
+def erase(grad):
+    grad.zero_()
+
+
+def careless(a, b):
+    a.register_hook(erase)
+    ((a + b) * 3).sum().backward()
+    return [x.grad.data.tolist() for x in (a, b)]
+
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    print("yours:  ", careless(*[MiniTensor([1.0, 2.0], requires_grad=True) for _ in range(2)]))
+    print("PyTorch:", careless(leaf([1.0, 2.0]), leaf([1.0, 2.0])))
+
+# %% [markdown] items="123 gap:saved_tensor_hooks"
+# The rule of `+` sends the same array to both sides, and no counter guards gradients on their path. Return a new tensor instead of writing.
+#
+# PyTorch has a second kind of hook, for **saved values**. Inside a block `saved_tensors_hooks(pack, unpack)`, each value that a node wants to save goes through `pack`. It comes back through `unpack` when a rule reads it. So you can count what is saved, or store it smaller. **Predict** how the gradient changes if the saved values are kept in half precision.
+
+# %% tags=["demo"] items="gap:saved_tensor_hooks"
+predict(
+    "By what fraction does the gradient change in half precision?",
+    "not at all",
+    "about 1e-4",
+    "about 0.1",
+)
+
+
+def trained_gradient(pack, unpack):
+    torch.manual_seed(0)
+    layers = [layer for _ in range(4) for layer in (torch.nn.Linear(64, 64), torch.nn.Tanh())]
+    model = torch.nn.Sequential(*layers).double()
+    rows = torch.randn(200, 64, dtype=torch.float64)
+    with torch.autograd.graph.saved_tensors_hooks(pack, unpack):
+        loss = (model(rows) ** 2).mean()
+    loss.backward()
+    return torch.cat([p.grad.reshape(-1) for p in model.parameters()])
+
+
+def counted(tensor):
+    sizes.append(tensor.numel() * tensor.element_size())
+    return tensor
+
+
+def halved(tensor):
+    small = tensor.half()
+    sizes.append(small.numel() * small.element_size())
+    return small
+
+
+sizes = []
+exact = trained_gradient(counted, lambda tensor: tensor)
+print(f"as they are:    {len(sizes)} values, {sum(sizes) / 1024:.0f} KiB")
+sizes = []
+rough = trained_gradient(halved, lambda tensor: tensor.double())
+print(f"half precision: {len(sizes)} values, {sum(sizes) / 1024:.0f} KiB", end="")
+print(f"   relative change of the gradient {(rough - exact).norm() / exact.norm():.1e}")
+
+# %% [markdown] items="122"
+# ## Clipping
+#
+# One step with a huge gradient can ruin a network. So gradients are often *clipped* before `step`. **By value**: every entry is moved into a range. **By norm**: all gradients together count as one long vector; if it is too long, it is shortened as a whole. **Predict** which of them keeps the direction.
+
+# %% tags=["demo"] items="122"
+predict("Which of the two keeps the direction?", "by value", "by norm", "both", "neither")
+
+
+def angle(a, b):
+    return np.degrees(np.arccos(min(1.0, (a @ b) / np.linalg.norm(a) / np.linalg.norm(b))))
+
+
+gradient = torch.tensor([3.0, -4.0, 0.1], dtype=torch.float64)
+for name, clip in (
+    ("by norm", lambda p: torch.nn.utils.clip_grad_norm_(p, 1.0)),
+    ("by value", lambda p: torch.nn.utils.clip_grad_value_(p, 1.0)),
+):
+    p = leaf([0.0, 0.0, 0.0])
+    p.grad = gradient.clone()
+    returned = clip(p)
+    degrees = angle(p.grad.numpy(), gradient.numpy())
+    print(f"{name:9s} {p.grad.numpy().round(4)}   turned by {degrees:.1f} degrees", end="")
+    print("" if returned is None else f", returned {returned:.4f}")
+
+# %% [markdown] items="122"
+# These are PyTorch's formulas, for gradients `g` of several parameters:
+#
+# > norm of order `p`: the `p`-th root of the sum of `|g|**p` over all entries of all gradients; for `p = inf`, the largest `|g|`
+#
+# > every `g` is multiplied by `max_norm / (norm + 1e-6)`, if that is less than 1, and by 1 otherwise
+#
+# ### Exercise 4: clip by norm
+#
+# Complete `clip_grad_norm_`. It works **in place**: `p.grad` stays the same object, and the write is counted (use `mul_` of lesson 09). Nothing is recorded. `clip_grad_value_` is given, as an example.
+
+# %%
+def clip_grad_value_(parameters, clip_value):
+    """Move every entry of the gradients into the range from -clip_value to clip_value, in place.
+
+    parameters: as for clip_grad_norm_. A NaN stays NaN.
+    Returns: None
+
+    >>> w = MiniTensor([0.0, 0.0], requires_grad=True)
+    >>> w.grad = MiniTensor([3.0, -0.5])
+    >>> clip_grad_value_([w], 1.0)
+    >>> w.grad.data
+    array([ 1. , -0.5])
+    """
+    parameters = [parameters] if isinstance(parameters, MiniTensor) else parameters
+    with no_grad():
+        for p in parameters:
+            if p.grad is not None:
+                p.grad.copy_(np.clip(p.grad.data, -clip_value, clip_value))
+
+# %% [markdown] tags=["hint"] exercise="clip"
+# Put all entries into one array: `np.concatenate([g.data.reshape(-1) for g in grads])`. If there are no gradients, the norm is 0.
+
+# %% [markdown] tags=["hint"] exercise="clip"
+# `np.minimum(max_norm / (norm + 1e-6), 1.0)` keeps a NaN, as PyTorch does. Python's `min(1.0, nan)` is 1.0.
+
+# %% nbgrader={"grade": false, "grade_id": "clip", "locked": false, "schema_version": 3, "solution": true, "task": false}
+def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False):
+    """Shorten the gradients of parameters, all together, to a norm of at most max_norm.
+
+    parameters: MiniTensor, or an iterable of them; those whose .grad is None are left out
+    max_norm, norm_type: numbers; norm_type may be math.inf
+    Returns: MiniTensor of shape (), the norm before clipping; 0 if there are no gradients.
+    Each p.grad stays the same object. Its numbers are multiplied in place, even by 1 or NaN.
+    Raises RuntimeError whose text begins with "The total norm of order 2.0 for gradients from
+        `parameters` is non-finite" (with norm_type instead of 2.0) if error_if_nonfinite and the
+        norm is infinite or NaN; then no gradient is changed.
+
+    >>> w = MiniTensor([0.0, 0.0], requires_grad=True)
+    >>> w.grad = MiniTensor([3.0, 4.0])
+    >>> clip_grad_norm_(w, 1.0).item(), w.grad.data.round(5)
+    (5.0, array([0.6, 0.8]))
+    """
+    parameters = [parameters] if isinstance(parameters, MiniTensor) else parameters
+    grads = [p.grad for p in parameters if p.grad is not None]
+    ### BEGIN SOLUTION
+    sizes = np.abs(np.concatenate([g.data.reshape(-1) for g in grads] or [np.zeros(1)]))
+    norm = sizes.max() if norm_type == math.inf else (sizes**norm_type).sum() ** (1 / norm_type)
+    ### END SOLUTION
+    if error_if_nonfinite and not np.isfinite(norm):
+        raise RuntimeError(
+            f"The total norm of order {norm_type} for gradients from `parameters` is non-finite, so it "
+            "cannot be clipped. To disable this error and scale the gradients by the non-finite norm "
+            "anyway, set `error_if_nonfinite=False`"
+        )
+    ### BEGIN SOLUTION
+    factor = np.minimum(max_norm / (norm + 1e-6), 1.0)
+    with no_grad():
+        for g in grads:
+            g.mul_(factor)
+    ### END SOLUTION
+    return MiniTensor(norm)
+
+# %% nbgrader={"grade": true, "grade_id": "test_clip", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+def with_gradients(*gradients):
+    """Parameters whose .grad is given; None for one without a gradient."""
+    parameters = []
+    for gradient in gradients:
+        p = MiniTensor(np.zeros(np.shape(gradient or 0.0)), requires_grad=True)
+        p.grad = None if gradient is None else MiniTensor(gradient)
+        parameters.append(p)
+    return parameters
+
+
+def numbers(parameters):
+    return [p.grad.data for p in parameters if p.grad is not None]
+
+
+switches.recording, switches.inference = True, False
+a, none, b = parameters = with_gradients([[2.0, 1.0], [-2.0, 0.0]], None, [-4.0])
+held = a.grad
+norm = clip_grad_norm_(parameters, 2.0)
+assert isinstance(norm, MiniTensor) and norm.shape == () and abs(norm.item() - 5.0) < 1e-12, (
+    "the result is a MiniTensor: the norm before clipping, of all entries of all gradients as one "
+    f"vector. That is 5 here, the root of 4 + 1 + 4 + 0 + 16. Yours is {norm!r}"
+)
+assert none.grad is None and a.grad is held, "p.grad stays the same object: write into it"
+assert np.allclose(a.grad.data, [[0.8, 0.4], [-0.8, 0.0]]) and np.allclose(b.grad.data, [-1.6]), (
+    "max_norm is 2, so all gradients are multiplied in place by the same factor, 2 / 5: "
+    "[[2, 1], [-2, 0]] and -4 become [[0.8, 0.4], [-0.8, 0]] and -1.6, not "
+    f"{a.grad.data.tolist()} and {b.grad.item()}"
+)
+assert held._version == 1, f"one write is counted, as by mul_; you made {held._version}"
+assert abs(a.grad.data[0, 0] - 4 / (5 + 1e-6)) < 1e-12, "the factor is max_norm / (norm + 1e-6)"
+clip_grad_norm_(parameters, 10.0)
+assert np.allclose(b.grad.data, [-1.6]), "a short gradient is not made longer"
+assert held._version == 2, "a short gradient is multiplied by 1, in one counted write too"
+found = clip_grad_norm_((p for p in parameters), 10.0).item()
+assert held._version == 3 and abs(found - 2.0) < 1e-5, (
+    "parameters may be a generator, which can be iterated over only once: the norm should be 2, not "
+    f"{found}, and the version of a gradient 3, not {held._version}"
+)
+single = with_gradients([[3.0, -4.0], [-12.0, 1.0]])[0]
+found = clip_grad_norm_(single, 100.0, norm_type=math.inf).item()
+assert found == 12.0, f"the norm of order inf is the largest absolute value, 12, not {found}"
+found = clip_grad_norm_(single, 100.0, norm_type=1.0).item()
+assert found == 20.0, f"the norm of order 1 is the sum of all absolute values, 20, not {found}"
+for order in (2.0, math.inf):
+    text = says(lambda: clip_grad_norm_([none], 1.0, order))
+    assert not text, f"no gradients: the norm of order {order} is 0. Yours raises {text!r}"
+    found = clip_grad_norm_([none], 1.0, order).item()
+    assert found == 0.0, f"no gradients: the norm of order {order} is 0, not {found}"
+
+infinite = with_gradients([math.inf, 1.0])[0]
+text = says(lambda: clip_grad_norm_(infinite, 1.0, error_if_nonfinite=True))
+assert text.startswith("The total norm of order 2.0 for gradients from `parameters` is non-finite"), (
+    f"with error_if_nonfinite, an infinite norm raises the error of the docstring, not {text!r}"
+)
+assert infinite.grad.data.tolist() == [math.inf, 1.0], "after that error, no gradient has changed"
+broken = with_gradients([math.nan, 1.0], [2.0])
+assert np.isnan(clip_grad_norm_(broken, 1.0).item()), "a NaN in one gradient makes the norm NaN"
+assert all(np.isnan(array).all() for array in numbers(broken)), (
+    "a NaN norm makes all gradients NaN, as in PyTorch; Python's min(1.0, nan) is 1.0"
+)
+late = with_gradients([2.0], [math.nan])
+assert np.isnan(clip_grad_norm_(late, 1.0, norm_type=math.inf).item()), (
+    "a NaN in the second gradient makes the norm of order inf NaN too; Python's max(2.0, nan) is 2.0"
+)
+
+
+def try_recorded():
+    x = MiniTensor([1.0, 2.0], requires_grad=True)
+    (x**3).sum().backward(create_graph=True)
+    node = x.grad.grad_fn
+    clip_grad_norm_(x, 1.0)
+    assert x.grad.grad_fn is node, "nothing is recorded: x.grad keeps its history. Use no_grad"
+    assert x.grad._version == 1, "one write is counted"
+
+
+try_recorded()
+### BEGIN HIDDEN TESTS
+single = with_gradients([3.0, -4.0, 12.0])[0]
+clip_grad_norm_(single, 6.0, norm_type=math.inf)
+assert np.allclose(single.grad.data, [1.5, -2.0, 6.0]), "clipped to the largest size 6"
+clip_grad_norm_(single, 3.0, norm_type=3)
+assert abs((np.abs(single.grad.data) ** 3).sum() ** (1 / 3) - 3.0) < 1e-5, "clipped to the norm 3 of order 3"
+with np.errstate(invalid="ignore"):
+    clip_grad_norm_(infinite, 1.0)
+    assert np.isnan(infinite.grad.data[0]) and infinite.grad.data[1] == 0.0, "inf * 0 is NaN"
+says(lambda: clip_grad_norm_(with_gradients([math.nan]), 1.0, error_if_nonfinite=True))
+text = says(lambda: clip_grad_norm_(with_gradients([math.nan]), 1.0, math.inf, error_if_nonfinite=True))
+assert text.startswith("The total norm of order inf for gradients"), f"the text names the order, not {text!r}"
+short = with_gradients([0.3, 0.4])[0]
+clip_grad_norm_(short, 1.0)
+assert short.grad.data.tolist() == [0.3, 0.4], "multiplied by 1: not a bit changes"
+assert clip_grad_norm_([], 1.0).item() == 0.0, "no parameters: the norm is 0"
+### END HIDDEN TESTS
+
+# %% [markdown] items="F22"
+# Clipping is often recommended **against NaN**. A gradient has overflowed: one entry is infinite, another is 1. **Predict** what clipping to norm 1 does to it. Then predict the same for a model of three parameters, one of which has a NaN in its gradient.
+
+# %% items="F22"
+predict("What does clipping to norm 1 turn [inf, 1] into?", "[1, 0]", "[nan, 0]", "[inf, 1]")
+
+
+def clipped(*gradients):
+    parameters = [MiniTensor(np.zeros(len(g)), requires_grad=True) for g in gradients]
+    for parameter, gradient in zip(parameters, gradients):
+        parameter.grad = MiniTensor(gradient)
+    with np.errstate(invalid="ignore"):
+        norm = clip_grad_norm_(parameters, 1.0)
+    return norm.item(), [p.grad.data.tolist() for p in parameters]
+
+
+print("yours:", *clipped([math.inf, 1.0]))
+print("yours:", *clipped([math.nan, 1.0], [2.0], [3.0]))
+
+# %% tags=["demo"] items="F22"
+p = leaf([0.0, 0.0])
+p.grad = torch.tensor([math.inf, 1.0], dtype=torch.float64)
+norm = torch.nn.utils.clip_grad_norm_(p, 1.0)
+print("PyTorch:", norm.item(), p.grad.tolist())
+try:
+    torch.nn.utils.clip_grad_norm_(p, 1.0, error_if_nonfinite=True)
+except RuntimeError as error:
+    print("RuntimeError:", str(error)[:88])
+
+# %% [markdown] items="F22"
+# Clipping makes it worse. The infinite entry becomes NaN (the factor is `1 / inf = 0`, and `0 * inf` is NaN), and the rest becomes 0. One NaN anywhere makes the norm NaN, and then *every* gradient of the model. Clipping shortens gradients that are too long; it cannot fix one that is not a number. What helps: check the returned norm, and **skip the step** if it is not finite. Or set `error_if_nonfinite=True`, which stops at once.
+#
+# "Clip at 1.0" is often given as a rule. But the norm of a gradient changes with the unit of the targets, with the size of the model, and with sum or mean. The next cell fits a line to lengths, once in meters and once in millimeters. **Predict** what the limit of 1.0 does in each.
+
+# %% items="F23"
+predict("How many of 60 steps are shortened in millimeters?")
+positions = np.linspace(-1, 1, 30)
+lengths = 1.5 * positions + 0.2 * np.random.default_rng(7).normal(size=30)
+
+
+def fitted_slope(unit, limit, steps=60):
+    """The slope, in meters, and how many steps were shortened."""
+    w, shortened = MiniTensor(0.0, requires_grad=True), 0
+    for _ in range(steps):
+        w.grad = None
+        ((w * positions - unit * lengths) ** 2).mean().backward()
+        shortened += clip_grad_norm_(w, limit).item() > limit
+        with no_grad():
+            w.sub_(0.3 * w.grad.data)
+    return w.item() / unit, shortened
+
+
+for unit, name in ((1, "meters"), (1000, "millimeters")):
+    for limit in (math.inf, 1.0):
+        slope, shortened = fitted_slope(unit, limit)
+        print(f"{name:12s} limit {limit!s:4s} slope {slope:.4f}   {shortened} of 60 steps shortened")
+
+# %% [markdown] items="F23 122"
+# In one unit the limit shortens a single step; in the other it shortens every step, and there is almost no progress. The limit is a setting, like the learning rate. To choose it, log the norm that `clip_grad_norm_` returns, the norm **before** clipping.
+
+# %% [markdown] items="105"
+# ## Is every rule right twice?
+#
+# You can check second derivatives with `gradcheck` from lesson 08, applied to the *gradient*. PyTorch calls it `gradgradcheck`. The gradients of all inputs are added up with random weights. Each input times 0 is added too, so there is a path back to it even if a gradient is constant.
+
+# %% tags=["demo"] items="105"
+draw = np.random.default_rng(0)
+
+
+def random_leaf(*shape):
+    return MiniTensor(draw.uniform(0.5, 1.5, size=shape), requires_grad=True)
+
+
+def twice_right(function, *inputs):
+    """Whether gradcheck passes for the first derivatives of a function; or why not."""
+    cotangent = draw.normal(size=function(*inputs).shape)
+    weights = [draw.normal(size=x.shape) for x in inputs]
+
+    def gradients(*inputs):
+        inputs = [x if x.requires_grad else MiniTensor(x.data, requires_grad=True) for x in inputs]
+        found = grad(function(*inputs), inputs, cotangent, create_graph=True)
+        return sum(((g * w).sum() + (0 * x).sum() for g, w, x in zip(found, weights, inputs)), 0.0)
+
+    try:
+        return gradcheck(gradients, inputs)
+    except RuntimeError as error:
+        return f"{type(error).__name__}: {str(error)[:76]} ..."
+
+
+a, b, c = random_leaf(2, 3), random_leaf(3, 2), random_leaf(3)
+rules = {
+    "* / - **": lambda a, b: (a * a.exp() - b.T / a) ** 3,
+    "exp log tanh": lambda a, b: (a.log() * b.T).tanh().exp(),
+    "relu abs": lambda a, b: (a - 1).relu() ** 2 * (b.T - 1).abs() ** 2,
+    "@ T": lambda a, b: (a @ b) @ (a @ b).T,
+    "sum mean max": lambda a, b: a.sum(dim=1) * (b * b).mean() + a.max(dim=1) ** 2 * b.max(),
+    "index reshape": lambda a, b: a[[0, 0, 1], 1:] * b.reshape(2, 3)[1, 2] * b,
+    "log_softmax": lambda a, b: a.log_softmax(1) * b.T,
+    "written in place": lambda a, b: (a * b.T).mul_(a).add_(b[0, 0]),
+    "logsumexp": lambda a, b: a.logsumexp(dim=1) * b.logsumexp(dim=0),
+}
+for name, rule in rules.items():
+    print(f"{name:17s} {twice_right(rule, a, b)}")
+print(f"{'linear':17s} {twice_right(lambda x, w, c: x.linear(w, c[:2]).tanh(), a, b, c)}")
+
+# %% [markdown] items="105"
+# All of the given rules pass. Your `logsumexp` of lesson 08 was written for arrays, and the error says so. (If you wrote it with operators, it already passes.)
+#
+# A class that saves the softmax is right for one derivative and wrong for two: a softmax is neither an input nor the output, so it comes back as a **constant**. PyTorch treats such a value in the same way. Here is `exp(-x)` at 0, with three rules. Both derivatives have size 1. (`x**3` is added as another path from the gradient to `x`. Its own derivatives are 0 here.) **Predict** the second ones.
+
+# %% tags=["demo"] items="105"
+predict("How many of the three second derivatives have size 1?", "1", "2", "3")
+
+
+def decay(save, rule):
+    class Decay(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, x):
+            y = (-x).exp()
+            ctx.save_for_backward({"input": x, "output": y, "something else": y * 1}[save])
+            return y
+
+        @staticmethod
+        def backward(ctx, grad):
+            return rule(grad, *ctx.saved_tensors)
+
+    return Decay.apply
+
+
+for save, rule in {
+    "input": lambda grad, x: -grad * (-x).exp(),
+    "output": lambda grad, y: -grad * y,
+    "something else": lambda grad, z: -grad * z,
+}.items():
+    x_torch = leaf(0.0)
+    y_torch = decay(save, rule)(x_torch) + x_torch**3
+    (first,) = torch.autograd.grad(y_torch, x_torch, create_graph=True)
+    (second,) = torch.autograd.grad(first, x_torch)
+    print(f"saved: {save:15s} first {first.item():4.0f}   second {second.item():4.0f}")
+
+# %% [markdown] items="105"
+# The last rule gives 0 instead of 1, without a message. Without the `+ x**3`, the gradient would be a constant, and asking for its derivative an error: that would be better. So: **save inputs and outputs, and compute everything else from them with operators.**
+#
+# ### Exercise 5: a rule that can be differentiated
+#
+# Write `LogSumExp` again, as `SmoothLogSumExp`. Save what leads back, and let the rule compute the softmax from it, `exp(a - output)`, in a form that works for arrays and for MiniTensors. You can use operators and `reshape`. `applied(Exp, x)` is the exponential of either, `applied(Sum, x, dim=1)` the sum.
+#
+# If you save the output, save the same array object that `forward` returns, not a copy or another shape of it. Later lessons do not use this exercise.
+
+# %% [markdown] tags=["hint"] exercise="logsumexp"
+# Write `forward` as in lesson 08: `largest`, then the sum with `keepdims=True`. Keep the shape with the 1 in `ctx.kept`. Then set `output = output.squeeze(axis=dim)`, save `a` and this `output`, and return it.
+
+# %% [markdown] tags=["hint"] exercise="logsumexp"
+# In `backward`, `output.reshape(ctx.kept)` and `grad.reshape(ctx.kept)` have the axis again. The rule is `grad * exp(a - output)`.
+
+# %% nbgrader={"grade": false, "grade_id": "logsumexp", "locked": false, "schema_version": 3, "solution": true, "task": false}
+class SmoothLogSumExp(Function):
+    """log(sum(exp(a))) along dim, which disappears from the shape; finite for finite a of any size.
+
+    forward: a an array of shape such as (3, 4), dim an integer such as 1 or -1; returns (3,)
+    backward: grad of shape (3,), an array or a MiniTensor; returns the same kind, of shape (3, 4).
+        All derivatives are right, not only the first.
+
+    >>> a = MiniTensor([1000.0, 1000.0], requires_grad=True)
+    >>> (first,) = grad(a.logsumexp(dim=0), a, create_graph=True)
+    >>> (second,) = grad(first[0], a)
+    >>> first.data, second.data
+    (array([0.5, 0.5]), array([ 0.25, -0.25]))
+    """
+
+    @staticmethod
+    def forward(ctx, a, dim):
+        ### BEGIN SOLUTION
+        largest = a.max(axis=dim, keepdims=True)
+        output = largest + np.log(np.exp(a - largest).sum(axis=dim, keepdims=True))
+        ctx.kept = output.shape
+        output = output.squeeze(axis=dim)
+        ctx.save_for_backward(a, output)
+        return output
+        ### END SOLUTION
+
+    @staticmethod
+    def backward(ctx, grad):
+        ### BEGIN SOLUTION
+        a, output = ctx.saved_tensors
+        softmax = applied(Exp, a - output.reshape(ctx.kept))
+        return grad.reshape(ctx.kept) * softmax
+        ### END SOLUTION
+
+
+MiniTensor.logsumexp = lambda self, dim: SmoothLogSumExp.apply(self, dim=dim)
+
+# %% nbgrader={"grade": true, "grade_id": "test_logsumexp", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+def try_curvature(array, dim, seed):
+    """Compare logsumexp's Hessian-vector product with its formula: s * v - s * sum(s * v) per row."""
+    random = np.random.default_rng(seed)
+    a, v = MiniTensor(array, requires_grad=True), random.normal(size=np.shape(array))
+    cotangent = random.normal(size=a.data.max(axis=dim).shape)
+    raised = np.exp(array - np.max(array, axis=dim, keepdims=True))
+    s = raised / raised.sum(axis=dim, keepdims=True)
+    right = s * (v - (s * v).sum(axis=dim, keepdims=True)) * np.expand_dims(cotangent, dim)
+    value, wanted = a.logsumexp(dim=dim).data, array.max(axis=dim) + np.log(raised.sum(axis=dim))
+    assert np.allclose(value, wanted), (
+        f"a = {array.tolist()}: the value should be {wanted}, not {value}"
+    )
+    said = says(lambda: grad(a.logsumexp(dim=dim).sum(), a, create_graph=True))
+    assert "computes with arrays" not in said, (
+        "with create_graph, the rule gets MiniTensors and must return one: use operators, reshape and "
+        f"applied(Exp, x), no function of NumPy.{said.rpartition('?')[2]}"
+    )
+    found = hvp(lambda a: (a.logsumexp(dim=dim) * cotangent).sum(), a, v).data
+    assert found.any(), (
+        "all second derivatives are 0, as if the softmax were a constant. Compute it in the rule, with "
+        "operators, from inputs or outputs in ctx.saved_tensors: nothing else in ctx leads back"
+    )
+    assert np.isfinite(found).all(), (
+        f"a = {array.tolist()}: the second derivatives are {found}. The exp of a large number is "
+        "infinite, that of a - output is not"
+    )
+    assert not np.allclose(found, s * v * np.expand_dims(cotangent, dim)), (
+        "this is the result if only a leads back, and the output is a constant. Is the output read "
+        "from ctx.saved_tensors? Is the saved output the same array that forward returns?"
+    )
+    assert not np.allclose(found, right - s * v * np.expand_dims(cotangent, dim)), (
+        "this is the result if only the output leads back, and a is a constant. Is a read from "
+        "ctx.saved_tensors? Is the saved array the same one that forward got?"
+    )
+    assert np.allclose(found, right), f"the second derivatives should give\n{right}\nnot\n{found}"
+
+
+def try_two_dims():
+    """A second call, with another dim, must not change what the rule of the first one does."""
+    a = MiniTensor([[1.0, 2.0], [0.5, -1.0]], requires_grad=True)
+    shares = shares_of(a.logsumexp(dim=-1).grad_fn, np.ones(2))
+    assert not any(isinstance(share, MiniTensor) for share in shares), (
+        "if grad is an array, backward returns an array. Here it returns a MiniTensor"
+    )
+    right = grad(a.logsumexp(dim=-1).sum(), a)[0].data
+    first = a.logsumexp(dim=1).sum()
+    a.logsumexp(dim=0)
+    found = grad(first, a)[0].data
+    assert np.allclose(found, right), (
+        "a call with dim 1, then one with dim 0: keep what the rule needs in ctx. A global name or the "
+        f"class has only the last. The gradient of the first should be\n{right}\nnot\n{found}"
+    )
+
+
+switches.recording, switches.inference = True, False
+shape = MiniTensor([[1.0, 2.0]]).logsumexp(dim=1).shape
+assert shape == (1,), (
+    f"along dim 1, the shape (1, 2) becomes (1,), not {shape}. () comes from a forward that returns "
+    "nothing, or from squeeze() without an axis"
+)
+credit = check_gradients(
+    {
+        "a.logsumexp(dim=1)": lambda a: a.logsumexp(dim=1),
+        "a.logsumexp(dim=0)": lambda a: a.logsumexp(dim=0),
+    },
+    [[(2, 3)], [(4, 1)], [(1, 3)], [(2, 3, 2)]],
+    points=1,
+)
+if credit.is_whole:  # otherwise the card says what is wrong
+    try_two_dims()
+    try_curvature(np.array([[1.0, 2.0, -0.5], [0.0, 0.3, 0.1]]), 1, seed=0)
+    try_curvature(np.array([[1000.0, 999.0], [0.0, 0.5]]), 1, seed=1)
+### BEGIN HIDDEN TESTS
+credit = credit + check_gradients(
+    {
+        "dim 0": lambda a: a.logsumexp(dim=0),
+        "the middle of three": lambda a: a.logsumexp(dim=1) * 2,
+    },
+    [(2, 3, 2)],
+    points=3,
+)
+if credit >= 4:
+    array = np.random.default_rng(2).normal(size=(2, 3, 2))
+    for dim in (0, 1, -1):
+        try_curvature(array, dim, seed=3)
+    try_curvature(np.array([[-5000.0], [-5001.0]]), 0, seed=4)
+    x = MiniTensor([0.5, 1.0], requires_grad=True)
+    value = x.logsumexp(dim=0)
+    for _ in range(3):
+        value = grad(value, x, create_graph=True)[0][0]
+    p = np.exp(0.5) / (np.exp(0.5) + np.exp(1.0))
+    assert abs(value.item() - p * (1 - p) * (1 - 2 * p)) < 1e-12, "the third derivative is wrong"
+### END HIDDEN TESTS
+credit
+
+# %% [markdown] items="119"
+# ## What second derivatives are good for
+#
+# **Equations.** A network `u(t)` should satisfy `u' = cos(t)` and `u(0) = 0`. The loss contains the network's own derivative, so training needs the derivative of a derivative. Such networks are called *physics-informed*. Take the inner derivative first with `retain_graph=True`, then with `create_graph=True`. **Predict:** does the first run stop with an error?
+
+# %% tags=["demo"] items="119 F8"
+from mini_autograd.widgets.demo import logarithmic
+
+predict("Does the first run stop with an error?", "yes", "no")
+times = MiniTensor(np.linspace(0, 4, 20).reshape(-1, 1), requires_grad=True)
+
+
+def solved_equation(steps=250, **options):
+    random = np.random.default_rng(1)
+    arrays = random.normal(size=(1, 12)), random.normal(size=12), 0.3 * random.normal(size=(12, 1))
+    w1, b1, w2 = parameters = [MiniTensor(array, requires_grad=True) for array in arrays]
+    optimizer, losses = SGD(parameters, lr=0.02, momentum=0.9), []
+    for _ in range(steps):
+        u = (times * w1 + b1).tanh() @ w2
+        (slope,) = grad(u.sum(), times, **options)
+        loss = ((slope - np.cos(times.data)) ** 2).mean() + (u[0] ** 2).sum()
+        optimizer.zero_grad()
+        loss.backward()
+        optimizer.step()
+        losses.append(loss.item())
+    return u.data, losses
+
+
+fig, axes = plt.subplots(1, 2, figsize=(10, 3.6), layout="constrained")
+for name in ("retain_graph", "create_graph"):
+    u, losses = solved_equation(**{name: True})
+    axes[0].plot(losses, label=f"{name}=True")
+    axes[1].plot(times.data, u, "o-", markersize=4, label=f"{name}=True")
+    error = np.abs(u - np.sin(times.data)).max()
+    print(f"{name}: loss {losses[-1]:.5f}, largest error of u {error:.3f}")
+axes[1].plot(times.data, np.sin(times.data), "k--", label="sin(t)")
+axes[0].set(xlabel="step", ylabel="loss")
+logarithmic(axes[0])
+axes[1].set(xlabel="t", ylabel="u", ylim=(-1.2, 1.9))  # space for the legend
+axes[0].legend()
+axes[1].legend(loc="upper right")
+plt.show()
+
+# %% [markdown] items="119 F8"
+# There is no error. The loss also depends on the weights through `u[0]`, so `backward` finds a path. The contribution of `slope` is silently missing.
+#
+# **Learning to learn.** A step of gradient descent, `w1 = w0 - 0.1 * g(w0)`, is a function of `w0`. How does the loss *after* the step depend on `w0`? Should the gradient be a constant, or keep its history? Finite differences give the answer.
+
+# %% tags=["demo"] items="119"
+def loss_of(w):
+    return ((w**2 - 2) ** 2).sum()
+
+
+def after_a_step(w, **options):
+    (g,) = grad(loss_of(w), w, **options)
+    return loss_of(w - 0.1 * g)
+
+
+w = MiniTensor([0.8, -1.7], requires_grad=True)
+for options in ({}, {"create_graph": True}):
+    print(f"{options!s:22s}", grad(after_a_step(w, **options), w)[0].data)
+print("differences           ", numerical_jacobian(lambda w: after_a_step(w), (w,), 0)[:, 0])
+
+# %% [markdown] items="119"
+# **Curvature without a matrix.** Here is a network with 420 weights. **Predict** how much longer a Hessian-vector product takes than a gradient.
+
+# %% tags=["demo"] items="119"
+predict("How many times as long as a gradient does H v take?")
+random = np.random.default_rng(4)
+inputs, targets = MiniTensor(random.normal(size=(200, 20))), random.normal(size=(200, 1))
+flat = MiniTensor(0.2 * random.normal(size=(420,)), requires_grad=True)
+direction = random.normal(size=(420,))
+
+
+def network_loss(flat):
+    hidden = (inputs @ flat[:400].reshape(20, 20)).tanh()
+    return ((hidden @ flat[400:].reshape(20, 1) - targets) ** 2).mean()
+
+
+def milliseconds(action, rounds=15):
+    found = []
+    for _ in range(rounds):
+        start = time.perf_counter()
+        action()
+        found.append(1000 * (time.perf_counter() - start))
+    return np.median(found)
+
+
+gradient_ms = milliseconds(lambda: grad(network_loss(flat), flat))
+hvp_ms = milliseconds(lambda: hvp(network_loss, flat, direction))
+print(f"gradient {gradient_ms:.2f} ms, H v {hvp_ms:.2f} ms: {hvp_ms / gradient_ms:.1f} times as long")
+print(f"H itself: {420**2} numbers, 420 such products")
+flat_torch = torch.tensor(flat.data)
+inputs_torch, targets_torch = torch.tensor(inputs.data), torch.tensor(targets)
+
+
+def loss_torch(flat):
+    hidden = torch.tanh(inputs_torch @ flat[:400].reshape(20, 20))
+    return ((hidden @ flat[400:].reshape(20, 1) - targets_torch) ** 2).mean()
+
+
+_, theirs = torch.autograd.functional.hvp(loss_torch, flat_torch, torch.tensor(direction))
+mine = hvp(network_loss, flat, direction).data
+print(f"largest difference from PyTorch's: {np.abs(mine - theirs.numpy()).max():.1e}")
+
+# %% [markdown]
+# ## The cycle of create_graph
+#
+# A loop makes ten leaves with such a cycle and drops them. **Predict** how many are still in memory before and after Python's garbage collector runs.
+
+# %% tags=["demo"]
+predict("How many of ten are alive before and after the collection?")
+
+
+def alive(make, recording):
+    """How many of ten dropped leaves are alive: before and after the garbage collector ran."""
+    born = []
+    gc.collect()
+    gc.disable()
+    try:
+        for _ in range(10):
+            x = make([1.0, 2.0])
+            born.append(weakref.ref(x))
+            (x**3).sum().backward(create_graph=recording)
+        del x
+        before = sum(reference() is not None for reference in born)
+    finally:
+        gc.enable()
+    gc.collect()
+    return before, sum(reference() is not None for reference in born)
+
+
+def leaf_of_mine(value):
+    return MiniTensor(value, requires_grad=True)
+
+
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    for recording in (False, True):
+        mine, theirs = alive(leaf_of_mine, recording), alive(leaf, recording)
+        print(f"create_graph={recording!s:5s}  yours: {mine}   PyTorch: {theirs}")
+
+# %% [markdown]
+# Your cycle is made of Python objects, so Python's garbage collector finds it. PyTorch's cycle runs through C++, where that collector does not look.
+
+# %% [markdown]
+# ## Newton's method
+#
+# In a long curved valley gradient descent is slow: the slope is steep across the valley and almost zero along it. Newton's method also uses the curvature. Near `x` a function looks like a parabola, whose lowest point is at
+#
+# > `x - H**-1 g`.
+#
+# The columns of `H` are its products with the vectors `(1, 0, ...)`, `(0, 1, ...)`: a few calls of your `hvp`. The test is Rosenbrock's valley, whose lowest point is (1, 1). **Predict** how many steps Newton's method takes to come within 0.000001, and whether descent gets there in 1000.
+
+# %% tags=["demo"]
+predict("How many steps does Newton's method take, and does descent get there in 1000?")
+
+
+def rosenbrock(x):
+    return (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
+
+
+def hessian(function, x):
+    """All second derivatives, column by column."""
+    unit_vectors = np.eye(x.data.size).reshape(-1, *x.shape)
+    return np.stack([hvp(function, x, v).data.reshape(-1) for v in unit_vectors], axis=1)
+
+
+def newton(function, start, steps):
+    """The points that Newton's method visits."""
+    path = [np.array(start)]
+    for _ in range(steps):
+        x = MiniTensor(path[-1], requires_grad=True)
+        (g,) = grad(function(x), x)
+        path.append(x.data - np.linalg.solve(hessian(function, x), g.data))
+    return np.array(path)
+
+
+def descent(function, start, lr, steps):
+    path = [np.array(start)]
+    for _ in range(steps):
+        x = MiniTensor(path[-1], requires_grad=True)
+        (g,) = grad(function(x), x)
+        path.append(x.data - lr * g.data)
+    return np.array(path)
+
+
+start = [-1.2, 1.0]
+by_newton, by_descent = newton(rosenbrock, start, 7), descent(rosenbrock, start, lr=0.001, steps=1000)
+for step, point in enumerate(by_newton):
+    print(f"Newton, step {step}: distance {np.abs(point - 1).max():.1e}")
+print(f"descent, step {len(by_descent) - 1}: distance {np.abs(by_descent[-1] - 1).max():.1e}")
+
+# %% [markdown]
+# Six steps are enough. From the fifth on, the number of right digits roughly doubles with every step. Next come your Hessian at the start, its largest difference from PyTorch's, and the two paths:
+
+# %% tags=["demo"]
+mine = hessian(rosenbrock, MiniTensor(start, requires_grad=True))
+theirs = torch.autograd.functional.hessian(rosenbrock, torch.tensor(start, dtype=torch.float64))
+print("yours", mine.round(6).tolist(), "  largest difference", np.abs(mine - theirs.numpy()).max())
+
+across, up = np.meshgrid(np.linspace(-1.7, 1.7, 160), np.linspace(-3.4, 2, 160))
+values = (1 - across) ** 2 + 100 * (up - across**2) ** 2
+fig, axis = plt.subplots(figsize=(8, 4.6), layout="constrained")
+axis.contourf(across, up, np.log10(values + 1e-3), levels=24, cmap="Greys", alpha=0.7)
+axis.plot(*by_descent.T, color="tab:orange", linewidth=2, label="descent, 1000 steps")
+axis.plot(*by_newton.T, "o-", color="tab:blue", label="Newton, 7 steps")
+axis.plot(1, 1, "*", color="tab:red", markersize=14, label="lowest point")
+axis.set(xlabel="x[0]", ylabel="x[1]")
+axis.grid(False)
+axis.legend()
+plt.show()
+
+# %% [markdown]
+# Why are large networks not trained like this? For `n` weights, solving costs about `n**3` operations. There is another reason. The function `x**3 - 3 * x` falls without limit to the left. It has a maximum at -1 and a minimum at 1. **Predict** where Newton's method goes from 0.2; the cell also tries -2.
+
+# %% tags=["demo"]
+predict(
+    "Where does Newton's method go from 0.2?",
+    "to the minimum at 1",
+    "to the maximum at -1",
+    "to 0",
+)
+
+
+def hill_and_hollow(x):
+    return (x**3 - 3 * x).sum()
+
+
+for begin in (-2.0, 0.2, 2.0):
+    print(f"from {begin:4.1f}:", newton(hill_and_hollow, [begin], 6).reshape(-1).round(4))
+
+# %% [markdown]
+# It goes where the slope is zero: to a minimum, a maximum or a saddle point. Methods for networks use cheap parts of the curvature, such as a product `H v`.
