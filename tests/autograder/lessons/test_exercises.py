@@ -48,7 +48,7 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, 
     """The outputs of the test of lesson 00 after each step."""
     folder = tmp_path_factory.mktemp("lessons") / "00_start_here"
     folder.mkdir()
-    lesson = release_notebook(assemble(LESSONS / "00_start_here.py"))
+    lesson = release_notebook(assemble(LESSONS / "00_start_here" / "00_start_here.py"))
     (folder / "00_start_here.ipynb").write_text(notebook_text(lesson))
     given = [cell for cell in lesson.cells if is_code(cell) and not has_tag(cell, "demo")]
     before = given[: next(number for number, cell in enumerate(given) if is_code_solution(cell))]
@@ -108,6 +108,6 @@ def test_a_function_of_somebody_else_is_not_blamed(step: str, shown: dict[str, l
 
 
 def test_every_test_of_an_exercise_names_it() -> None:
-    for path in sorted(LESSONS.glob("*.py")):
+    for path in sorted(LESSONS.glob("*/[0-9]*.py")):
         for cell in assemble(path).cells:
             assert not is_test(cell) or cell.metadata["exercises"], grade_id(cell)
