@@ -29,6 +29,7 @@ class Command:
 
 
 COMMANDS = (
+    Command("check", "autograder.checks.commands.check", "try an engine of your own on a list of operations"),
     Command("course", "autograder.lessons.commands.course", "copy the course to a folder of your own, for a class"),
     Command("new", "autograder.lessons.commands.new", "write a small lesson as a starting point for your own"),
     Command("build", "autograder.lessons.commands.build", "make the instructor's notebooks from the lesson texts"),

@@ -65,7 +65,7 @@ def gradients_report(
     outcomes = tried(dtype or FLOAT64)
     if dtype is None and any(outcome.comparison.narrow for outcome in outcomes):
         outcomes = tried(FLOAT32)
-    report = _report(engine, _by_the_chain_rule(engine, outcomes, cases), context, points, name or "Gradients")
+    report = report_of(engine, _by_the_chain_rule(engine, outcomes, cases), context, points, name or "Gradients")
     return report.reworded(SOMEBODYS) if getattr(type(engine), "broken_on_purpose", False) else report
 
 
@@ -83,7 +83,7 @@ def _unless(outcome: Outcome, reason: str) -> Outcome:
     return replace(outcome, comparison=replace(outcome.comparison, problem=problem))
 
 
-def _report(
+def report_of(
     engine: Any, outcomes: Sequence[Outcome], context: CheckContext, points: float | None, title: str
 ) -> Report:
     lines = tuple(_line(outcome, number, context.hidden) for number, outcome in enumerate(outcomes))

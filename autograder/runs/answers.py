@@ -10,6 +10,7 @@ import builtins
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -19,10 +20,12 @@ from autograder.runs.engine_protocol import run_programs
 from autograder.runs.engines import Draw, Run, run_where_it_lives
 from autograder.runs.expected import Expected, answers_by_reference, expected_of_draws, measured
 from autograder.runs.inputs import FLOAT32, FLOAT64, Array
-from autograder.runs.programs import Program
+from autograder.runs.programs import Program, programs_of
 from autograder.runs.ways import NOWHERE
 
 LONGEST_TEXT = 400
+(WEIGHING_NUMBERS,) = programs_of({"a * number": lambda a: a * 0.75}, 1)
+(WEIGHING_ARRAYS,) = programs_of({"(a * b).sum()": lambda a, b: (a * b).sum()}, 2)
 SHAPE_ERRORS = ("ValueError", "IndexError", "AxisError")
 """What NumPy raises if shapes do not fit: such an exception says something about the gradients."""
 ABOUT_SHAPES = re.compile(r"shape|size|dimension|broadcast", re.IGNORECASE)
@@ -114,9 +117,36 @@ def compared_on(
     arguments = [program.arguments for program in programs]
     comparisons = list(map(compare, answers, expected, arguments))
     if any(comparison.problem for comparison in comparisons):
+        if any(isinstance(answer, dict) and answer.get("weighed") is True for answer in answers):
+            ones = _beginning_with_one(engine, programs, expected)
+            if ones is not None:
+                return ones
         expected = list(map(measured, programs, expected))
         comparisons = list(map(compare, answers, expected, arguments))
     return list(zip(expected, comparisons, strict=True))
+
+
+def _beginning_with_one(
+    engine: Any, programs: Sequence[Program], expected: Sequence[tuple[Expected, ...]]
+) -> list[tuple[tuple[Expected, ...], Comparison]] | None:
+    """The comparisons with a `backward` that begins with 1, if the product or sum is wrong by which the check would
+    give it another gradient: otherwise every expression would look wrong. None if they are right.
+    """
+    shape = expected[0][0].reference.value.shape
+    weights = np.linspace(0.5, 1.5, int(np.prod(shape))).reshape(shape)
+    weighing = WEIGHING_NUMBERS if shape == () else WEIGHING_ARRAYS
+    draws = [Draw((weights + 1.0, weights)[: len(weighing.arguments)], None, dtype=expected[0][0].draw.dtype)]
+    if _on_draws(engine, weighing, draws)[1].problem is None:
+        return None
+    ones = [[replace(entry.draw, cotangent=None, again=None) for entry in entries] for entries in expected]
+    found = list(map(partial(_on_draws, engine), programs, ones))
+    return None if any(comparison.problem and comparison.problem.error for _, comparison in found) else found
+
+
+def _on_draws(engine: Any, program: Program, draws: Sequence[Draw]) -> tuple[tuple[Expected, ...], Comparison]:
+    sent = [{"function": program.function, "draws": [draw.sent() for draw in draws]}]
+    answers = run_where_it_lives(engine, run_programs, sent)
+    return compare_on_draws(answers[0] if isinstance(answers, list) and answers else None, program, draws)
 
 
 def _compared_unseeded(

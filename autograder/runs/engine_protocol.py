@@ -32,14 +32,16 @@ def run_programs(engine: Any, programs: list[dict[str, Any]]) -> list[dict[str, 
 
 
 def _run_program(ways: Ways, function: Callable[..., Any], draws: list[Any]) -> dict[str, Any]:
-    """One program on its draws. If `backward` cannot be given a gradient, it begins with 1, and `unseeded` says why."""
+    """One program on its draws. If `backward` cannot be given a gradient, it begins with 1, and `unseeded` says why.
+    `weighed`: the output was multiplied by its gradient first, because `backward` takes none.
+    """
     answer = _run_draws(ways, function, draws)
     if "error" in answer and "unseeded" not in answer and ways.tried():
         answer = _run_draws(ways, function, draws)
     if "unseeded" in answer:
         ones = [{**draw, "cotangent": None, "again": None} for draw in draws]
         return {**_run_draws(ways, function, ones), "unseeded": answer["unseeded"]}
-    return answer
+    return {**answer, "weighed": bool(ways.weighing)}
 
 
 def _run_draws(ways: Ways, function: Callable[..., Any], draws: list[Any]) -> dict[str, Any]:

@@ -76,11 +76,10 @@ def test_a_failed_check_of_an_engine_that_prints_still_shows_its_card(capsys: py
             flood()
             return super().__mul__(other)
 
-    with pytest.raises(CheckFailed):
+    with pytest.raises(CheckFailed, match="\n  wrong "):
         check_gradients(lambda a, b: a * b + a, [(), ()], engine=LoudAndWrong)
     out, error = capsys.readouterr()
     assert (out + error).count(f"{LINE}\n") == MOST_LINES, "the search for the cause runs the code again and again"
-    assert "wrong" in out.rpartition("lines more. ")[2]
 
 
 def test_one_long_line_is_cut_too(capsys: pytest.CaptureFixture[str]) -> None:

@@ -1,0 +1,1 @@
+"""Commands that check an engine in a file."""

@@ -1,0 +1,365 @@
+"""The standard list: what any engine is tried on, operation by operation, and the table and cards that come of it.
+
+An operation that the engine does not have is no mistake. Neither is a property of its design, which is noted: gradients
+that are replaced rather than added by a second `backward`, or a graph that it can only walk by recursion.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from autograder.cards.check_report import Line, Report
+from autograder.checks.gradients import report_of
+from autograder.checks.outcome import Outcome
+from autograder.runs.answers import compared_on
+from autograder.runs.comparison import within
+from autograder.runs.context import CheckContext
+from autograder.runs.engine_protocol import ways_in_words
+from autograder.runs.expected import Expected, expected_of
+from autograder.runs.inputs import FLOAT32, FLOAT64, AwayFromZero, Spec, positive
+from autograder.runs.programs import programs_of
+from autograder.runs.ways import Adapter, Ways
+
+COLUMNS = ("value", "gradient", "broadcast", "reuse", "second call", "deep graph")
+RIGHT, WRONG, NONE = "right", "wrong", "-"
+REPLACES, RECURSION = "replaces", "recursion"
+NOTES = {
+    REPLACES: "replaces: a second `backward` replaces the gradients, where PyTorch adds to them.",
+    RECURSION: "recursion: `backward` recurses, and a graph of {} operations in a row is too deep for it.",
+}
+DEEP, DOUBLED = 2000, 25
+MOST_CARDS = 6
+OF_ARRAYS = ("sum", "mean", "__matmul__", "matmul", "dot", "reshape", "shape", "transpose", "T")
+SHAPE = (2, 3)
+NUMBER = re.compile(r"-?\d[\d.e+-]*")
+STRETCHED = (((2, 3), (3,)), ((2, 1), (1, 3)), ((2, 3), (1, 3)))
+
+
+@dataclass(frozen=True)
+class Operation:
+    """A row of the list. `needs`: the method without which an engine does not have it. `shapes`: of the inputs, where
+    an engine has arrays; None if it is elementwise. `chained`: whether thousands of it in a row stay small numbers.
+    """
+
+    name: str
+    needs: str
+    function: Callable[..., Any]
+    inputs: int = 1
+    positive: bool = False
+    shapes: tuple[tuple[int, ...], ...] | None = None
+    chained: bool = False
+
+    def specs(self, arrays: bool) -> list[Spec]:
+        shapes = self.shapes or (SHAPE if arrays else (),) * self.inputs
+        return [positive(shape) if self.positive else AwayFromZero(shape) for shape in shapes]
+
+
+def _method(name: str, *arguments: Any, **options: Any) -> Callable[..., Any]:
+    """A call of a method or, where the engine has a function instead, of that one."""
+
+    def function(a: Any) -> Any:
+        if hasattr(a, name) or name not in FUNCTIONS:
+            return getattr(a, name)(*arguments, **options)
+        return FUNCTIONS[name](a, *arguments, **options)
+
+    return function
+
+
+FUNCTIONS: dict[str, Callable[..., Any]] = {}
+"""The functions of the engine that is being tried, for what are not methods of its tensors."""
+
+MATRICES, MATRIX = ((2, 3), (3, 4)), ((2, 3),)
+OPERATIONS = (
+    Operation("a + b", "__add__", lambda a, b: a + b, 2, chained=True),
+    Operation("a * b", "__mul__", lambda a, b: a * b, 2, chained=True),
+    Operation("a - b", "__sub__", lambda a, b: a - b, 2, chained=True),
+    Operation("a / b", "__truediv__", lambda a, b: a / b, 2),
+    Operation("-a", "__neg__", lambda a: -a, chained=True),
+    Operation("a ** 3", "__pow__", lambda a: a**3, positive=True),
+    Operation("a ** b", "__pow__", lambda a, b: a**b, 2, positive=True),
+    Operation("a + 2", "__add__", lambda a: a + 2.0),
+    Operation("2 + a", "__radd__", lambda a: 2.0 + a),
+    Operation("a * 2", "__mul__", lambda a: a * 2.0),
+    Operation("2 * a", "__rmul__", lambda a: 2.0 * a),
+    Operation("a - 2", "__sub__", lambda a: a - 2.0),
+    Operation("2 - a", "__rsub__", lambda a: 2.0 - a),
+    Operation("a / 2", "__truediv__", lambda a: a / 2.0),
+    Operation("2 / a", "__rtruediv__", lambda a: 2.0 / a),
+    *(
+        Operation(f"{name}(a)", name, _method(name), chained=name in ("tanh", "relu", "sigmoid"))
+        for name in ("exp", "tanh", "relu", "sigmoid", "sin", "cos", "abs")
+    ),
+    *(Operation(f"{name}(a)", name, _method(name), positive=True) for name in ("log", "sqrt")),
+    Operation("a @ b", "__matmul__", lambda a, b: a @ b, 2, shapes=MATRICES),
+    Operation("sum(a)", "sum", _method("sum"), shapes=MATRIX),
+    Operation("sum(a, axis=0)", "sum", _method("sum", axis=0), shapes=MATRIX),
+    Operation("mean(a)", "mean", _method("mean"), shapes=MATRIX),
+    Operation("max(a)", "max", _method("max"), shapes=MATRIX),
+    Operation("reshape(a, (3, 2))", "reshape", _method("reshape", (3, 2)), shapes=MATRIX),
+    Operation("a.T", "T", lambda a: a.T, shapes=MATRIX),
+    Operation("a[0]", "__getitem__", lambda a: a[0], shapes=MATRIX),
+)
+
+
+def _shared(a: Any, b: Any) -> Any:
+    c = a * b
+    return c + c * a
+
+
+def _doubled(a: Any) -> Any:
+    for _ in range(DOUBLED):
+        a = a + a
+    return a
+
+
+GRAPHS = (
+    Operation("c + c * a, where c = a * b", "__mul__", _shared, 2),
+    Operation("(a * b + a) * (a + b)", "__mul__", lambda a, b: (a * b + a) * (a + b), 2),
+    Operation(f"a = a + a, {DOUBLED} times", "__add__", _doubled),
+)
+
+
+@dataclass(frozen=True)
+class Row:
+    """An operation in the table: a word for each of COLUMNS."""
+
+    name: str
+    cells: tuple[str, ...]
+
+
+@dataclass
+class EngineTrial:
+    """What came of it: how the engine works, the rows, the cards, and what is to be noted."""
+
+    how: str = ""
+    rows: list[Row] = field(default_factory=list)
+    reports: list[Report] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+    @property
+    def right(self) -> bool:
+        """Whether something was tried and nothing was wrong."""
+        cells = [cell for row in self.rows for cell in row.cells]
+        return RIGHT in cells and WRONG not in cells
+
+    def table(self) -> str:
+        """The rows for a terminal."""
+        lines = [("operation", *COLUMNS), *((row.name, *row.cells) for row in self.rows)]
+        widths = [max(map(len, column)) for column in zip(*lines, strict=True)]
+        padded = [[cell.ljust(width) for cell, width in zip(line, widths, strict=True)] for line in lines]
+        return "\n".join("  ".join(line).rstrip() for line in padded)
+
+
+Announced = Callable[[str], Any]
+
+
+def try_engine(
+    engine: Any,
+    functions: Mapping[str, Callable[..., Any]] | None = None,
+    announced: Announced = lambda name: None,
+    without: Sequence[str] = (),
+) -> EngineTrial:
+    """Try an engine on the standard list. `functions`: what are not methods of its tensors, by name. `announced` is
+    told what is tried next. `without`: operations to leave out.
+    """
+    announced("a leaf")
+    tried = EngineTrial(ways_in_words(engine))
+    FUNCTIONS.clear()
+    FUNCTIONS.update({**(functions or {}), **(engine.operations if isinstance(engine, Adapter) else {})})
+    trial = _Trial(engine)
+    outcomes: dict[str, list[Outcome]] = {}
+    stopped: dict[str, Report] = {}
+    for operation in (*OPERATIONS, *GRAPHS):
+        if operation.name in without or not trial.has(operation):
+            continue
+        announced(operation.name)
+        found: list[Outcome] = []
+        cells = dict.fromkeys(COLUMNS, NONE)
+        try:
+            trial.fill(operation, cells, found)
+        except KeyboardInterrupt as error:  # of a limit of time; by hand it has no text
+            if not str(error):
+                raise
+            cells = {name: WRONG if cell == NONE and name == "gradient" else cell for name, cell in cells.items()}
+            stopped[operation.name] = Report(operation.name, (Line(operation.name, WRONG, str(error)),))
+        if any(cell != NONE for cell in cells.values()):
+            tried.rows.append(Row(operation.name, tuple(cells.values())))
+            outcomes[operation.name] = found
+    tried.notes = [NOTES[word].format(DEEP) for word in NOTES if any(word in row.cells for row in tried.rows)]
+    announced("the causes")
+    tried.reports = [*stopped.values(), *_cards(engine, outcomes)][:MOST_CARDS]
+    return tried
+
+
+class _Trial:
+    """An engine in the course of a trial."""
+
+    def __init__(self, engine: Any) -> None:
+        self.engine = engine
+        self.dtype = FLOAT64
+        self.sums_right = False
+        ways = Ways(engine)
+        self.known = ways.leaf(np.array(0.5), FLOAT64)
+        self.arrays = False
+        with contextlib.suppress(Exception):
+            leaf = ways.leaf(np.ones(SHAPE), FLOAT64)
+            kept = np.shape(ways.numbers(leaf)) == SHAPE
+            filled = np.shape(ways.gradient(leaf)) == SHAPE
+            self.arrays = kept and (filled or any(hasattr(leaf, name) for name in OF_ARRAYS) or "sum" in FUNCTIONS)
+
+    def has(self, operation: Operation) -> bool:
+        """Whether the engine has what an operation needs."""
+        if operation.shapes is not None and not self.arrays:
+            return False
+        return hasattr(self.known, operation.needs) or operation.needs in FUNCTIONS
+
+    def fill(self, operation: Operation, cells: dict[str, str], found: list[Outcome]) -> None:
+        """Fill the cells of a row, and collect what failed or was right."""
+        specs = operation.specs(self.arrays)
+        first = self.outcome(operation.name, operation.function, [specs], accumulates=True)
+        if first.comparison.narrow and self.dtype == FLOAT64:
+            self.dtype = FLOAT32
+            first = self.outcome(operation.name, operation.function, [specs], accumulates=True)
+        problem = first.problem
+        if problem is not None and _is_lacking(problem.error, problem.public):
+            return
+        if problem is not None and problem.status != WRONG:
+            cells["gradient"] = problem.status
+            return
+        cells["value"] = WRONG if problem is not None and problem.forward else RIGHT
+        if problem is None:
+            cells["gradient"] = RIGHT
+            if any(entry.draw.again is not None for entry in first.expected):
+                cells["second call"] = RIGHT
+        elif problem.worst is not None and problem.worst.accumulated:
+            cells["gradient"], cells["second call"] = RIGHT, _second(first)
+            if cells["second call"] == REPLACES:
+                first = replace(first, comparison=replace(first.comparison, problem=None))
+        elif not problem.forward:
+            cells["gradient"] = WRONG
+        found.append(first)
+        if first.problem is not None or operation in GRAPHS:
+            return
+        for column, outcome in self.others(operation):
+            cells[column] = RIGHT if outcome.problem is None else WRONG
+            found.append(outcome)
+        if operation.name == "a + b":
+            self.sums_right = cells["reuse"] == RIGHT
+        if operation.chained:
+            cells["deep graph"] = self.deep(operation)
+
+    def others(self, operation: Operation) -> Iterator[tuple[str, Outcome]]:
+        """The operation with inputs that are stretched, and with an input or a result that is used twice."""
+        name, function = operation.name, operation.function
+        if operation.inputs == 2 and operation.shapes is None:
+            if self.arrays:
+                make = positive if operation.positive else AwayFromZero
+                cases = [[make(shape) for shape in shapes] for shapes in STRETCHED]
+                outcome = self.outcome(f"{name}, stretched", function, cases)
+                if outcome.problem is None or not _is_refused(outcome.problem.error, outcome.problem.forward):
+                    yield "broadcast", outcome
+            nested = name.replace("b", "(b" + name.strip("ab") + "a)")
+            specs = [operation.specs(self.arrays)]
+            yield "reuse", self.outcome(nested, lambda a, b: function(a, function(b, a)), specs)
+        elif operation.inputs == 1 and self.sums_right:
+
+            def twice(a: Any) -> Any:
+                c = function(a)
+                return c + c
+
+            yield "reuse", self.outcome(f"c + c, where c = {name}", twice, [operation.specs(self.arrays)])
+
+    def outcome(
+        self, name: str, function: Callable[..., Any], cases: Sequence[Sequence[Spec]], accumulates: bool = False
+    ) -> Outcome:
+        (program,) = programs_of({name: function}, len(cases[0]))
+        expected = expected_of(program, cases, None, accumulates=accumulates, dtype=self.dtype)
+        ((expected, comparison),) = compared_on(self.engine, [program], [expected])
+        return Outcome(program, expected, comparison)
+
+    def deep(self, operation: Operation) -> str:
+        """Whether `backward` ends on thousands of operations in a row; what it gives is not looked at."""
+        ways = Ways(self.engine)
+        try:
+            with np.errstate(all="ignore"):
+                leaf, one = ways.leaf(np.array(0.5), self.dtype), ways.leaf(np.array(1.0), self.dtype)
+                output = operation.function(*(leaf, one)[: operation.inputs])
+                for _ in range(DEEP):
+                    output = operation.function(*(output, one)[: operation.inputs])
+                ways.start(output, None, self.dtype)
+        except RecursionError:
+            return RECURSION
+        except Exception:
+            return NONE
+        return RIGHT
+
+
+def _is_lacking(error: str, public: str) -> bool:
+    """Whether an error says that the engine does not have an operation at all, in this form."""
+    kind, _, message = error.partition(": ")
+    if kind in ("NotImplementedError", "AssertionError"):
+        return True
+    words = ("unsupported operand", "unexpected keyword", "positional argument", "has no attribute", "not callable")
+    return kind in ("TypeError", "AttributeError") and any(word in message for word in words) and "grad" not in message
+
+
+def _is_refused(error: str, forward: bool) -> bool:
+    """Whether an engine says that it does not stretch arrays."""
+    return error.startswith(("AssertionError", "NotImplementedError")) or (forward and error.startswith("ValueError"))
+
+
+def _second(outcome: Outcome) -> str:
+    """Whether the gradients after a second `backward` are those of the second alone."""
+    runs = zip(outcome.comparison.runs, outcome.expected, strict=True)
+    pairs = [pair for run, right in runs if right.draw.again is not None for pair in _alone(run, right)]
+    return REPLACES if pairs and all(within(*pair) for pair in pairs) else WRONG
+
+
+def _alone(run: Any, right: Expected) -> Iterator[tuple[Any, Any, Any]]:
+    """The gradients after the second call, what they are if the first call did not count, and the tolerances."""
+    count = len(right.draw.inputs)
+    once, both = right.reference.dense()[:count], right.reference.dense()[count:]
+    for got, first, sum_of_both, allowed in zip(
+        run.dense()[count:], once, both, right.tolerance.gradients[count:], strict=True
+    ):
+        yield got, sum_of_both - first, allowed
+
+
+def _cards(engine: Any, outcomes: Mapping[str, Sequence[Outcome]]) -> list[Report]:
+    """One card if one mistake explains everything, else one for each operation that is wrong."""
+    failed = {name: found for name, found in outcomes.items() if any(outcome.problem for outcome in found)}
+    if not failed:
+        return []
+    everything = [outcome for found in outcomes.values() for outcome in found]
+    first, *others = failed
+    whole = _card(engine, f"{first}, and {len(others)} more" if others else first, everything)
+    if len(failed) == 1 or whole.certain:
+        return [whole]
+    cards: list[Report] = []
+    for name, found in failed.items():
+        card = _card(engine, name, found)
+        same = next((n for n, one in enumerate(cards) if _said(one) == _said(card)), None)
+        if same is None:
+            cards.append(card)
+        else:
+            cards[same] = replace(cards[same], title=f"{cards[same].title}, {name}")
+    return cards
+
+
+def _said(card: Report) -> tuple[Any, ...]:
+    """What a card says, apart from numbers: cards that say the same become one."""
+    if card.operations or card.bugs:
+        return card.operations, card.bugs
+    return (NUMBER.sub("", f"{card.diagnosis} {card.place}".strip() or card.lines[0].explanation),)
+
+
+def _card(engine: Any, title: str, outcomes: Sequence[Outcome]) -> Report:
+    report = report_of(engine, outcomes, CheckContext(), None, title)
+    failed = [line for line in report.lines if not line.passed]
+    return replace(report, lines=tuple(failed[:1]), compared=(), on_the_graph=None)
