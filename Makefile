@@ -5,8 +5,8 @@
 # make quick  what an edit is most likely to break, in two minutes: no sandbox, no browser, no slow test
 # make class  the instructor's whole loop on a pretend class
 # make lint   style, types and the contracts of imports
-# make lock   newer versions of all packages into requirements.lock
-# Each is `python bootstrap.py` with the same word, which works without make too. ARGS="..." is handed on.
+# make lock   newer versions of all packages into the lock files in requirements/
+# Each installs its own set of packages first. Each is `python bootstrap.py` with the same word, which works without make too. ARGS="..." is handed on.
 
 SHELL := /bin/bash
 PYTHON ?= python3

@@ -1,31 +1,40 @@
-"""The one entry to the project: `python bootstrap.py lab`, and the same for demos, site, class, quick, test, lint and
-lock.
+"""The one entry to the project: `python bootstrap.py lab`, and the same for demos, site, class, quick, test, lint, lock
+and environment.
 
-Each makes the virtual environment and installs what it needs, the first time and whenever the lock file has changed.
-Works on Linux, macOS and Windows; `make lab` and the like only call it. It runs before anything is installed, so it
-imports the standard library alone. It is the only place that installs things.
+Each makes the virtual environment and installs the set of packages that it needs, the first time and whenever the lock
+files have changed. A larger set is added to what is there, and nothing is taken away. Works on Linux, macOS and
+Windows; `make lab` and the like only call it. It runs before anything is installed, so it imports the standard library
+alone. It is the only place that installs things.
 """
 
 from __future__ import annotations
 
 import argparse
+import json
 import os
 import platform
 import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 import time
+import urllib.request
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import NamedTuple
 
 ROOT = Path(__file__).resolve().parent
 OLDEST = (3, 11)
-NEEDED = 1.5  # gigabytes that even an environment with the small build of PyTorch takes
 WINDOWS = platform.system() == "Windows"
 VENV = ROOT / ".venv"
 PROGRAMS_OF = "Scripts" if WINDOWS else "bin"  # where an environment has its programs
-LOCK = ROOT / "requirements.lock"
+LOCKS = ROOT / "requirements"
+# The extras of pyproject.toml that have a lock file, each with all that is before it, and the gigabytes they take.
+SETS = {"course": 1.1, "grading": 1.3, "hub": 1.4, "dev": 1.8}
+CPU_INDEX = "https://download.pytorch.org/whl/cpu"
+PATIENCE = 4  # seconds in which that index must answer
 EXPORT = ROOT / "mini_autograd" / "widgets" / "jupyter_nbconvert_config.json"
 
 # Every processor already runs a test or a lesson; threads that libraries start beside them only make these wait.
@@ -62,30 +71,83 @@ MARKERS = {"pyseccomp": "sys_platform == 'linux'"}
 LIMITS = ("soupsieve<3", "sphinx<9.1")
 
 
-def create_environment(directory: Path) -> None:
-    """Make `directory` a virtual environment with exactly the locked versions, except UNUSED, and with this project in
-    editable form.
+def create_environment(directory: Path, packages: str) -> None:
+    """Make `directory` a virtual environment with exactly the locked versions of a set, except UNUSED, and with this
+    project in editable form. Packages that are there in these versions stay as they are.
     """
     started = time.monotonic()
     python = directory / PROGRAMS_OF / "python"
     if not works(python):
         print(f"Creating {directory.name} with Python {sys.version.split()[0]} ...", flush=True)
         shutil.rmtree(directory, ignore_errors=True)
-        if free_gigabytes() < NEEDED:  # pip would find out after minutes
+        if free_gigabytes() < SETS[packages]:  # pip would find out after minutes
             sys.exit(f"The disk is full ({free_gigabytes():.1f} GB free). Make room, about 4 GB in all.")
         create_bare_environment(directory)
-    print("Installing the locked packages (about 1.9 GB with PyTorch; the first time takes minutes) ...", flush=True)
+    size = f"{SETS[packages]} GB in all"
+    print(f"Installing the set {packages!r} ({size}; the first time takes minutes) ...", flush=True)
     pip = [str(python), "-m", "pip", "--disable-pip-version-check"]
-    run([*pip, "install", "-qq", "--no-compile", "--requirement", str(LOCK)])
+    options = [*index_of_torch(directory), "--requirement", str(lock_file(packages))]
+    run([*pip, "install", "-qq", "--no-compile", *options])
     run([*pip, "uninstall", "-qq", "--yes", *UNUSED])
-    compile_modules(python, directory / ("Lib" if WINDOWS else "lib"))
+    if packages != "course":  # a lesson uses few modules, and Python keeps what it compiles; a class has many processes
+        compile_modules(python, directory / ("Lib" if WINDOWS else "lib"))
     # setuptools is locked too, so nothing is downloaded to build with
     run([*pip, "install", "-qq", "--no-deps", "--no-build-isolation", "--editable", str(ROOT)])
     settings = directory / "etc" / "jupyter"
     settings.mkdir(parents=True, exist_ok=True)
     shutil.copy(EXPORT, settings)  # an editable install leaves data files out
-    (directory / "ready").write_text(f"Python {sys.version.split()[0]}\n", encoding="utf-8")
+    (directory / "ready").write_text(packages, encoding="utf-8")
     print(f"Environment ready after {time.monotonic() - started:.0f} s.", flush=True)
+
+
+def lock_file(packages: str) -> Path:
+    return LOCKS / f"{packages}.lock"
+
+
+def locked_torch() -> str:
+    """The locked version of PyTorch, "" if there is no lock file yet."""
+    lines = lock_file("course").read_text(encoding="utf-8").splitlines() if lock_file("course").is_file() else []
+    return next((line.partition("==")[2] for line in lines if line.startswith("torch==")), "")
+
+
+def index_of_torch(directory: Path) -> list[str]:
+    """The options with which pip finds PyTorch's CPU build for this environment. On Linux pip itself would choose the
+    CUDA build, which is of no use without an NVIDIA GPU. Whoever has told pip where else to look has chosen.
+    """
+    if platform.system() != "Linux" or has_nvidia() or "PIP_EXTRA_INDEX_URL" in os.environ:
+        return []
+    if any(directory.glob(f"lib/python*/site-packages/torch-{locked_torch()}*.dist-info")):
+        return []
+    if answers(CPU_INDEX + "/torch/"):
+        return ["--extra-index-url", CPU_INDEX]
+    print(
+        f"{CPU_INDEX} does not answer, so pip may take PyTorch's CUDA build, several gigabytes more. To avoid that, "
+        "stop now (Ctrl-C), and set PIP_EXTRA_INDEX_URL to an index that has the CPU build.",
+        flush=True,
+    )
+    return []
+
+
+def has_nvidia() -> bool:
+    """Whether there is an NVIDIA GPU that PyTorch could use."""
+    return Path("/proc/driver/nvidia/version").exists() or shutil.which("nvidia-smi") is not None
+
+
+def answers(address: str) -> bool:
+    """Whether a page is there within PATIENCE. In a thread, because a name server that is silent has no time limit."""
+    found: list[int] = []
+
+    def ask() -> None:
+        try:
+            with urllib.request.urlopen(address, timeout=PATIENCE) as page:
+                found.append(page.status)
+        except (OSError, ValueError):
+            return
+
+    asking = threading.Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(PATIENCE)
+    return found == [200]
 
 
 def works(python: Path) -> bool:
@@ -114,28 +176,41 @@ def create_bare_environment(directory: Path) -> None:
         )
 
 
-def write_lock(directory: Path) -> None:
-    """Resolve the floors of pyproject.toml in a fresh environment and write the exact versions to the lock file."""
+def write_locks() -> None:
+    """Resolve the floors of pyproject.toml, for all sets together, and write the exact versions into the lock files.
+    Nothing is installed. A file names only what its set adds to the set before it.
+    """
     with tempfile.TemporaryDirectory() as scratch:
-        fresh = Path(scratch) / "venv"
-        create_bare_environment(fresh)
-        pip = [str(fresh / PROGRAMS_OF / "python"), "-m", "pip", "--disable-pip-version-check"]
-        torch = next(
-            (line for line in LOCK.read_text(encoding="utf-8").splitlines() if line.startswith("torch==")), "torch"
-        )
-        run([*pip, "install", "--quiet", torch])  # alone and first: a range would admit builds with gigabytes of CUDA
-        run([*pip, "install", "--quiet", f"{ROOT}[dev]", *LIMITS])
-        listing = [*pip, "freeze", "--all", "--exclude", "pip"]  # all: with setuptools, which nbgrader imports
-        frozen = subprocess.run(listing, check=True, capture_output=True, text=True).stdout
-    header = "# Written by `python bootstrap.py lock`. bootstrap.py installs exactly these versions.\n"
-    LOCK.write_text(header + "".join(locked_lines(frozen)), encoding="utf-8")
-    print(f"{LOCK.name}: {len(list(locked_lines(frozen)))} packages. The next command installs them into {directory}.")
+        create_bare_environment(Path(scratch) / "venv")
+        # A range would admit builds of PyTorch with gigabytes of CUDA.
+        torch = [f"torch=={locked_torch()}"] if locked_torch() else []
+        index = index_of_torch(Path(scratch) / "venv")
+        everything = resolved(Path(scratch), "dev", [*torch, *LIMITS, *index])
+        versions = Path(scratch) / "versions.txt"
+        versions.write_text("\n".join(everything), encoding="utf-8")
+        smaller, before = "", set()
+        LOCKS.mkdir(exist_ok=True)
+        for packages in SETS:
+            found = resolved(Path(scratch), packages, ["--constraint", str(versions), *index])
+            lock_file(packages).write_text(
+                "# Written by `python bootstrap.py lock`. bootstrap.py installs exactly these versions.\n"
+                + (f"-r {smaller}.lock\n" if smaller else "")
+                + "".join(f"{_marked(line.partition('+')[0])}\n" for line in found if line not in before),
+                encoding="utf-8",
+            )
+            smaller, before = packages, {*found}
+            print(f"{lock_file(packages).relative_to(ROOT)}: {len(found)} packages")
 
 
-def locked_lines(frozen: str) -> list[str]:
-    """The lines of `pip freeze` without this project, and without local version labels such as +cpu."""
-    lines = [line for line in frozen.splitlines() if "==" in line and not line.startswith("mini-autograd-course")]
-    return [_marked(line.split("+")[0]) + "\n" for line in sorted(lines, key=str.lower)]
+def resolved(scratch: Path, packages: str, options: list[str]) -> list[str]:
+    """The packages that a set consists of, `name==version` each, with local labels such as +cpu."""
+    report = scratch / "report.json"
+    pip = [str(scratch / "venv" / PROGRAMS_OF / "python"), "-m", "pip", "--disable-pip-version-check"]
+    dry = ["install", "-qq", "--dry-run", "--ignore-installed", "--report", str(report)]
+    run([*pip, *dry, f"{ROOT}[{packages}]", *options])
+    entries = [entry["metadata"] for entry in json.loads(report.read_text(encoding="utf-8"))["install"]]
+    lines = [f"{entry['name']}=={entry['version']}" for entry in entries if entry["name"] != "mini-autograd-course"]
+    return sorted(lines, key=str.lower)
 
 
 def _marked(line: str) -> str:
@@ -202,11 +277,26 @@ def free_gigabytes() -> float:
     return shutil.disk_usage(ROOT).free / 1e9
 
 
-def ready() -> bool:
-    """Whether the environment exists and is as new as the files it is made from."""
+def grow(packages: str) -> None:
+    """Let the environment have this set. A larger one that is there stays, and is brought up to date with it."""
+    there = installed()
+    order = [*SETS]
+    wanted = max(packages, there or packages, key=order.index)
+    if wanted != there or stale():
+        create_environment(VENV, wanted)
+
+
+def installed() -> str:
+    """The set that the environment has, "" for none."""
     made = VENV / "ready"
-    sources = (LOCK, ROOT / "pyproject.toml", Path(__file__))
-    return made.is_file() and all(made.stat().st_mtime >= source.stat().st_mtime for source in sources)
+    there = made.read_text(encoding="utf-8").strip() if made.is_file() else ""
+    return there if there in SETS else ""
+
+
+def stale() -> bool:
+    """Whether a file that the environment is made from is newer than it."""
+    sources = (*map(lock_file, SETS), ROOT / "pyproject.toml", Path(__file__))
+    return any(source.stat().st_mtime > (VENV / "ready").stat().st_mtime for source in sources)
 
 
 def environment() -> dict[str, str]:
@@ -299,19 +389,37 @@ def site(arguments: list[str]) -> int:
 
 def lock(arguments: list[str]) -> int:
     """Resolve the dependencies again from the minimum versions in pyproject.toml, to get newer versions."""
-    write_lock(VENV)
+    write_locks()
     return 0
 
 
 def prepare(arguments: list[str]) -> int:
-    """Make the environment, and nothing else."""
+    """Make the environment with a set (course, grading, hub or dev; by default dev), and nothing else."""
+    (packages,) = arguments or ["dev"]
+    if packages not in SETS:
+        sys.exit(f"There is no set {packages!r}. The sets are {', '.join(SETS)}.")
+    grow(packages)
     return 0
 
 
+class Target(NamedTuple):
+    """What a command does, and the set that it needs, "" if it sees to that itself."""
+
+    function: Callable[[list[str]], int]
+    packages: str
+
+
 COMMANDS = {
-    "lab": lab, "demos": demos, "site": site, "class": pretend_class, "test": test, "quick": quick, "lint": lint,
-    "lock": lock, "environment": prepare,
-}  # fmt: skip
+    "lab": Target(lab, "course"),
+    "demos": Target(demos, "course"),
+    "class": Target(pretend_class, "grading"),
+    "site": Target(site, "dev"),
+    "test": Target(test, "dev"),
+    "quick": Target(quick, "dev"),
+    "lint": Target(lint, "dev"),
+    "lock": Target(lock, ""),
+    "environment": Target(prepare, ""),
+}
 
 
 def main() -> int:
@@ -322,13 +430,14 @@ def main() -> int:
         )
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     actions = parser.add_subparsers(dest="command", required=True, metavar="COMMAND")
-    for name, function in COMMANDS.items():
-        said = (function.__doc__ or "").split("\n\n")[0].strip()
+    for name, target in COMMANDS.items():
+        said = (target.function.__doc__ or "").split("\n\n")[0].strip()
         actions.add_parser(name, help=said, description=said, add_help=False)
     arguments, rest = parser.parse_known_args()
-    if not ready():
-        create_environment(VENV)
-    return COMMANDS[arguments.command](rest)
+    target = COMMANDS[arguments.command]
+    if target.packages:
+        grow(target.packages)
+    return target.function(rest)
 
 
 if __name__ == "__main__":

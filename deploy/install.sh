@@ -1,6 +1,7 @@
 #!/bin/sh
-# Installs what the course needs on a machine or image with Debian or Ubuntu, as root: system packages and the locked
-# environment in .venv. With the word `hub` it installs JupyterHub's proxy, too. Containers run nothing else.
+# Installs what the course needs on a machine or image with Debian or Ubuntu, as root: system packages, and in .venv the
+# locked packages of a set (course, grading, hub, dev; by default grading). With `hub` it installs JupyterHub's proxy,
+# too. Containers run nothing else.
 set -eu
 cd "$(dirname "$0")/.."
 export DEBIAN_FRONTEND=noninteractive
@@ -11,7 +12,7 @@ if [ "${1:-}" = hub ] && ! command -v npm > /dev/null; then
 fi
 apt-get update -qq
 apt-get install -qq -y --no-install-recommends $packages
-python3 bootstrap.py environment
+python3 bootstrap.py environment "${1:-grading}"
 if [ "${1:-}" = hub ]; then
     npm ci --silent --prefix deploy/jupyterhub
 fi

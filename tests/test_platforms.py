@@ -99,10 +99,10 @@ def test_the_environment_is_made_where_the_system_has_it(
         return subprocess.CompletedProcess(command, 0, "", "")
 
     with mock.patch.object(subprocess, "run", note):
-        module.create_environment(tmp_path / "venv")
+        module.create_environment(tmp_path / "venv", "course")
     assert commands[0][1:3] == ["-m", "venv"]
     assert {command[0] for command in commands[1:]} == {str(tmp_path / "venv" / python)}
-    assert (tmp_path / "venv" / "ready").is_file()
+    assert (tmp_path / "venv" / "ready").read_text() == "course"
     assert module.program(["autograder", "lab"]) == [str(module.VENV / programs / "autograder"), "lab"]
 
 
@@ -124,7 +124,7 @@ def test_a_full_disk_is_named_before_anything_is_installed(tmp_path: Path) -> No
         mock.patch.object(module, "create_bare_environment") as created,
         pytest.raises(SystemExit, match=r"disk is full \(0\.1 GB free\)\. Make room"),
     ):
-        module.create_environment(tmp_path / "venv")
+        module.create_environment(tmp_path / "venv", "course")
     created.assert_not_called()
 
 

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
 
 # Where a package has another name on conda-forge.
-THIS_PROJECT = "-e ."
+THIS_PROJECT = "-e .[grading]"
 CONDA_NAMES = {"torch": "pytorch"}
 
 
@@ -45,39 +45,67 @@ def pip_lines() -> list[str]:
     return next(entry["pip"] for entry in dependencies if isinstance(entry, dict))
 
 
+def asked_for(extra: str) -> list[str]:
+    """The requirements that an extra comes to: its own, those of the extra that it holds, and the project's."""
+    requirements = PROJECT["optional-dependencies"][extra]
+    held = [Requirement(line) for line in requirements if line.startswith(PROJECT["name"])]
+    below = [line for requirement in held for inner in requirement.extras for line in asked_for(inner)]
+    own = [line for line in requirements if not line.startswith(PROJECT["name"])]
+    return [*own, *(below or PROJECT["dependencies"])]
+
+
+def locked(extra: str) -> dict[str, str]:
+    """The versions in an extra's lock file and in those that it includes, by name in lowercase."""
+    versions: dict[str, str] = {}
+    for line in (ROOT / "requirements" / f"{extra}.lock").read_text().splitlines():
+        if line.startswith("-r "):
+            versions |= locked(line.removeprefix("-r ").removesuffix(".lock"))
+        elif "==" in line:
+            name, _, version = line.partition(";")[0].strip().lower().partition("==")
+            assert name not in versions, f"{extra}.lock repeats {name}"
+            versions[name] = version
+    return versions
+
+
 def test_pip_understands_environment_yml() -> None:
     """conda passes these lines to pip as a requirements file, which allows only a few options."""
     found = [Requirement(line) for line in pip_lines() if line != THIS_PROJECT]
     assert THIS_PROJECT in pip_lines()
-    needed = {wanted.name: wanted for wanted in map(Requirement, PROJECT["dependencies"])}
+    needed = {wanted.name: wanted for wanted in map(Requirement, asked_for("grading"))}
     for requirement in found:
         assert requirement.marker == needed[requirement.name].marker
 
 
 def test_environment_yml_has_the_floors_of_pyproject() -> None:
     wanted = {"python": PROJECT["requires-python"], "pip": ""}
-    for requirement in PROJECT["dependencies"]:
+    for requirement in asked_for("grading"):
         name, versions = split_requirement(requirement)
         wanted[CONDA_NAMES.get(name, name)] = versions
     assert conda_requirements() == wanted
 
 
-def test_lock_file_pins_every_dependency_at_or_above_its_floor() -> None:
-    lines = (ROOT / "requirements.lock").read_text().splitlines()
-    locked = dict(line.lower().partition(";")[0].split("==") for line in lines if "==" in line)
-    for requirement in [*PROJECT["dependencies"], *PROJECT["optional-dependencies"]["dev"]]:
-        name, versions = split_requirement(requirement)
-        assert name in locked, f"{name} is not in requirements.lock: run make lock"
-        floor = re.match(r">=([\d.]+)", versions)
+@pytest.mark.parametrize("extra", ["course", "grading", "hub", "dev"])
+def test_lock_files_pin_every_dependency_at_or_above_its_floor(extra: str) -> None:
+    versions = locked(extra)
+    for requirement in asked_for(extra):
+        name, range_of_versions = split_requirement(requirement)
+        assert name in versions, f"{name} is not in requirements/{extra}.lock: run make lock"
+        floor = re.match(r">=([\d.]+)", range_of_versions)
         assert floor, requirement
-        assert as_tuple(locked[name]) >= as_tuple(floor[1]), f"{name}: locked {locked[name]}, floor {floor[1]}"
+        assert as_tuple(versions[name]) >= as_tuple(floor[1]), f"{name}: locked {versions[name]}, floor {floor[1]}"
+
+
+def test_each_set_holds_the_one_before_it() -> None:
+    smaller: dict[str, str] = {}
+    for extra in ("course", "grading", "hub", "dev"):
+        assert smaller.items() < locked(extra).items()
+        smaller = locked(extra)
 
 
 def test_locked_packages_accept_every_python_that_the_project_does() -> None:
-    lines = (ROOT / "requirements.lock").read_text().splitlines()
     promised = SpecifierSet(PROJECT["requires-python"])
     assert "3.11.0" in promised
-    for name in (line.split("==")[0] for line in lines if "==" in line):
+    for name in locked("dev"):
         with contextlib.suppress(PackageNotFoundError):  # removed from the environment, or for another platform
             accepted = SpecifierSet(metadata(name).get("Requires-Python", ""))  # type: ignore[attr-defined]
             refused = [python for python in ("3.11.0", "3.12.0", "3.13.0", "3.14.0") if python not in accepted]

@@ -9,6 +9,7 @@ import sys
 import sysconfig
 import tarfile
 import zipfile
+from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
@@ -46,14 +47,30 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of a new environment that has the wheel, and links to the packages of this one."""
-    folder = tmp_path_factory.mktemp("environment")
+    ours = shutil.ignore_patterns("__editable__*", "mini_autograd_course*")
+    return environment(wheel, tmp_path_factory.mktemp("environment"), ours)
+
+
+@pytest.fixture(scope="module")
+def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The programs of a new environment that has the wheel, and links to what it needs without extras."""
+    needed = ("pip", "numpy", "numpy.libs", "safetensors")
+    top = Path(sysconfig.get_path("purelib"))
+
+    def others(folder: str, names: list[str]) -> list[str]:
+        return [name for name in names if Path(folder) == top and not name.startswith(needed)]
+
+    return environment(wheel, tmp_path_factory.mktemp("base"), others)
+
+
+def environment(wheel: Path, folder: Path, left_out: Callable[[str, list[str]], Iterable[str]]) -> Path:
+    """Make an environment that has the wheel and links to packages of this one. Returns its folder of programs."""
     folder.chmod(0o755)  # submissions run as another user, who has to read the packages
     run([sys.executable, "-m", "venv", "--without-pip", str(folder)], folder)
     python = folder / "bin" / "python"
     site = Path(run([str(python), "-c", "import sysconfig; print(sysconfig.get_path('purelib'))"], folder).strip())
-    ours = shutil.ignore_patterns("__editable__*", "mini_autograd_course*")
     try:
-        shutil.copytree(sysconfig.get_path("purelib"), site, copy_function=os.link, ignore=ours, dirs_exist_ok=True)
+        shutil.copytree(sysconfig.get_path("purelib"), site, copy_function=os.link, ignore=left_out, dirs_exist_ok=True)
     except OSError as error:
         pytest.skip(f"the packages cannot be linked to: {str(error)[:200]}")
     # What the tests import is compiled then; most of the wheel never is.
@@ -75,6 +92,51 @@ def test_the_course_is_delivered_in_an_empty_folder(programs: Path, tmp_path: Pa
     assert len(list(tmp_path.glob("workspace/[0-9]*/*.ipynb"))) == 17
     where = run([str(programs / "python"), "-c", "import autograder; print(autograder.__file__)"], tmp_path)
     assert str(programs.parent) in where, "the wheel is used, and not the checkout"
+
+
+CHECK = """
+import mini_autograd
+from autograder.student import check_gradients
+
+class Number:
+    def __init__(self, data, inputs=(), shares=()):
+        self.data, self.grad, self.inputs, self.shares = data, 0.0, inputs, shares
+    def __mul__(self, other):
+        other = other if isinstance(other, Number) else Number(other)
+        return Number(self.data * other.data, (self, other), (other.data, self.data))
+    def backward(self, grad=1.0):
+        self.grad += grad
+        for node, share in zip(self.inputs, self.shares):
+            node.backward(grad * share)
+
+class Swapped(Number):
+    def __mul__(self, other):
+        return Number(self.data * other.data, (self, other), (self.data, other.data))
+
+mini_autograd.save(mini_autograd.ones(3), "ones")
+print(mini_autograd.load("ones").sum().item())
+for engine in (Number, Swapped):
+    print(check_gradients(lambda a, b: a * b, [(), ()], engine=engine, points=1).reports[0].text())
+"""
+
+
+def test_the_engine_and_a_check_work_with_the_base_alone(base: Path, tmp_path: Path) -> None:
+    (tmp_path / "check.py").write_text(CHECK)
+    said = run([str(base / "python"), "check.py"], tmp_path)
+    assert "3.0" in said
+    assert "Gradients: right, 1 of 1 points" in said
+    assert "Gradients: wrong, 0 of 1 points" in said
+    assert said.count("the two operands are swapped") == 1
+    listed = run([str(base / "python"), "-m", "pip", "list", "--format", "freeze"], tmp_path)
+    assert {line.split("==")[0] for line in listed.split()} == {"pip", "numpy", "safetensors", "mini-autograd-course"}
+
+
+def test_a_command_says_what_the_base_lacks(base: Path, tmp_path: Path) -> None:
+    ran = subprocess.run([str(base / "autograder"), "lab"], cwd=tmp_path, capture_output=True, text=True)
+    assert ran.returncode == 1
+    assert ran.stderr.endswith("Install it with: pip install 'mini-autograd-course[course]'\n")
+    run([str(base / "autograder"), "course", "mine"], tmp_path)
+    assert len(list(tmp_path.glob("mine/lessons/[0-9]*"))) == 17
 
 
 @pytest.mark.sandbox

@@ -101,7 +101,8 @@ def known_to_git() -> list[str]:
 def test_the_image_has_what_runs_in_it() -> None:
     """The packages and the course, as a wheel has them, and what the Dockerfile and install.sh run."""
     folders = ("autograder/", "mini_autograd/", "course/", "deploy/jupyterhub/")
-    run = {"deploy/install.sh", "bootstrap.py", "requirements.lock", "pyproject.toml", "README.md", "LICENSE"}
+    run = {"deploy/install.sh", "bootstrap.py", "pyproject.toml", "README.md", "LICENSE"}
+    run |= {f"requirements/{name}.lock" for name in ("course", "grading", "hub", "dev")}
     rules = rules_of((ROOT / ".dockerignore").read_text())
     wanted = {name for name in known_to_git() if name.startswith(folders)} | run
     assert {name for name in known_to_git() if enters(name, rules)} == wanted
