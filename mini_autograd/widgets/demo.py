@@ -15,7 +15,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mini_autograd.widgets.scripts import SET_BY_READERS, script
+from mini_autograd.widgets.scripts import SET_BY_READERS, in_words, script
 from mini_autograd.widgets.static import StaticPicture, on_paper, with_static_picture
 
 try:
@@ -64,8 +64,8 @@ class Choice:
     label: str
     options: tuple[str, ...]
 
-    def accepts(self, value: Any) -> bool:
-        return value in self.options
+    def read(self, value: Any) -> str:
+        return self.options[self.options.index(value)]
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": "choice", "name": self.name, "label": self.label, "options": list(self.options)}
@@ -81,8 +81,9 @@ class Slider:
     texts: tuple[str, ...] = ()
     plays: bool = False
 
-    def accepts(self, value: Any) -> bool:
-        return value in self.values
+    def read(self, value: Any) -> float:
+        """The number as the demo has it: a browser sends 1.0 as 1."""
+        return self.values[self.values.index(value)]
 
     def to_json(self) -> dict[str, Any]:
         texts = list(self.texts) or [f"{value:g}" for value in self.values]
@@ -97,8 +98,10 @@ class Switch:
     name: str
     label: str
 
-    def accepts(self, value: Any) -> bool:
-        return isinstance(value, bool)
+    def read(self, value: Any) -> bool:
+        if not isinstance(value, bool):
+            raise ValueError("neither on nor off")
+        return value
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": "switch", "name": self.name, "label": self.label}
@@ -112,8 +115,10 @@ class Entry:
     label: str
     hidden: bool = False
 
-    def accepts(self, value: Any) -> bool:
-        return isinstance(value, str) and len(value) <= 200
+    def read(self, value: Any) -> str:
+        if not isinstance(value, str) or len(value) > 200:
+            raise ValueError("not a short text")
+        return value
 
     def to_json(self) -> dict[str, Any]:
         return {"kind": "entry", "name": self.name, "label": self.label, "hidden": self.hidden}
@@ -180,13 +185,16 @@ class Demo:
     def checked(self, state: Mapping[str, Any]) -> dict[str, Any]:
         """A setting with a value for each control. Raises ValueError for an unknown control or value."""
         controls = {control.name: control for control in self.controls}
+        read = {}
         for name, value in state.items():
             if name not in controls:
                 raise ValueError(f"{self.title!r} has no control {name!r}; it has {', '.join(controls)}")
-            if not controls[name].accepts(value):
+            try:
+                read[name] = controls[name].read(value)
+            except ValueError:
                 control = controls[name].to_json()
-                raise ValueError(f"{value!r} is not a setting of {name!r} in {self.title!r}: {control}")
-        return {name: state[name] for name in controls}
+                raise ValueError(f"{value!r} is not a setting of {name!r} in {self.title!r}: {control}") from None
+        return {name: read[name] for name in controls}
 
     def still(self, shown: Shown) -> StaticPicture:
         """The picture at its last step, for pages without a kernel and for terminals."""
@@ -300,15 +308,9 @@ if anywidget is not None:
         def _follow(self, change: Any) -> None:
             try:
                 self._shown = self._demo.show(**self._demo.checked({**self._demo.start, **change["new"]}))
-            except ValueError as error:
-                self.shown = {
-                    **self.shown,
-                    "words": [str(error)],
-                    "steps": [],
-                    "words_at_end": False,
-                    "bet": None,
-                    "wrong": True,
-                }
+            except (Exception, KeyboardInterrupt) as error:  # the browser waits for an answer
+                told = {"words": [in_words(error)], "steps": [], "words_at_end": False, "bet": None, "wrong": True}
+                self.shown = {**self.shown, **told, "serial": next(serial)}
                 return
             self.shown = as_json(self._shown)
 

@@ -20,10 +20,9 @@ from mini_autograd.drawing.folding import fold as folded_graph
 from mini_autograd.drawing.folding import repeated_blocks
 from mini_autograd.drawing.svg import value_text
 from mini_autograd.tensors.creation import tensor
-from mini_autograd.widgets.expressions import ExpressionError
 from mini_autograd.widgets.faults import faults_of
 from mini_autograd.widgets.rerun import Engine, Value, Workbench
-from mini_autograd.widgets.scripts import SET_BY_READERS, script
+from mini_autograd.widgets.scripts import SET_BY_READERS, in_words, script
 from mini_autograd.widgets.static import StaticPicture, with_static_picture
 from mini_autograd.widgets.steps import details, factors, story
 
@@ -218,13 +217,17 @@ if anywidget is not None:
 
         def _compute(self, change: Any) -> None:
             """Let the engine compute what the reader asks for."""
-            before = self._bench.graph
+            problem = ""
             try:
+                before = self._bench.graph
                 self._bench.compute(change["new"]["expression"], change["new"]["values"])
-            except ExpressionError as error:
-                self.computed = self._answer(str(error))
-                return
-            graph = self._bench.graph
+                self._replace(before, self._bench.graph)
+            except (Exception, KeyboardInterrupt) as error:  # the browser waits for an answer
+                problem = in_words(error)
+            self.computed = self._answer(problem)
+
+        def _replace(self, before: Graph, graph: Graph) -> None:
+            """Show another graph, or other numbers in the same one."""
             self._take(graph)
             with self.hold_sync():
                 if _same_boxes(before, graph):
@@ -235,7 +238,6 @@ if anywidget is not None:
                     self.folded = False
                     self._show(self._drawn(False))
                     self.step = 0
-                self.computed = self._answer("")
 
         def _answer(self, problem: str) -> dict[str, Any]:
             """The answer to the browser. The serial number makes it a new answer even if it equals the last one."""

@@ -11,6 +11,15 @@ SET_BY_READERS = {"sync": True, "echo_update": False}
 browser. If the kernel was busy in between, that would undo what the reader has done since."""
 
 
+def in_words(error: BaseException) -> str:
+    """What a reader is told in place of an answer. A ValueError already says what to do."""
+    if isinstance(error, KeyboardInterrupt):
+        return "You interrupted Python before it was done. Choose the setting again."
+    if isinstance(error, ValueError):
+        return str(error)
+    return f"Python could not compute this: {type(error).__name__}: {error}. Choose another setting, or Reset."
+
+
 def script(file: Path) -> str:
     """The browser code of a widget: the common code, then its own, which exports `initialize` and its `render`."""
     return COMMON.read_text(encoding="utf-8") + "\n" + file.read_text(encoding="utf-8")
