@@ -5,8 +5,6 @@
 function make(tag, attributes = {}, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
-  // JupyterLab takes the arrow keys of a focused element, unless the element says that it wants them.
-  if (tag === "button") element.setAttribute("data-lm-suppress-shortcuts", "true");
   element.append(...children);
   return element;
 }
@@ -69,7 +67,7 @@ function addQuestion(root, { key, text, options, records }, number, choose) {
   });
   for (const row of rows) group.append(row.button, row.why);
   group.addEventListener("keydown", (event) => {
-    if (event.ctrlKey || event.metaKey || event.altKey) return;
+    if (!isOwn(event)) return;
     const at = rows.findIndex((row) => row.button === document.activeElement);
     const by = { ArrowDown: 1, ArrowRight: 1, ArrowUp: -1, ArrowLeft: -1 }[event.key];
     const named = rows.find((row) => row.letter === event.key.toLowerCase());

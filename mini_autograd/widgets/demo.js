@@ -7,13 +7,11 @@ function make(tag, attributes, text = "") {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   element.textContent = text;
-  // JupyterLab takes the arrow keys of a focused element, unless the element says that it wants them.
-  if (["button", "input", "select"].includes(tag)) element.setAttribute("data-lm-suppress-shortcuts", "true");
   return element;
 }
 
 function render({ model, el }) {
-  const root = make("div", { class: "ma-demo", role: "group", "aria-label": model.get("title"), "data-lm-suppress-shortcuts": "true" });
+  const root = make("div", { class: "ma-demo", role: "group", "aria-label": model.get("title") });
   const bar = make("div", { class: "ma-controls" });
   const canvas = make("div", { class: "ma-canvas" });
   const words = make("div", { class: "ma-words", "aria-live": "polite" });
@@ -33,7 +31,7 @@ function render({ model, el }) {
   // Parts of the picture that set controls: clicked, or chosen with Enter or Space.
   const choose = (event) => {
     const part = event.target.closest?.("[data-press]");
-    if (!part || !asleep.hidden || (event.type === "keydown" && ![" ", "Enter"].includes(event.key))) return;
+    if (!part || !asleep.hidden || (event.type === "keydown" && !([" ", "Enter"].includes(event.key) && isOwn(event)))) return;
     event.preventDefault();
     sender.change(JSON.parse(part.dataset.press));
   };
@@ -75,10 +73,16 @@ function render({ model, el }) {
     bet.show();
     player.restart();
     showWords();
-    sender.answered();
+  };
+  const answered = () => {
+    try {
+      showPicture();
+    } finally {
+      sender.answered(); // also if the picture cannot be shown
+    }
   };
   model.on("change:state", showState);
-  model.on("change:shown", showPicture);
+  model.on("change:shown", answered);
   model.on("change:step", showStep);
   model.on("change:predict", showBet);
   model.on("change:bets", showBet);
@@ -94,7 +98,7 @@ function render({ model, el }) {
     busy.stop();
     player.pause();
     model.off("change:state", showState);
-    model.off("change:shown", showPicture);
+    model.off("change:shown", answered);
     model.off("change:step", showStep);
     model.off("change:predict", showBet);
     model.off("change:bets", showBet);
@@ -148,7 +152,7 @@ const CONTROLS = {
     const input = make("input", { id, type: "text", size: "14", spellcheck: "false", autocomplete: "off" });
     input.addEventListener("change", () => change(input.value));
     input.addEventListener("keydown", (event) => {
-      if (event.key === "Enter") change(input.value);
+      if (event.key === "Enter" && isOwn(event)) change(input.value);
     });
     const read = (value) => {
       if (input.value !== value) input.value = value;

@@ -31,9 +31,12 @@ function render({ model, el }) {
   connect(view, model, go, show);
   const bench = makeBench(view, model);
   const answered = () => {
-    bench.show();
-    show();
-    view.sender.answered();
+    try {
+      bench.show();
+      show();
+    } finally {
+      view.sender.answered(); // also if the graph cannot be shown
+    }
   };
   model.on("change:step", show);
   model.on("change:picture", show);
@@ -65,13 +68,12 @@ function make(tag, attributes, text = "") {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes)) element.setAttribute(name, value);
   element.textContent = text;
-  if (["button", "input", "select"].includes(tag)) element.setAttribute("data-lm-suppress-shortcuts", "true"); // else JupyterLab takes its arrow keys
   return element;
 }
 
 function build(model, el) {
   const root = make("div", {
-    class: "ma-explorer", role: "group", tabindex: "0", "data-lm-suppress-shortcuts": "true",
+    class: "ma-explorer", role: "group", tabindex: "0",
     "aria-label": "Graph explorer. Arrow keys step, Home and End jump to the start and the end.",
   });
   const bar = make("div", { class: "ma-bar", role: "toolbar", "aria-label": "Steps" });
@@ -123,7 +125,6 @@ function place(view, model) {
   view.svg = view.canvas.querySelector("svg");
   view.svg.setAttribute("role", "group");
   view.nodes = [...view.svg.querySelectorAll(".ma-node")];
-  for (const node of view.nodes) node.setAttribute("data-lm-suppress-shortcuts", "true");
   view.edges = [...view.svg.querySelectorAll(".ma-edge")];
   view.flows = [...view.svg.querySelectorAll(".ma-flow")];
   view.tool.Blocks?.setAttribute("aria-pressed", String(model.get("folded")));
@@ -154,7 +155,7 @@ function makeBench(view, model) {
   form.append(entry, draw, ...(examples.length > 0 ? [choice] : []));
 
   const ask = (expression, values) => view.sender.change({ expression, values });
-  const submit = () => ask(entry.value.trim(), {});
+  const submit = () => ask(entry.value.trim() || " ", {}); // an empty text would mean the graph that is shown
   draw.addEventListener("click", submit);
   entry.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
@@ -299,6 +300,7 @@ function connect(view, model, go, show) {
   });
   view.root.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || ["INPUT", "SELECT"].includes(event.target.tagName)) return;
+    if (event.key !== "Escape" && !isOwn(event)) return;
     const node = event.target.closest(".ma-node");
     const zooms = { "+": 1.25, "=": 1.25, "-": 0.8 };
     if (node && (event.key === "Enter" || event.key === " ")) select(view, node, show);

@@ -83,6 +83,38 @@ function followKernel(model, tell) {
   };
 }
 
+// Keys. JupyterLab acts on each key that is pressed outside an editor, unless the focused element has the attribute below.
+// In our widgets it has it only for keys of their own: plain ones, since a slip would else cut or move a cell, and those that
+// edit a text field. To save, to run, the command palette and so on stay JupyterLab's; Escape leads back to the cell.
+const KEEPS = "data-lm-suppress-shortcuts";
+const WIDGETS = ".ma-demo, .ma-explorer, .aq-quiz";
+const FIELDS = "input:is([type=text], [type=search], [type=number])";
+const EDITING = /^([acvxyzZ]|Arrow.*|Home|End|Backspace|Delete)$/;
+
+function isOwn(event) {
+  const modified = (event.ctrlKey || event.metaKey || event.altKey) && !event.getModifierState("AltGraph");
+  if (event.key === "Escape" || /^F\d+$/.test(event.key)) return false;
+  if (event.key === "Enter") return !modified && !event.shiftKey;
+  return !modified || (event.target.matches(FIELDS) && EDITING.test(event.key));
+}
+
+function share(event) {
+  if (!event.target.closest?.(WIDGETS)) return;
+  event.target.toggleAttribute(KEEPS, isOwn(event));
+  if (!isOwn(event) && event.target.matches(FIELDS)) event.target.dispatchEvent(new Event("change")); // save what is typed
+}
+
+function leaveToCell(event) {
+  const cell = event.key === "Escape" && event.target.closest?.(WIDGETS)?.closest(".jp-Cell");
+  if (cell) (cell.tabIndex >= 0 ? cell : cell.closest(".jp-Notebook")).focus({ preventScroll: true });
+}
+
+if (!window.keysAreShared) {
+  window.keysAreShared = true; // each widget loads this file for itself
+  window.addEventListener("keydown", share, true); // before JupyterLab
+  window.addEventListener("keydown", leaveToCell); // an element that uses Escape stops it
+}
+
 // The smallest type in a picture, in the picture's own units; `none` if it has no text. Only a picture that says the size
 // of each text itself can be asked before it is in the page.
 function finest(svg, none) {
@@ -151,7 +183,6 @@ function askForPrediction(box, question, options, commit) {
     const made = document.createElement("button");
     made.type = "button";
     made.textContent = name;
-    made.setAttribute("data-lm-suppress-shortcuts", "true");
     made.addEventListener("click", give);
     return made;
   };
@@ -162,11 +193,9 @@ function askForPrediction(box, question, options, commit) {
   entry.size = 32;
   entry.setAttribute("aria-label", "Your prediction");
   entry.setAttribute("autocomplete", "off");
-  entry.setAttribute("data-lm-suppress-shortcuts", "true");
   const give = () => (entry.value.trim() ? commit(entry.value.trim()) : entry.focus());
   entry.addEventListener("keydown", (event) => {
-    event.stopPropagation(); // the notebook also uses the arrow keys and Enter
-    if (event.key !== "Enter") return;
+    if (event.key !== "Enter" || !isOwn(event)) return;
     event.preventDefault(); // it would press the button that gets the focus next
     give();
   });

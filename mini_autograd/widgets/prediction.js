@@ -7,7 +7,6 @@ const KEPT = "predictions";
 function render({ model, el }) {
   const root = document.createElement("div");
   root.className = "ma-demo ma-prediction";
-  root.setAttribute("data-lm-suppress-shortcuts", "true");
   const box = document.createElement("div");
   box.className = "ma-bet";
   box.setAttribute("role", "group");

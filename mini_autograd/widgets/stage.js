@@ -88,7 +88,7 @@ function makeDeck(el, changed) {
   row.append(open, told);
   el.replaceChildren(row);
 
-  const bar = make("div", { class: "ma-deck-bar", role: "toolbar", "aria-label": "Demonstrations", "data-lm-suppress-shortcuts": "true" });
+  const bar = make("div", { class: "ma-deck-bar", role: "toolbar", "aria-label": "Demonstrations" });
   const [previous, next, close] = ["Previous", "Next", "Leave"].map((name) => make("button", { type: "button" }, name));
   const place = make("span", { "aria-live": "polite" });
   bar.append(previous, place, next, close);
@@ -158,7 +158,7 @@ function makeDeck(el, changed) {
   open.addEventListener("click", start);
   window.addEventListener("keydown", startByKey, true);
   // The bar lies in no cell. A key that gets past it would make JupyterLab move the focus into a cell, away from the bar.
-  bar.addEventListener("keydown", (event) => event.key !== "Escape" && event.stopPropagation());
+  bar.addEventListener("keydown", (event) => isOwn(event) && event.stopPropagation());
   previous.addEventListener("click", () => show(at - 1));
   next.addEventListener("click", () => show(at + 1));
   close.addEventListener("click", leave);
