@@ -13,20 +13,23 @@ from __future__ import annotations
 import importlib
 import sys
 from collections.abc import Callable, Mapping, Sequence
+from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
+from traceback import clear_frames
 from types import FrameType, MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from autograder.cards.check_report import Line, Report
 from autograder.cards.credit import Credit
 from autograder.checks.gradients import gradients_report
+from autograder.checks.limits import limited
 from autograder.quizzes.sealing import is_held_back, open_questions
 from autograder.quizzes.typed_quiz import Hints, quiz_report
-from autograder.runs.context import current
+from autograder.runs.context import current, is_alone
 from autograder.runs.engine_protocol import ways_in_words
 from autograder.runs.engines import prepare_torch_in_background, run_where_it_lives
-from autograder.runs.errors import CheckFailed, LessonError
+from autograder.runs.errors import CheckFailed, LessonError, TookTooMuch
 from autograder.runs.inputs import between, positive
 from autograder.runs.printed import printed_in_short
 from autograder.runs.ways import Adapter
@@ -97,19 +100,8 @@ def check_gradients(
         return _finish(_missing(ENGINE, points), points)
     if engine is None and dtype is None:
         dtype = "float64"
-    with printed_in_short():
-        report = gradients_report(
-            found,
-            expression,
-            inputs,
-            current(),
-            points=points,
-            name=name,
-            accumulates=accumulates,
-            at_kinks=at_kinks,
-            dtype=dtype,
-        )
-    return _finish(report, points)
+    options = {"accumulates": accumulates, "at_kinks": at_kinks, "dtype": dtype}
+    return _checked(gradients_report, found, expression, inputs, points=points, name=name, **options)
 
 
 def how_it_works(engine: Any) -> str:
@@ -133,9 +125,7 @@ def check_handwritten_gradient(
     """
     from autograder.checks.functions import handwritten_report
 
-    with printed_in_short():
-        report = handwritten_report(function, expression, inputs, current(), points=points, name=name)
-    return _finish(report, points)
+    return _checked(handwritten_report, function, expression, inputs, points=points, name=name)
 
 
 def check_function(
@@ -153,9 +143,7 @@ def check_function(
     """
     from autograder.checks.functions import function_report
 
-    with printed_in_short():
-        report = function_report(function, reference, inputs, current(), points=points, name=name, tolerance=tolerance)
-    return _finish(report, points)
+    return _checked(function_report, function, reference, inputs, points=points, name=name, tolerance=tolerance)
 
 
 def check_tangents(
@@ -171,9 +159,7 @@ def check_tangents(
     """
     from autograder.checks.tangents import tangents_report
 
-    with printed_in_short():
-        report = tangents_report(jvp, expression, inputs, current(), points=points, name=name)
-    return _finish(report, points)
+    return _checked(tangents_report, jvp, expression, inputs, points=points, name=name)
 
 
 def check_engine(
@@ -194,9 +180,7 @@ def check_engine(
         return _finish(_missing(error.name or ENGINE, points), points)
     from autograder.checks.behavior import behavior_report
 
-    with printed_in_short():
-        report = behavior_report(found, behaviors, no_grad, current(), points=points, name=name)
-    return _finish(report, points)
+    return _checked(behavior_report, found, behaviors, no_grad, points=points, name=name)
 
 
 def broken_engine(name: str) -> BrokenEngine:
@@ -333,6 +317,21 @@ def _in_caller(frame: FrameType, name: str) -> Any:
 def _missing(name: str, points: float | None) -> Report:
     text = f"`{name}` is not defined: run the cell that defines it first"
     return Report("Gradients", (Line(name, "wrong", text),), 0.0, points)
+
+
+def _checked(
+    make: Callable[..., Report], *asked: Any, points: float | None, name: str | None, **options: Any
+) -> Credit | None:
+    """Make the report of a check and finish it. On a laptop, within the limits on what a learner's code may use."""
+    try:
+        with printed_in_short(), limited() if is_alone() else nullcontext():
+            report = make(*asked, current(), points=points, name=name, **options)
+    except TookTooMuch as error:
+        if not is_alone():
+            raise
+        clear_frames(error.__traceback__)  # they hold what filled the memory
+        report = Report(name or "Gradients", (Line(name or "your code", "wrong", error.said),), 0.0, points)
+    return _finish(report, points)
 
 
 def _finish(report: Report, points: float | None) -> Credit | None:

@@ -41,6 +41,11 @@ def current() -> CheckContext:
     return _CURRENT.get() or CheckContext()
 
 
+def is_alone() -> bool:
+    """Whether a check runs by itself, on a student's laptop, and nobody around it has limits of their own."""
+    return _CURRENT.get() is None
+
+
 @contextmanager
 def listening(listener: Listener) -> Iterator[None]:
     """A context in which `listener` is told of every check that draws inputs: audits need to know what lessons ask."""

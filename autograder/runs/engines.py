@@ -21,7 +21,7 @@ import numpy as np
 
 import mini_autograd as ma
 from autograder.runs.context import current
-from autograder.runs.errors import Interrupted, LessonError
+from autograder.runs.errors import Interrupted, LessonError, TookTooMuch
 from autograder.runs.inputs import FLOAT64, Array, rounded
 from autograder.runs.methods import reference_methods, torch_tensor, uses_methods
 from autograder.runs.plain_values import described
@@ -95,7 +95,7 @@ def run_where_it_lives(target: Any, function: Callable[..., Any], *arguments: An
         with np.errstate(all="ignore"):  # a card shows what came out, and warnings would stand above it
             return function(target, *arguments)
     except KeyboardInterrupt as interrupt:
-        if current().graded:  # then the interrupt is the instructor's, for the whole run
+        if current().graded or isinstance(interrupt, TookTooMuch):  # the instructor has stopped the whole run
             raise
         line = described(interrupt)["line"].strip()
         where = f", in the line `{line}`" if line else ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from traceback import clear_frames
+
 
 class CheckFailed(AssertionError):  # noqa: N818  (it is what a failed check is called in a lesson)
     """The student's result is wrong. An AssertionError, so that nbgrader and pytest read it as a failed test."""
@@ -17,6 +19,19 @@ class Interrupted(KeyboardInterrupt):
     def _render_traceback_(self) -> list[str]:
         """IPython shows this instead of a traceback, which would lead through the check and not to the loop."""
         return [f"KeyboardInterrupt: {self}"]
+
+
+class TookTooMuch(Interrupted):
+    """A student's code was stopped because it took too long, or too much memory. No check takes it for an answer."""
+
+    said = "it took too much"
+
+    def __str__(self) -> str:
+        return self.said
+
+    def _render_traceback_(self) -> list[str]:
+        clear_frames(self.__traceback__)  # they hold what has filled the memory
+        return [f"{type(self).__name__}: {self}"]
 
 
 class LessonError(Exception):

@@ -8,6 +8,7 @@ hold.
 from __future__ import annotations
 
 import ast
+import contextlib
 import html
 import linecache
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from types import TracebackType
 from typing import Any
 
 from autograder.cards.style import RIGHT, SANS
+from autograder.checks.limits import limited
 from autograder.lessons.student.exercises import Exercises
 from autograder.notebooks.unclaimed import POINTS_GIVING
 from autograder.runs.engines import has_torch
@@ -23,6 +25,7 @@ from autograder.sandbox.inside.engine_file import EngineError
 FIRST_CALLS = 4
 LONGEST_LINE = 500  # including color codes; a sealed text in a cell is one line of many thousand letters
 GIVEN = "# Run this cell"  # the page folds the cells that begin like this: readers need not see their code
+CHECKS = "# Run this cell to check"
 NOT_DEFINED = "{}. Run the cell that defines it, then this one again."
 HOLDS = "right: every assertion in this cell holds"
 ENDLESS = (
@@ -47,9 +50,17 @@ def prepare(shell: Any) -> None:
     shell._autograder_exercises = exercises = Exercises(shell)
     shell.events.register("pre_run_cell", exercises.before)
     shell.events.register("post_run_cell", exercises.after)
+    limits = contextlib.ExitStack()
+    shell.events.register("pre_run_cell", lambda info: limits.enter_context(limited()) if is_check(info) else None)
+    shell.events.register("post_run_cell", lambda _: limits.close())
     shell.events.register("post_run_cell", say_that_assertions_hold)
     kinds = (RecursionError, NotImplementedError, ModuleNotFoundError, NameError, EngineError, AssertionError)
     shell.set_custom_exc(kinds, shown_shortly)
+
+
+def is_check(info: Any) -> bool:
+    """Whether a cell that is about to run tests an exercise."""
+    return info is not None and info.raw_cell.startswith(CHECKS)
 
 
 def say_that_assertions_hold(result: Any) -> None:

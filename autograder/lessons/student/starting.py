@@ -8,19 +8,16 @@ The folder is handed in, and the same engine has to run when it is graded.
 
 from __future__ import annotations
 
-import _thread
 import contextlib
 import io
 import json
-import signal
 import sys
-import threading
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NoReturn
+from typing import Any
 
-from autograder.alarm import alarm
+from autograder.checks.limits import limited
 from autograder.lessons.build.names import completed, is_of_course
 from autograder.notebooks.cells import DEMO, grade_id, has_tag, is_grade
 from autograder.notebooks.headings import titles
@@ -28,6 +25,7 @@ from autograder.notebooks.magics import plain_python
 from autograder.notebooks.regions import SOLUTION, edges
 from autograder.notebooks.statements import parse
 from autograder.runs.context import check_context
+from autograder.runs.errors import TookTooMuch
 from autograder.sandbox.inside import engine_file
 from autograder.sandbox.inside.engine_file import EngineError, SealedEngine
 
@@ -37,10 +35,6 @@ HELD_BACK = (
     "This class gives out the reference engine of lesson {number} later, as {file}. Finish lesson {number}, or put "
     "that file into the folder {folder} once you have it. Then run this cell again."
 )
-
-
-class OwnTimeout(BaseException):
-    """The time for the student's engine is over. Not an Exception, so that `except Exception` does not catch it."""
 
 
 @dataclass(frozen=True)
@@ -150,7 +144,7 @@ def _own_engine(engine: SealedEngine, folder: Path, own: bool | None, prepare: C
     with contextlib.suppress(ImportError):
         prepare()
     try:
-        with time_limit(SECONDS), _silently(), _importable(notebook.parent):
+        with limited(SECONDS), _silently(), _importable(notebook.parent):
             namespace = _defined(engine, source)
             unfinished = [] if own else _unfinished(engine, cells, namespace)
             if unfinished:
@@ -159,7 +153,7 @@ def _own_engine(engine: SealedEngine, folder: Path, own: bool | None, prepare: C
                 core = own_source(engine, cells, folder.parent / engine.after, unfinished, reference=False)
                 namespace = _core(engine, core) or whole
             failed = _failing_in_time(engine, cells, namespace, bool(own))
-    except OwnTimeout:
+    except TookTooMuch:
         raise NotYetError(f"the checks of your engine did not finish within {SECONDS:g} seconds") from None
     except (Exception, SystemExit) as error:
         said = ": ".join(filter(None, (type(error).__name__, str(error))))
@@ -175,7 +169,7 @@ def _failing_in_time(
     """The checks that an engine fails: all, if they take too long and the student insists on it (`own`)."""
     try:
         return failing_checks(engine.checks, cells, namespace)
-    except OwnTimeout:
+    except TookTooMuch:
         if own:
             return list(engine.checks)
         raise
@@ -305,34 +299,3 @@ def _importable(folder: Path) -> Iterator[None]:
         yield
     finally:
         sys.path.remove(str(folder))
-
-
-@contextlib.contextmanager
-def time_limit(seconds: float) -> Iterator[None]:
-    """Raise OwnTimeout when the time is over. Outside the main thread, run nothing and raise EngineError."""
-    if threading.current_thread() is not threading.main_thread():
-        raise EngineError("your own engine can only be checked in the main thread")
-    if hasattr(signal, "setitimer"):
-
-        def end() -> NoReturn:
-            raise OwnTimeout
-
-        with alarm(seconds, end):
-            yield
-        return
-    over = threading.Event()
-
-    def ring() -> None:
-        over.set()
-        _thread.interrupt_main()
-
-    timer = threading.Timer(seconds, ring)
-    timer.start()
-    try:
-        yield
-    except KeyboardInterrupt:
-        if over.is_set():
-            raise OwnTimeout from None
-        raise
-    finally:
-        timer.cancel()

@@ -105,3 +105,17 @@ def test_a_recursion_without_end_is_short(name: str, outputs: dict[str, list[Not
     assert error.ename == "RecursionError"
     assert "calls itself too often" in text
     assert len(text.splitlines()) < 60
+
+
+def test_a_cell_of_assertions_that_never_ends_is_stopped() -> None:
+    soon = "import autograder.checks.limits\n\nautograder.checks.limits.SECONDS = 0.5\nimport autograder.student"
+    order = "def order(nodes):\n    while nodes:\n        nodes = list(nodes)"
+    test = "# Run this cell to check your answer (1 point).\nassert order([1]) == [1]"
+    cells = [new_code_cell(source) for source in (soon, order, test, "print('on')")]
+    NotebookClient(new_notebook(cells=cells), kernel_name="python3", allow_errors=True, timeout=60).execute()
+    (error,) = cells[2].outputs
+    assert error.ename == "TookTooMuch"
+    assert len(error.traceback) == 1
+    assert "after 0.5 seconds of processor time, in the line `" in error.traceback[0]
+    assert "of `order`" in error.traceback[0]
+    assert cells[3].outputs[0].text == "on\n"
