@@ -147,7 +147,7 @@ def _alone(search: Search, entry: Evidence, decomposition: int, bugs: Sequence[B
         for variant in search.variants(entry, decomposition, bug):
             for plant in variant.plants[:MOST_PLANTS]:
                 planted = search.replays.planted(entry, number, decomposition, plant)
-                if planted is None or not same_effects(planted, run, epsilon):
+                if not isinstance(planted, Run) or not same_effects(planted, run, epsilon):
                     continue
                 changes = differing(planted, reference, allowed, epsilon)
                 if changes and changes <= wrong:

@@ -18,6 +18,7 @@ import numpy as np
 from autograder.runs.comparison import Worst, explained, most_wrong, within, worst_element
 from autograder.runs.engine_protocol import run_programs
 from autograder.runs.engines import Draw, Run, run_where_it_lives
+from autograder.runs.errors import Raised
 from autograder.runs.expected import Expected, answers_by_reference, expected_of_draws, measured
 from autograder.runs.inputs import FLOAT32, FLOAT64, Array
 from autograder.runs.programs import Program, programs_of
@@ -86,7 +87,7 @@ class Comparison:
     problem: Problem | None
     runs: tuple[Run, ...] = ()
     difference: float | None = None
-    raised: bool = False
+    raised: Raised | None = None
     narrow: bool = False
 
 
@@ -184,9 +185,10 @@ def compare(answer: Any, expected: Sequence[Expected], arguments: Sequence[str])
     if failed is not None:
         runs = usable_runs(answer.get("draws"), expected)
         error = answer.get("error")
-        about_shapes = isinstance(error, dict) and _is_about_shapes(error)
-        raised = about_shapes and answer.get("backward") is True and len(runs) == failed.draw < len(expected)
-        return Comparison(failed, runs if raised else (), raised=raised)
+        in_backward = answer.get("backward") is True and len(runs) == failed.draw < len(expected)
+        if in_backward and isinstance(error, dict) and _is_about_shapes(error):
+            return Comparison(failed, runs, raised=Raised(_string(error.get("type")), _string(error.get("message"))))
+        return Comparison(failed)
     draws = answer.get("draws") if isinstance(answer, dict) else None
     if not isinstance(draws, list) or len(draws) != len(expected):
         return Comparison(Problem("no usable answer came back", "no usable answer came back"))

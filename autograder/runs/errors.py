@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import re
+from dataclasses import dataclass
 from traceback import clear_frames
+
+SHAPE = re.compile(r"\(\d*(?:,\s*\d*)*\)")
 
 
 class CheckFailed(AssertionError):  # noqa: N818  (it is what a failed check is called in a lesson)
@@ -36,3 +40,18 @@ class TookTooMuch(Interrupted):
 
 class LessonError(Exception):
     """The check itself is faulty: its trusted engines disagree, or it would pass anything. Not the student's fault."""
+
+
+@dataclass(frozen=True)
+class Raised:
+    """An exception as far as two of them can be compared: the name of its class, and its message."""
+
+    kind: str
+    message: str
+
+    def is_like(self, other: Raised) -> bool:
+        """Whether both come from the same operation on the same shapes, whatever the order of its inputs."""
+        return self._parts() == other._parts()
+
+    def _parts(self) -> tuple[str, str, list[str]]:
+        return self.kind, SHAPE.sub("", self.message).strip(), sorted(SHAPE.findall(self.message))

@@ -17,7 +17,7 @@ import numpy as np
 from autograder.runs import finite_differences as fd
 from autograder.runs.comparison import Tolerance, difference, least_tolerance, tolerances_of
 from autograder.runs.engines import REFERENCE, TORCH, Draw, Run, forward, has_torch, run_trusted, values_alone
-from autograder.runs.errors import LessonError
+from autograder.runs.errors import LessonError, Raised
 from autograder.runs.inputs import FLOAT64, Array, Fixed, Spec, draw_cotangent, key_of
 from autograder.runs.methods import reference_methods
 from autograder.runs.programs import Program
@@ -71,7 +71,7 @@ class Expected(Differentiated):
     torch: Run | None
     tolerance: Tolerance
     torch_difference: float
-    planted: dict[Any, Run | None] = field(default_factory=dict, compare=False, repr=False)
+    planted: dict[Any, Run | Raised] = field(default_factory=dict, compare=False, repr=False)
 
 
 MOST_KEPT = 1_000

@@ -16,6 +16,7 @@ import numpy as np
 
 from autograder.runs.comparison import EPSILON, ROUNDINGS, within
 from autograder.runs.engines import REFERENCE, Draw, Run
+from autograder.runs.errors import Raised
 from autograder.runs.expected import Expected
 from autograder.runs.inputs import Array
 from autograder.runs.programs import Program
@@ -35,18 +36,18 @@ Plant = Callable[[], AbstractContextManager[None]]
 class Evidence:
     """One expression of a check: what was right, what the student's engine gave, and whether that passed.
 
-    `raised`: after these runs the backward pass of the next draw raised something.
+    `raised`: what the backward pass of the next draw raised, if anything.
     """
 
     program: Program
     expected: Sequence[Expected]
     runs: Sequence[Run]
     passed: bool
-    raised: bool = False
+    raised: Raised | None = None
 
     @property
     def usable(self) -> bool:
-        return bool(self.runs) or self.raised
+        return bool(self.runs) or self.raised is not None
 
     @property
     def quickest(self) -> int:
@@ -95,27 +96,28 @@ class Replays:
         order = [first, *(n for n in range(len(entry.runs)) if n != first)] if entry.runs else []
         if not all(self._explains_draw(entry, n, decomposition, plants) for n in order):
             return False
-        if not entry.raised:
+        if entry.raised is None:
             return True
-        return any(_raises(self.planted(entry, len(entry.runs), decomposition, plant)) for plant in plants)
+        last = (self.planted(entry, len(entry.runs), decomposition, plant) for plant in plants)
+        return any(_raises(planted, entry.raised) for planted in last)
 
     def _explains_draw(self, entry: Evidence, number: int, decomposition: int, plants: Sequence[Plant]) -> bool:
         run, right = entry.runs[number], entry.expected[number]
         unexplained = {False, True} if right.draw.again is not None and run.again is not None else {False}
         for plant in plants:
             planted = self.planted(entry, number, decomposition, plant)
-            if planted is not None:
+            if isinstance(planted, Run):
                 unexplained -= _explained(run, planted, right, self.allowed(entry, number))
             if not unexplained:
                 return True
         return False
 
-    def planted(self, entry: Evidence, number: int, decomposition: int, plant: Plant) -> Run | None:
-        """A draw on the reference with a bug; None if something raises. The result for the first draw is cached."""
+    def planted(self, entry: Evidence, number: int, decomposition: int, plant: Plant) -> Run | Raised:
+        """A draw on the reference with a bug, or what it raises. The result for the first draw is cached."""
         run = self._first if number == entry.quickest else self._planted
         return run(entry, number, decomposition, plant)
 
-    def _planted(self, entry: Evidence, number: int, decomposition: int, plant: Plant) -> Run | None:
+    def _planted(self, entry: Evidence, number: int, decomposition: int, plant: Plant) -> Run | Raised:
         self.runs += 1
         if self.runs > MOST_RUNS:
             raise OverBudget
@@ -128,13 +130,13 @@ class Replays:
         return known[decomposition, plant]
 
 
-def _with_a_bug(program: Program, draw: Draw, decomposition: int, plant: Plant) -> Run | None:
-    """A draw on the reference with a bug; None if something raises."""
+def _with_a_bug(program: Program, draw: Draw, decomposition: int, plant: Plant) -> Run | Raised:
+    """A draw on the reference with a bug, or what it raises."""
     try:
         with arithmetic(decomposition), plant():
             return _run(program, draw)
-    except Exception:
-        return None
+    except Exception as error:
+        return Raised(type(error).__name__, str(error))
 
 
 def _allowed(entry: Evidence, number: int) -> list[float]:
@@ -169,9 +171,12 @@ def _run(program: Program, draw: Draw) -> Run:
     return Run(value, gradients, again, changed, narrowed)
 
 
-def _raises(planted: Run | None) -> bool:
-    """Whether an engine with that bug would raise. If NumPy gives nan, Python's `math` raises."""
-    return planted is None or not all(np.all(np.isfinite(gradient)) for gradient in planted.dense())
+def _raises(planted: Run | Raised, error: Raised) -> bool:
+    """Whether an engine with that bug would raise this. If NumPy gives nan, Python's `math` raises."""
+    if isinstance(planted, Raised):
+        return planted.is_like(error)
+    not_finite = not all(np.all(np.isfinite(gradient)) for gradient in planted.dense())
+    return not_finite and error.message.startswith("math ")
 
 
 def _explained(run: Run, planted: Run, right: Expected, allowed: Sequence[float]) -> set[bool]:

@@ -5,6 +5,7 @@ import pytest
 from autograder.bugs.bank import BUGS
 from autograder.bugs.matching import diagnose_all
 from autograder.bugs.pairs import Pair
+from autograder.runs.errors import Raised
 from autograder.runs.expected import expected_of
 from autograder.runs.inputs import cases_of
 from autograder.runs.programs import programs_of
@@ -54,7 +55,7 @@ def test_a_pair_names_only_places_that_all_explanations_share():
     assert "exp" not in pair.agreeing(Pair((second, first), (("Tanh",), ("Log",)))).sentence()
 
 
-def evidence_of(expression, cases, runs_of, raised=False):
+def evidence_of(expression, cases, runs_of, raised=None):
     (program,) = programs_of(expression, len(cases[0]))
     expected = expected_of(program, cases_of(cases), 0)
     runs = [runs_of(entry) for entry in expected if runs_of is not None]
@@ -62,7 +63,8 @@ def evidence_of(expression, cases, runs_of, raised=False):
 
 
 def test_an_exception_alone_is_never_certain():
-    diagnosis = diagnose_all([evidence_of(lambda a, b: a @ b, [[(3, 4), (4, 2)]], None, raised=True)])
+    error = Raised("ValueError", "operands could not be broadcast together with shapes (3,4) (4,2)")
+    diagnosis = diagnose_all([evidence_of(lambda a, b: a @ b, [[(3, 4), (4, 2)]], None, raised=error)])
     assert diagnosis.certain is None
     assert not diagnosis.sentence().startswith("two mistakes")
 
