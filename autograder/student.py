@@ -45,6 +45,7 @@ __all__ = [
     "LessonError",
     "between",
     "broken_engine",
+    "check",
     "check_engine",
     "check_function",
     "check_gradients",
@@ -181,6 +182,24 @@ def check_engine(
     from autograder.checks.behavior import behavior_report
 
     return _checked(behavior_report, found, behaviors, no_grad, points=points, name=name)
+
+
+def check(name: str, *hidden: tuple[str, str, float]) -> Credit:
+    """Check an exercise with the cases that lie beside the notebook: `check("06.held")` those of the name `held` in
+    `checks_06.py`. You can read them there.
+
+    `hidden`: further cases, which the builder puts here and students do not get. Returns the points earned. Raises
+    LessonError if there is no such check.
+    """
+    from autograder.checks.beside import check_named
+    from autograder.checks.cases import run_check
+
+    names = sys._getframe(1).f_globals
+    found, signatures = check_named(name)
+    with printed_in_short():
+        credit = run_check(found, names, current(), signatures, hidden)
+    finished = [_finish(report, report.points or 0.0) for report in credit.reports]
+    return Credit(float(credit), tuple(report for each in finished if each is not None for report in each.reports))
 
 
 def broken_engine(name: str) -> BrokenEngine:

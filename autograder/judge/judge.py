@@ -242,7 +242,7 @@ def _decide(cell: CodeCell, shown: CellOutcome, scored: CellOutcome, printed: st
     if scored.error is not None:
         if not scored.failed_hidden and isinstance(shown.error, AssertionError) and not shown.text and printed:
             return 0.0, cut(f"{explain(shown)}. {printed}"), False
-        if scored.failed_hidden or scored is shown:
+        if scored is shown or (scored.failed_hidden and shown.error is None):
             return 0.0, explain(scored), False
         return 0.0, explain(shown) if shown.error else "The test failed when it was run again.", False
     points, reason = points_for_value(scored.value, cell.points)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import copy
 from collections.abc import Iterator, Mapping
 from inspect import cleandoc
-from pathlib import Path
 from typing import Any
 
 from nbconvert.exporters.exporter import ResourcesDict
@@ -18,6 +17,7 @@ from nbgrader.preprocessors import ClearSolutions, SaveCells
 from traitlets.config import Config
 from traitlets.utils.importstring import import_item
 
+from autograder.lessons.build.lesson_files import without_hidden_cases
 from autograder.nbgrader_plugins.configuration import RELEASE
 from autograder.nbgrader_plugins.release import QuizStubs, ReleaseError
 from autograder.nbgrader_plugins.release import RefuseUnclaimedPoints as RefuseUnclaimedPoints  # courses name it here
@@ -60,11 +60,13 @@ def verify_release(source: NotebookNode, released: NotebookNode) -> None:
                 raise ReleaseError(f"cell {name!r} shows {kind}: {secret[:60]!r}")
 
 
-def verify_helpers(source: NotebookNode, files: Mapping[str, Path]) -> None:
+def verify_helpers(source: NotebookNode, files: Mapping[str, bytes]) -> None:
     """Raise ReleaseError if a module beside a lesson's notebook shows what the release hides."""
     secrets = list(_secrets(source))
-    for name, file in files.items():
-        text = _squeezed(file.read_text(encoding="utf-8")) if name.endswith(".py") else ""
+    for name, content in files.items():
+        text = _squeezed(content.decode("utf-8")) if name.endswith(".py") else ""
+        if name.startswith("checks_") and text != _squeezed(without_hidden_cases(content.decode("utf-8"))):
+            raise ReleaseError(f"{name} shows hidden cases")
         for kind, secret in secrets:
             if secret in text:
                 raise ReleaseError(f"{name} shows {kind}: {secret[:60]!r}")

@@ -17,7 +17,7 @@ from autograder.notebooks.statements import tree_of
 
 POINTS_GIVING = {
     *("check_gradients", "check_handwritten_gradient", "check_tangents", "check_function", "check_engine"),
-    *("expose", "quiz"),
+    *("check", "expose", "quiz"),
 }
 SHOWING = {"print", "display"}
 

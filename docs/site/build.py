@@ -117,7 +117,7 @@ def lesson_page(text: Path, runs: Path) -> str:
     beside = files_beside(text, COURSE)
     name = f"{text.stem}-{fingerprint_of(text, COURSE, source)}"
     ran = kept_run(solved_release(source), name, beside, runs)
-    helpers = {name: file.read_text(encoding="utf-8") for name, file in beside.items() if file.suffix == ".py"}
+    helpers = {name: content.decode() for name, content in beside.items() if name.endswith(".py")}
     return lesson_pages.lesson(text.stem[:2], release_notebook(source), ran, helpers)
 
 
@@ -128,7 +128,7 @@ def gallery_run(runs: Path) -> NotebookNode:
     return kept_run(notebook, f"gallery-{fingerprint_of(text, COURSE, notebook)}", {}, runs)
 
 
-def kept_run(notebook: NotebookNode, name: str, beside: dict[str, Path], runs: Path) -> NotebookNode:
+def kept_run(notebook: NotebookNode, name: str, beside: dict[str, bytes], runs: Path) -> NotebookNode:
     """The notebook with the outputs of a run: kept here, kept by `autograder audit`, or new. Raises RuntimeError if a
     cell fails."""
     kept, (lesson, _, fingerprint) = runs / f"{name}.ipynb", name.rpartition("-")
@@ -141,13 +141,13 @@ def kept_run(notebook: NotebookNode, name: str, beside: dict[str, Path], runs: P
     return nbformat.read(kept, as_version=4)
 
 
-def new_run(notebook: NotebookNode, name: str, beside: dict[str, Path]) -> NotebookNode:
+def new_run(notebook: NotebookNode, name: str, beside: dict[str, bytes]) -> NotebookNode:
     """The notebook with the outputs of a kernel. Raises RuntimeError if a cell fails."""
     with tempfile.TemporaryDirectory() as workspace:
         folder = Path(workspace) / name  # lessons look into the folder above
         folder.mkdir()
-        for target, file in beside.items():
-            write_file(folder / target, file.read_bytes())
+        for target, content in beside.items():
+            write_file(folder / target, content)
         ran = run_in_kernel(notebook, folder)
     if failed := failures(ran):
         raise RuntimeError(f"{name}: {failed}")

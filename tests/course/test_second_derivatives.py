@@ -23,7 +23,9 @@ import torch
 from torch.autograd.function import once_differentiable
 from torch.autograd.gradcheck import GradcheckError
 
-from tests.course import planting
+from autograder.lessons.mistakes import planting
+from tests.course.planting import LESSONS as FOLDER
+from tests.course.planting import text_of
 
 CLASS = re.compile(r"^[ >.]*class (\w+)\((torch\.autograd\.)?Function\):", re.MULTILINE)
 RECORDS_ITSELF = "10"
@@ -31,11 +33,11 @@ RECORDS_ITSELF = "10"
 LONG = 8
 """Longer vectors are cut: one cell measures the memory of 250,000 entries."""
 
-REPOSITORY = planting.LESSONS.parents[1]
+REPOSITORY = FOLDER.parents[1]
 PAGES = [REPOSITORY / "README.md", *sorted((REPOSITORY / "docs").glob("*.md"))]
 LESSONS = [
     path.stem
-    for path in sorted(planting.LESSONS.glob("*/[0-9][0-9]_*.py"))
+    for path in sorted(FOLDER.glob("*/[0-9][0-9]_*.py"))
     if any(of_pytorch or path.stem >= RECORDS_ITSELF for _, of_pytorch in CLASS.findall(path.read_text("utf-8")))
 ]
 
@@ -145,7 +147,7 @@ def shown_by(lesson: str) -> set[str]:
     """The names of the classes that students see, as far as they can be differentiated twice."""
     return {
         name
-        for cell in planting._cells(lesson)
+        for cell in planting.cells_of(text_of(lesson))
         for name, of_pytorch in CLASS.findall(cell.source)
         if not cell.style and not cell.nbgrader.get("grade") and (of_pytorch or lesson >= RECORDS_ITSELF)
     } - {"AccumulateGrad"}  # a node that no operation makes
@@ -159,12 +161,12 @@ def calls_in(lesson: str) -> tuple[list[Call], dict[str, Any]]:
     """The calls of Functions in a lesson, up to the cell after which all that it shows have been called."""
     names: dict[str, Any] = {"__name__": lesson}
     calls: list[Call] = []
-    for cell in planting._cells(lesson):
+    for cell in planting.cells_of(text_of(lesson)):
         if shown_by(lesson) - set(ONLY_HERE) <= names_of(calls):
             break
         if cell.kind != "code" or cell.style or {"quiz", "hint"} & set(cell.tags):
             continue
-        for part in planting._engine_before(lesson) if planting.STARTS.search(cell.source) else [cell]:
+        for part in planting.engine_cells_before(text_of(lesson)) if planting.STARTS.search(cell.source) else [cell]:
             calls += run(part.source, names)
     for name in shown_by(lesson) & set(ONLY_HERE):
         calls += run(ONLY_HERE[name], names)
@@ -174,7 +176,7 @@ def calls_in(lesson: str) -> tuple[list[Call], dict[str, Any]]:
 @pytest.mark.usefixtures("one_thread")
 @pytest.mark.parametrize("lesson", LESSONS)
 def test_a_function_of_a_lesson_is_right_twice_or_refuses(lesson: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.chdir(planting.LESSONS.parent)  # for the data files
+    monkeypatch.chdir(FOLDER.parent)  # for the data files
     found = defaultdict(set)
     with np.errstate(), warnings.catch_warnings(), torch.random.fork_rng():
         warnings.simplefilter("ignore")

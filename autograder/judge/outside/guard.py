@@ -53,6 +53,7 @@ PLAIN = {
 GENERATORS = frozenset(
     (
         ("autograder.student", "_in_caller"),  # the engine's name
+        ("autograder.checks.cases", "evaluated"),  # what is right in a case, as the instructor's file says
         ("collections", "namedtuple"),
         ("unittest.mock", "_set_signature"),
         ("scipy.stats._distn_infrastructure", "_construct_argparser"),  # the shapes of a distribution are identifiers

@@ -151,7 +151,9 @@ def _run_statements(
         is_hidden = _is_hidden(step, test.hidden, namespace.secrets)
         outcome.met_hidden = outcome.met_hidden or is_hidden
         if is_hidden and visible_only:
-            continue
+            if (shown := test.shown.get(id(step))) is None:
+                continue
+            step, is_hidden = shown, False
         try:
             with (
                 _captured(outcome, keep=not is_hidden),

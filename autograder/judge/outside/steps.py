@@ -89,6 +89,19 @@ class TestCode:
             TestStatement(statement, filename, value=number == last and not silent)
             for number, statement in enumerate(statements)
         ]
+        self.shown = {id(step): shown for step in self.steps if (shown := self._without_hidden_part(step)) is not None}
+
+    def _without_hidden_part(self, step: TestStatement) -> TestStatement | None:
+        """What students have of a statement that contains hidden lines; None if nothing in it is hidden, or all is."""
+        if self.hidden.isdisjoint(step.lines) or self.hidden.issuperset(step.lines):
+            return None
+        lines = self.source.split("\n")
+        text = "\n".join("" if n not in step.lines or n in self.hidden else line for n, line in enumerate(lines, 1))
+        try:
+            (statement,) = ast.parse(text, self.filename).body
+        except (SyntaxError, ValueError):
+            return None
+        return TestStatement(statement, self.filename, step.value)
 
 
 @functools.lru_cache(maxsize=CELLS_KEPT)

@@ -26,6 +26,7 @@ from autograder.lessons.audit.strength import Check, strength_of
 from autograder.lessons.build.lesson_files import LessonTextError, files_beside, place_files
 from autograder.lessons.build.notebook import assemble, styles
 from autograder.lessons.build.rules_of_tests import gradient_checks
+from autograder.lessons.mistakes.signatures import are_current, told_apart
 from autograder.lessons.release import ReleaseError, release_notebook, verify_helpers
 from autograder.notebooks.cells import grade_id, is_code_solution, is_test, points_of
 from autograder.notebooks.regions import without_marks
@@ -134,6 +135,7 @@ def judged(lesson: Lesson) -> Iterator[tuple[str, Gate]]:
 def run(lesson: Lesson) -> Iterator[tuple[str, Gate]]:
     """The gates that run what a student gets."""
     yield "release hides what it must", release_hides
+    yield "cards can name the mistakes", mistakes_are_told_apart
     yield EVERY_CELL_RUNS, every_cell_runs
     yield VALIDATE_PASSES, validate_passes
     yield NOTHING_CRASHES, stubs_do_not_crash
@@ -164,6 +166,13 @@ def release_hides(lesson: Lesson) -> Result:
     except ReleaseError as error:
         return "", (str(error),)
     return "", ()
+
+
+def mistakes_are_told_apart(lesson: Lesson) -> Result:
+    """The signatures of the listed mistakes fit what lies beside the lesson. The note counts them."""
+    if not are_current(lesson.text):
+        return "", (f"the signatures are older than the lesson: run `autograder build {lesson.text.stem[:2]}`",)
+    return told_apart(lesson.text).note, ()
 
 
 def every_cell_runs(lesson: Lesson) -> Result:

@@ -89,7 +89,7 @@ def text_hash(text: Path, course: Path) -> str:
     """The hash of all files of a lesson and of those that it needs; empty if a file is missing."""
     try:
         own = sorted(file for file in text.parent.iterdir() if file.is_file())
-        return _hash(file.read_bytes() for file in (*own, *files_beside(text, course).values()))
+        return _hash([*(file.read_bytes() for file in own), *files_beside(text, course).values()])
     except LessonTextError:
         return ""
 

@@ -5,6 +5,7 @@ Standard library only, so that `autograder lab` need not wait for Jupyter's libr
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -13,6 +14,8 @@ from autograder.files import write_file
 
 STYLES = "styles.py"
 """The file of a lesson with other right solutions, as cells with a tag `style:NAME`."""
+MISTAKES, SIGNATURES = "mistakes.txt", "signatures_{}.json"
+"""What learners get wrong in a lesson, and how its cases know it again."""
 LESSON_NAME = re.compile(r"\d\d_[a-z0-9_]+")
 DATA_FILE = re.compile(r"""["'](data/[\w.\-]+)["']""")
 HELPERS = re.compile(r"helpers_\d\d")
@@ -53,10 +56,10 @@ def texts_asked_for(course_dir: Path, names: Sequence[str]) -> list[Path]:
     return texts
 
 
-def files_beside(path: Path, course_dir: Path) -> dict[str, Path]:
-    """The files that a lesson needs beside its notebook, by their names there: the files of course/data that it names
-    as "data/NAME", and the modules of helpers that it imports, which lie in its own folder or in that of the lesson
-    with their number. Raises LessonTextError for a missing one.
+def files_beside(path: Path, course_dir: Path) -> dict[str, bytes]:
+    """What a lesson needs beside its notebook, by the names of the files there: those of course/data that it names as
+    "data/NAME", the modules of helpers that it imports, which lie in its own folder or in that of the lesson with their
+    number, and its cases, without the hidden ones. Raises LessonTextError for a missing file.
     """
     found = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -64,14 +67,34 @@ def files_beside(path: Path, course_dir: Path) -> dict[str, Path]:
             if not file.is_file():
                 missing = f"the lesson needs {name}, which {file.parent} does not have"
                 raise LessonTextError(f"{path.name}:{number}: {missing}")
-            found[name] = file
+            found[name] = file.read_bytes()
+    cases = cases_file(path)
+    if cases.is_file():
+        found[cases.name] = without_hidden_cases(cases.read_text(encoding="utf-8")).encode()
+        signatures = path.with_name(SIGNATURES.format(path.stem[:2]))
+        found |= {signatures.name: signatures.read_bytes()} if signatures.is_file() else {}
     return dict(sorted(found.items()))
+
+
+def cases_file(text: Path) -> Path:
+    """The file of cases beside a lesson's text, whether it exists or not."""
+    return text.with_name(f"checks_{text.stem[:2]}.py")
 
 
 def place_files(path: Path, course_dir: Path, folder: Path) -> None:
     """Copy the files that a lesson needs into the folder of its notebook. Raises LessonTextError for a missing one."""
-    for name, file in files_beside(path, course_dir).items():
-        write_file(folder / name, file.read_bytes())
+    for name, content in files_beside(path, course_dir).items():
+        write_file(folder / name, content)
+
+
+def without_hidden_cases(source: str) -> str:
+    """A file of cases without its hidden ones. Raises SyntaxError."""
+    lines = source.splitlines(keepends=True)
+    for statement in reversed(ast.parse(source).body):
+        call = statement.value if isinstance(statement, ast.Expr) else None
+        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "hidden":
+            del lines[statement.lineno - 1 : statement.end_lineno]
+    return "".join(lines)
 
 
 def _asked_for(line: str, text: Path, course_dir: Path) -> Iterator[tuple[str, Path]]:

@@ -18,7 +18,8 @@ from typing import Any
 import jupytext
 from nbformat import NotebookNode
 
-from autograder.lessons.build.lesson_files import STYLES, LessonTextError
+from autograder.lessons.build.cases import checks_of, points_in_words, test_source
+from autograder.lessons.build.lesson_files import STYLES, LessonTextError, cases_file
 from autograder.notebooks.cells import grade_id, is_grade, is_solution, marks
 from autograder.notebooks.statements import tree_of
 
@@ -95,7 +96,23 @@ def read_lesson(path: Path) -> list[TextCell]:
     is not in percent format.
     """
     styles = path.with_name(STYLES)
-    return [*_read(path), *(_read(styles) if styles.is_file() else ())]
+    cells = [_with_check(cell, path) if "check" in cell.metadata else cell for cell in _read(path)]
+    return [*cells, *(_read(styles) if styles.is_file() else ())]
+
+
+def _with_check(cell: TextCell, path: Path) -> TextCell:
+    """A cell with `check="held"` on its line as the test cell `test_held`."""
+    name, checks = str(cell.metadata["check"]), checks_of(path)
+    if name not in checks:
+        raise cell.error(f"{cases_file(path).name} has no check {name!r}; it has {', '.join(checks) or 'none'}")
+    if cell.source or "nbgrader" in cell.metadata:
+        raise cell.error("a cell with check= has nothing else: id, points and source come from the check")
+    marks = {"grade": True, "grade_id": f"test_{name}", "locked": True, "points": checks[name].most}
+    metadata = cell.metadata | {
+        "points": points_in_words(checks[name]),
+        "nbgrader": dict(sorted((NBGRADER_DEFAULTS | marks).items())),
+    }
+    return replace(cell, source=test_source(path, checks[name]), metadata=metadata)
 
 
 def _read(path: Path) -> list[TextCell]:

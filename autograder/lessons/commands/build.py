@@ -18,6 +18,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Build the lessons. Every lesson is tried; the exit status is 1 when one could not be built."""
     from autograder.lessons.build.lesson_files import LessonTextError, texts_asked_for
     from autograder.lessons.build.notebook import build_lesson
+    from autograder.lessons.mistakes.signatures import are_current, build_signatures
 
     failed = False
     try:
@@ -27,6 +28,9 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
     for text in texts:
         try:
+            if not are_current(text):
+                print(f"{text.stem}: trying its mistakes, so that cards can name them ...", flush=True)
+                build_signatures(text)
             print(build_lesson(text, arguments.course))
         except LessonTextError as error:
             failed = True

@@ -1,8 +1,9 @@
 """The mistakes that are listed beside a lesson, in `mistakes.txt`.
 
-A block begins with `# %%` and the mistake, in a few words. Then come fields, one per line: `costs:` the test cells that
-must notice it, `may:` those that may, too, and `bug:` the bug of the bank that a card must name. Last comes what
-becomes of the solutions of the lesson: lines (-), and what the learner has in place of them (+).
+A block begins with `# %%` and the mistake, in a few words. Then come fields, one per line: `says:` the sentence for the
+learner, if the name is not enough, `costs:` the test cells that must notice it, `may:` those that may, too, and `bug:`
+the bug of the bank that a card must name. Last comes what becomes of the solutions of the lesson: lines (-), and what
+the learner has in place of them (+).
 """
 
 from __future__ import annotations
@@ -12,11 +13,10 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from autograder.lessons.build.lesson_files import LessonTextError
+from autograder.lessons.build.lesson_files import MISTAKES, LessonTextError
 
-FILE = "mistakes.txt"
 BLOCK = "# %% "
-FIELDS = ("costs", "may", "bug")
+FIELDS = ("says", "costs", "may", "bug")
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,12 @@ class KnownMistake:
     costs: tuple[str, ...] = ()
     may: tuple[str, ...] = ()
     bug: str = ""
+    says: str = ""
+
+    @property
+    def said(self) -> str:
+        """What a card says."""
+        return self.says or self.name
 
     def into(self, source: str) -> tuple[str, int]:
         """The source with the mistake, and the number of replacements. Spaces and line ends inside the right text may
@@ -41,7 +47,7 @@ class KnownMistake:
 
 def mistakes_of(text: Path) -> list[KnownMistake]:
     """The mistakes listed beside a lesson's text; none if there is no list. Raises LessonTextError."""
-    path = text.with_name(FILE)
+    path = text.with_name(MISTAKES)
     if not path.is_file():
         return []
     found: dict[str, KnownMistake] = {}
@@ -70,7 +76,9 @@ def _mistake(block: str, where: str) -> KnownMistake:
     if not name.strip() or not right or len(right) + len(wrong) != len([line for line in lines if line]):
         raise LessonTextError(f"{where}: expected a name, fields, the lines of the solution (-), the learner's (+)")
     costs, may = (tuple(fields.get(field, "").split()) for field in ("costs", "may"))
-    return KnownMistake(name.strip(), "\n".join(right), "\n".join(wrong), costs, may, fields.get("bug", ""))
+    return KnownMistake(
+        name.strip(), "\n".join(right), "\n".join(wrong), costs, may, fields.get("bug", ""), fields.get("says", "")
+    )
 
 
 @cache

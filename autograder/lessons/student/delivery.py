@@ -140,8 +140,8 @@ def _files(text: Path, course_dir: Path) -> Iterator[tuple[str, bytes]]:
     except ReleaseError as error:
         raise LessonTextError(f"{text.name}: {error}") from error
     yield f"{text.stem}/{text.stem}.ipynb", notebook_text(released).encode()
-    for name, file in files_beside(text, course_dir).items():
-        yield f"{text.stem}/{name}", file.read_bytes()
+    for name, content in files_beside(text, course_dir).items():
+        yield f"{text.stem}/{name}", content
 
 
 def _fingerprint(text: Path, course_dir: Path) -> str:
@@ -149,7 +149,7 @@ def _fingerprint(text: Path, course_dir: Path) -> str:
     parts = [file.read_bytes() for pattern in BUILDER for file in sorted(PACKAGE.glob(pattern))]
     if b"start_lesson()" in text.read_bytes():  # then it carries the engine of the lessons before it
         parts += [earlier.read_bytes() for earlier in lesson_texts(course_dir) if earlier.name < text.name]
-    parts += [text.read_bytes(), *(file.read_bytes() for file in files_beside(text, course_dir).values())]
+    parts += [text.read_bytes(), *files_beside(text, course_dir).values()]
     parts += [f"{name} {version(name)}".encode() for name in ("nbgrader", "jupytext", "nbformat")]
     return _hash(b"".join(_hash(part).encode() for part in parts))
 

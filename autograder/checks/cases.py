@@ -1,0 +1,300 @@
+"""Checks as tables. A case is a script of steps, written like an example in a docstring, with what is right after each:
+
+    check = Check("held", "x = MiniTensor(2.0, requires_grad=True)", points=3)
+    check.case(
+        "a second call fails",
+        '''
+        >>> y = x**3
+        >>> y.backward()
+        >>> held(y.grad_fn)
+        (2, 0)
+        >>> y.backward()
+        RuntimeError: Trying to backward*
+        ''',
+    )
+
+What is right is a value, the beginning of an error (`*` stands for any text), a condition on `got`, or `anything`,
+errors included; a step with nothing after it must not raise. Each case has its own names over those of the notebook,
+and begins with the steps that are `given`. A step may use the functions of its file, which see the notebook's names.
+
+The steps run where the student's objects live; what is right never goes there. A case is right as a whole. With
+`points`, a check gives all of them or none; without, each case gives its own. Of a hidden case, students see only the
+words that say what it is about: the builder takes it out of the file that they get.
+"""
+
+from __future__ import annotations
+
+import ast
+import fnmatch
+import functools
+import re
+import sys
+import textwrap
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import cloudpickle
+import numpy as np
+
+from autograder.cards.check_report import Line, Report
+from autograder.cards.credit import Credit
+from autograder.checks.known import Explanation, Signatures
+from autograder.checks.outcomes import difference, same, short_name, shown
+from autograder.checks.steps import run_steps
+from autograder.runs.answers import failure_in
+from autograder.runs.context import CheckContext
+from autograder.runs.errors import LessonError
+
+REGISTER = "CHECKS"
+CONDITION = re.compile(r"\bgot\b")
+ERROR = re.compile(r"[A-Z]\w*(?:Error|Exception|Warning|Long|Stop\w*)\b")
+NOT_THERE = "`{}` is not defined: run the cell that defines it, and then this one"
+ENDLESS, NOTHING = "TookTooLong", "nothing"
+RAISED, OTHERWISE = "your code raised an error", "another result than expected"
+AFTER_A_LOOP = 0.25
+"""Seconds for each further case once one has used up its time: most likely it will, too."""
+
+
+@dataclass(frozen=True)
+class Step:
+    """One statement, and the text that says what is right after it."""
+
+    source: str
+    right: str = ""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One script. `hidden`: what students may read of it."""
+
+    title: str
+    steps: tuple[Step, ...]
+    points: float
+    hidden: bool = False
+
+
+@dataclass(frozen=True)
+class CaseResult:
+    """What a case gave: its line on the card, and the outcomes of its steps."""
+
+    case: Case
+    line: Line
+    outcomes: tuple[Any, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """The short name of a wrong outcome; empty if it is right."""
+        return "" if self.line.passed else short_name(self.outcomes)
+
+
+@dataclass
+class Check:
+    """The cases of one test cell. A file of cases makes one after the other; each is found under its name."""
+
+    name: str
+    given: str = ""
+    points: float = 0.0
+    seconds: float = 4.0
+    cases: list[Case] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        """Note the check in the module that makes it, whose names its steps may use. Raises LessonError."""
+        frame = sys._getframe(2)  # below the generated __init__
+        self.scope = frame.f_globals
+        checks = self.scope.setdefault(REGISTER, {})
+        if self.name in checks:
+            raise LessonError(f"there are two checks of the name {self.name!r}")
+        checks[self.name] = self
+
+    def case(self, title: str, script: str, points: float = 1.0) -> None:
+        """Add a case. Raises SyntaxError if a step is not Python."""
+        self.cases.append(Case(title, tuple(steps_of(script)), points))
+
+    def hidden(self, public: str, script: str, points: float = 1.0) -> None:
+        """Add a hidden case. `public` is all that students read of it. Raises SyntaxError if a step is not Python."""
+        self.cases.append(Case(public, tuple(steps_of(script)), points, hidden=True))
+
+    @property
+    def most(self) -> float:
+        """The points for everything."""
+        return self.points or sum(case.points for case in self.cases)
+
+    @functools.cached_property
+    def sent(self) -> dict[str, Any]:
+        """What the steps need of their file: functions, and the modules and values that it names."""
+        module = sys.modules.get(self.scope["__name__"])
+        if module is not None:
+            cloudpickle.register_pickle_by_value(module)
+        found: dict[str, Any] = {}
+        waiting = {
+            node.id for text in self._texts() for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)
+        }
+        while waiting:
+            name = waiting.pop()
+            if name in found or name not in self.scope or isinstance(self.scope[name], Check):
+                continue
+            value = found[name] = self.scope[name]
+            if isinstance(value, types.FunctionType) and value.__module__ == self.scope["__name__"]:
+                waiting |= set(_names_in(value.__code__))
+        return found
+
+    def _texts(self) -> Iterator[str]:
+        yield self.given
+        yield from (step.source for case in self.cases for step in case.steps)
+
+
+def steps_of(script: str) -> Iterator[Step]:
+    """The steps of a script. Raises SyntaxError if one is not Python, or if the script has none."""
+    before, *blocks = re.split(r"^>>> ", textwrap.dedent(script).strip(), flags=re.MULTILINE)
+    if before.strip() or not blocks:
+        raise SyntaxError(f"a step begins with `>>> `: {script.strip()[:60]!r}")
+    for block in blocks:
+        source, right = [], []
+        for number, line in enumerate(block.rstrip().split("\n")):
+            if number == 0 or line == "..." or line.startswith("... "):
+                source.append(line.removeprefix("...").removeprefix(" ") if number else line)
+            else:
+                right.append(line)
+        ast.parse("\n".join(source))
+        yield Step("\n".join(source), "\n".join(right).strip())
+
+
+def run_check(
+    check: Check, names: Any, context: CheckContext, signatures: Signatures, hidden: Sequence[tuple[Any, ...]] = ()
+) -> Credit:
+    """The credit for a check, whose steps run where the names live: the notebook's, or those of a test namespace with
+    a sandbox. `hidden` are hidden cases as the builder writes them: (public words, script, points).
+    """
+    cases = [case for case in check.cases if not case.hidden]
+    cases += [Case(title, tuple(steps_of(script)), points, True) for title, script, points in hidden]
+    results = list(_results(check, cases, names))
+    reports = []
+    for secret in (False, True):
+        part = [result for result in results if result.case.hidden == secret]
+        if part:
+            reports.append(_report(check, part, secret, context, signatures))
+    if check.points:
+        return Credit(check.points * all(result.line.passed for result in results), tuple(reports))
+    return Credit(sum(result.case.points for result in results if result.line.passed), tuple(reports))
+
+
+def wrong_outcomes(check: Check, names: Any) -> dict[str, str]:
+    """title -> short name of the outcome, of the visible cases that go wrong."""
+    results = _results(check, [case for case in check.cases if not case.hidden], names)
+    return {result.case.title: result.name for result in results if result.name}
+
+
+def _results(check: Check, cases: Sequence[Case], names: Any) -> Iterator[CaseResult]:
+    seconds = check.seconds
+    given = [Step(ast.get_source_segment(check.given, each) or "") for each in ast.parse(check.given).body]
+    for case in cases:
+        every = [*given, *case.steps]
+        outcomes = _run(names, check.sent, [step.source for step in every], seconds)
+        if outcomes and isinstance(outcomes[-1], dict) and _error_in(outcomes[-1]).get("type") == ENDLESS:
+            seconds = min(seconds, AFTER_A_LOOP)
+        yield _result(check, case, every, outcomes)
+
+
+def _run(names: Any, sent: Mapping[str, Any], sources: list[str], seconds: float) -> list[Any]:
+    sandbox = getattr(names, "sandbox", None)
+    where = run_steps if sandbox is None else functools.partial(sandbox.run, run_steps)
+    answers = where(None if sandbox is not None else names, sent, sources, seconds)
+    return answers if isinstance(answers, list) else []
+
+
+def _result(check: Check, case: Case, steps: Sequence[Step], outcomes: Sequence[Any]) -> CaseResult:
+    """The verdict on a case: its first wrong step decides."""
+    for number, step in enumerate(steps):
+        outcome = outcomes[number] if number < len(outcomes) else {}
+        wrong = _wrong(check, step, outcome if isinstance(outcome, dict) else {"error": {"type": NOTHING}})
+        if wrong is None:
+            continue
+        status, text = wrong
+        ran = "\n".join(step.source for step in steps[: number + 1])
+        line = Line(case.title, status, text, details=(("steps", ran),))
+        if case.hidden:
+            line = Line(case.title, status, RAISED if _error_in(outcome or {}) else OTHERWISE)
+        return CaseResult(case, line, tuple(outcomes))
+    return CaseResult(case, Line(case.title, "right"), tuple(outcomes))
+
+
+def _wrong(check: Check, step: Step, outcome: Mapping[str, Any]) -> tuple[str, str] | None:
+    """Status and sentence of a step that went wrong; None if it is right."""
+    error, got = _error_in(outcome), outcome.get("value")
+    if step.right == "anything":
+        return None
+    if error:
+        return None if _is_expected(step, error) else _raised(check, step, error)
+    if not step.right:
+        return None
+    if ERROR.match(step.right):
+        came = f"it gives {shown(got)}" if "value" in outcome else "it raises nothing"
+        return "wrong", f"`{step.source}` must raise {step.right.rstrip('*')}; {came}"
+    if CONDITION.search(step.right):
+        if evaluated(step.right, {**check.scope, "got": got}):
+            return None
+        return "wrong", f"`{step.source}` is {shown(got)}; right would be: {step.right}"
+    right = evaluated(step.right, check.scope)
+    if same(got, right):
+        return None
+    cause = difference(got, right)
+    return "wrong", f"`{step.source}` is {shown(got)}, not {shown(right)}" + (f": {cause}" if cause else "")
+
+
+def _error_in(outcome: Mapping[str, Any]) -> dict[str, Any]:
+    error = outcome.get("error")
+    return error if isinstance(error, dict) else {}
+
+
+def _is_expected(step: Step, error: Mapping[str, Any]) -> bool:
+    pattern = step.right if step.right.endswith("*") or ":" in step.right else f"{step.right}*"
+    return bool(ERROR.match(step.right)) and fnmatch.fnmatchcase(
+        f"{error.get('type')}: {error.get('message')}", pattern
+    )
+
+
+def _raised(check: Check, step: Step, error: Mapping[str, Any]) -> tuple[str, str]:
+    """Status and sentence of a step that raised what it should not."""
+    kind, message, line = (str(error.get(key) or "").strip() for key in ("type", "message", "line"))
+    if kind == ENDLESS:
+        text = f"`{step.source}` does not end, or takes longer than {check.seconds:g} seconds"
+        return "wrong", text + (f"; it was in the line `{line}`" if line else "")
+    if kind == "NameError" and not line and (missing := re.match(r"name '(\w+)' is not defined", message)):
+        return "wrong", NOT_THERE.format(missing[1])
+    problem = failure_in({"error": dict(error)})
+    if problem is None or kind == NOTHING:
+        return "wrong", f"`{step.source}` gave no usable answer"
+    return problem.status, problem.text if problem.unwritten else f"at `{step.source}`, {problem.text}"
+
+
+def evaluated(text: str, scope: Mapping[str, Any]) -> Any:
+    """The value of an expression in a file of cases: what is right after a step, or whether it is."""
+    names = {"np": np, "array": np.array, "inf": np.inf, "nan": np.nan, "same": same, **scope}
+    return eval(compile(text, "<case>", "eval"), names)
+
+
+def _report(
+    check: Check, results: Sequence[CaseResult], secret: bool, context: CheckContext, signatures: Signatures
+) -> Report:
+    lines = tuple(result.line for result in results)
+    right = all(line.passed for line in lines)
+    most = check.points or sum(result.case.points for result in results)
+    earned = most * right if check.points else sum(result.case.points for result in results if result.line.passed)
+    found = Explanation()
+    if not secret and context.explained and all(line.status != "not yet" for line in lines):
+        found = signatures.explain(check.name, {each.case.title: each.name for each in results if each.name})
+    title = "Hidden cases" if secret else check.name
+    points = None if secret and check.points else most
+    return Report(
+        title, lines, 0.0 if points is None else earned, points, found.sentence, hidden=secret, bugs=found.names
+    )
+
+
+def _names_in(code: types.CodeType) -> Iterator[str]:
+    """The names that compiled code and the functions in it may read."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _names_in(constant)

@@ -1,0 +1,58 @@
+"""Which listed mistake gives the outcomes that a check saw.
+
+When a lesson is built, its solution runs with each listed mistake through the visible cases, and the short names of the
+wrong outcomes are kept: the mistake's *signature* in that check. A student's outcomes are compared with these. The file
+holds the names of mistakes and of outcomes, and nothing of a solution.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from autograder.cards.check_report import SEVERAL
+
+MOST = 3  # mistakes that a card names at once
+LIKE = 0.5  # of the wrong cases, for a mistake that does not explain all of them
+
+
+@dataclass(frozen=True)
+class Explanation:
+    """What a card says of a cause, and the names of the mistakes in it. Empty: nothing is known."""
+
+    sentence: str = ""
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True)
+class Signatures:
+    """check -> mistake -> title of a case -> short name of its wrong outcome."""
+
+    checks: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
+
+    @classmethod
+    def read(cls, path: Path) -> Signatures:
+        """The signatures in a file; none if it is missing or damaged: then cards show the evidence alone."""
+        try:
+            found: Any = json.loads(path.read_text(encoding="utf-8"))["checks"]
+            return cls({c: {m: dict(cases) for m, cases in listed.items()} for c, listed in found.items()})
+        except (OSError, ValueError, KeyError, TypeError, AttributeError):
+            return cls()
+
+    def explain(self, check: str, wrong: Mapping[str, str]) -> Explanation:
+        """The mistake with exactly these wrong outcomes, or those few that fit, or that share most of them."""
+        listed = self.checks.get(check, {}) if wrong else {}
+        exact = tuple(name for name, cases in listed.items() if cases == wrong)
+        if len(exact) == 1:
+            return Explanation(f"{exact[0]}.", exact)
+        if 1 < len(exact) <= MOST:
+            return Explanation(f"{SEVERAL}: {'; or '.join(exact)}.", exact)
+        shared = {name: sum(wrong.get(case) == what for case, what in cases.items()) for name, cases in listed.items()}
+        best = max(shared.values(), default=0)
+        like = tuple(name for name, count in shared.items() if count == best)
+        if best >= max(1.0, LIKE * len(wrong)) and len(like) <= MOST:
+            return Explanation(f"{SEVERAL}, or something near it: {'; or '.join(like)}.", like)
+        return Explanation()

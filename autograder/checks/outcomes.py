@@ -1,0 +1,88 @@
+"""What a step of a case gave, beside what is right: whether they are the same, in what they differ, and a short name
+for an outcome, by which a mistake is known again.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from autograder.localize.error_patterns import in_common
+
+SAME = 1e-9  # relative
+DIGITS = 6  # of numbers, by which an outcome is known again: other machines round otherwise
+LONGEST_SHOWN = 160
+ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
+
+
+def same(got: Any, right: Any) -> bool:
+    """Whether a plain outcome is the right one: numbers up to rounding, everything else exactly, kinds included."""
+    if isinstance(right, np.ndarray | np.generic | float | int) and not isinstance(right, bool):
+        if isinstance(got, bool) or not isinstance(got, np.ndarray | int | float) or np.shape(got) != np.shape(right):
+            return False
+        return bool(np.allclose(got, right, rtol=SAME, atol=1e-12, equal_nan=True))
+    if isinstance(right, list | tuple):
+        return type(got) is type(right) and len(got) == len(right) and all(map(same, got, right))
+    if isinstance(right, dict):
+        return isinstance(got, dict) and got.keys() == right.keys() and all(same(got[key], right[key]) for key in right)
+    return type(got) is type(right) and bool(got == right)
+
+
+def shown(value: Any) -> str:
+    """A plain value as a reader would write it."""
+    if isinstance(value, dict) and set(value) == {"odd"}:
+        return value["odd"] if " " in value["odd"] else f"a {value['odd']}"
+    if isinstance(value, np.ndarray):
+        return np.array2string(value, precision=4) if value.ndim else f"{value.item():.6g}"
+    if isinstance(value, float):
+        return f"{value:.6g}"
+    if isinstance(value, list | tuple):
+        inside = ", ".join(map(shown, value)) + "," * (isinstance(value, tuple) and len(value) == 1)
+        text = f"({inside})" if isinstance(value, tuple) else f"[{inside}]"
+    else:
+        text = repr(value)
+    return text if len(text) < LONGEST_SHOWN else text[: LONGEST_SHOWN - 3] + "..."
+
+
+def difference(got: Any, right: Any) -> str:
+    """What a wrong outcome of this form means: another kind, length or shape, one factor; or the empty string."""
+    if isinstance(got, list | tuple) and isinstance(right, list | tuple):
+        if type(got) is not type(right):
+            return f"this is a {type(got).__name__}; a {type(right).__name__} is expected"
+        if len(got) != len(right):
+            return f"{len(got)} entries came back; {len(right)} are expected"
+        return next(filter(None, map(difference, got, right)), "") if not same(got, right) else ""
+    if not isinstance(right, np.ndarray | float) or not isinstance(got, np.ndarray | float):
+        return ""
+    if np.shape(got) != np.shape(right):
+        return f"the shape is {np.shape(got)}; {np.shape(right)} is expected"
+    mine, theirs = np.asarray(got, dtype=float), np.asarray(right, dtype=float)
+    if np.allclose(mine, theirs, rtol=SAME, atol=1e-12, equal_nan=True):
+        return ""
+    found = in_common([[mine]], [[theirs]], [[np.full(mine.shape, SAME)]], ())
+    return found.replace(" at every input that was tried", "").rstrip(".")
+
+
+def short_name(outcomes: Sequence[Any]) -> str:
+    """A short name for the outcomes of a case's steps. Equal outcomes have equal names, on other machines too."""
+    return hashlib.sha256(json.dumps([_settled(each) for each in outcomes]).encode()).hexdigest()[:12]
+
+
+def _settled(value: Any) -> Any:
+    """An outcome without what differs between machines and runs: the last digits of numbers, addresses."""
+    if isinstance(value, np.ndarray):
+        return ["array", list(value.shape), [_settled(entry) for entry in value.ravel().tolist()]]
+    if isinstance(value, dict) and isinstance(error := value.get("error"), dict):
+        return ["error", str(error.get("type")), ADDRESS.sub("0x", str(error.get("message")))[:80]]
+    if isinstance(value, dict):
+        return {key: _settled(entry) for key, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [type(value).__name__, *map(_settled, value)]
+    if isinstance(value, float):
+        return f"{0.0 if abs(value) < SAME else value:.{DIGITS - 1}e}"
+    return value if value is None or isinstance(value, bool | int | str) else repr(type(value))

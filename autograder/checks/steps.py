@@ -1,0 +1,165 @@
+"""Runs the steps of a case where the student's objects live: here, or in the sandbox. Only plain values come back.
+
+Everything in this file travels into the sandbox, so it needs nothing but the standard library and NumPy, and knows
+nothing of what is right.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import signal
+import sys
+import threading
+import time
+import types
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from autograder.runs.plain_values import LONGEST_TEXT, described
+
+DEEPEST, MOST = 6, 10_000
+WAITING = 3.0  # a case may take this many times its processor time if it waits
+AGAIN = 0.5  # seconds after which the limit rings again, in case a bare `except` swallowed what it raised
+
+
+class TookTooLong(BaseException):
+    """The time of a case is over."""
+
+
+class Scope(dict[str, Any]):
+    """The names of a case: its own, those of the file with the cases, and beyond them the student's."""
+
+    def __init__(self, sent: Mapping[str, Any], students: Mapping[str, Any]):
+        super().__init__()
+        self.students = students
+        for name, value in sent.items():
+            self[name] = self._bound(value) if isinstance(value, types.FunctionType) else value
+
+    def _bound(self, function: types.FunctionType) -> types.FunctionType:
+        """The function with this scope as its globals, in which it finds the student's names and the others."""
+        bound = types.FunctionType(function.__code__, self, function.__name__, function.__defaults__)
+        bound.__kwdefaults__ = function.__kwdefaults__
+        return bound
+
+    def __missing__(self, name: str) -> Any:
+        return self.students[name]
+
+
+def run_steps(
+    students: Mapping[str, Any] | None, sent: Mapping[str, Any], steps: Sequence[str], seconds: float
+) -> list[dict[str, Any]]:
+    """Run steps one after the other, in a scope of their own over the student's names (None: those of this kernel).
+
+    Gives {"value": plain} for each step that is an expression, {} for each other one, and {"error": {...}} for one that
+    raises. `seconds` of processor time are for all steps together; if they are over, the last error is TookTooLong,
+    with the line that was running.
+    """
+    if students is None:
+        students = sys.modules["IPython"].get_ipython().user_ns
+    scope = Scope(sent, students)
+    outcomes: list[dict[str, Any]] = []
+    with np.errstate(all="ignore"), _limited(seconds):
+        for source in steps:
+            try:
+                outcomes.append(_run(source, scope))
+            except KeyboardInterrupt:
+                raise
+            except BaseException as error:
+                outcomes.append({"error": described(error)})
+                if isinstance(error, TookTooLong):
+                    break
+    return outcomes
+
+
+def _run(source: str, scope: Scope) -> dict[str, Any]:
+    try:
+        code = compile(source, "<step>", "eval")
+    except SyntaxError:
+        exec(compile(source, "<step>", "exec"), scope)
+        return {}
+    return {"value": plain(eval(code, scope))}
+
+
+@contextlib.contextmanager
+def _limited(seconds: float) -> Iterator[None]:
+    """Raise TookTooLong in the main thread once the processor time is over. Without such signals, there is no limit."""
+    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    began, used = time.monotonic(), time.process_time()
+    inside = True
+
+    def ring(number: int, frame: Any) -> None:
+        left = seconds - (time.process_time() - used)
+        if not inside:
+            return
+        if left <= 0 or time.monotonic() - began > WAITING * seconds:
+            signal.setitimer(signal.ITIMER_REAL, AGAIN)
+            raise TookTooLong(f"{seconds:g} seconds were not enough")
+        signal.setitimer(signal.ITIMER_REAL, max(left, 0.01))
+
+    before = signal.signal(signal.SIGALRM, ring)
+    other, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
+    try:
+        yield
+    finally:
+        inside = False
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+        if other:
+            signal.setitimer(signal.ITIMER_REAL, max(other - (time.monotonic() - began), 0.01))
+
+
+def plain(value: Any, depth: int = 0) -> Any:
+    """Numbers, texts, arrays and collections of them, lists and tuples kept apart; anything else becomes
+    {"odd": "name of its type"}.
+    """
+    if value is None or type(value) in (bool, float):
+        return value
+    if type(value) is int:
+        return value if abs(value) < 2**62 else {"odd": "a huge int"}
+    if type(value) is str:
+        return value[: 5 * LONGEST_TEXT]
+    if isinstance(value, np.ndarray | np.generic) and value.dtype.kind in "biuf":
+        array = np.array(value, subok=False)
+        return array if array.size < MOST else {"odd": f"an array of {array.size} numbers"}
+    if type(value) in (list, tuple) and depth < DEEPEST and len(value) < MOST:
+        return type(value)(plain(entry, depth + 1) for entry in value)
+    if type(value) is dict and depth < DEEPEST and len(value) < MOST:
+        return {str(key)[:LONGEST_TEXT]: plain(entry, depth + 1) for key, entry in value.items()}
+    return {"odd": type(value).__name__[:LONGEST_TEXT]}
+
+
+class Calls:
+    """Within `with Calls(Kind, "backward") as made:` notes each call of a method, as (object, positional arguments,
+    keywords), and runs it; with `run=False` only notes it. The function that has the method's name among `names`, the
+    names of a notebook, is noted too. `before` is called with the object before each call.
+    """
+
+    def __init__(self, kind: type, name: str, names: Any = None, before: Any = None, run: bool = True):
+        self.kind, self.name, self.before, self.run = kind, name, before, run
+        self.names = {} if names is None else names
+        self.made: list[tuple[Any, tuple[Any, ...], dict[str, Any]]] = []
+
+    def __enter__(self) -> list[tuple[Any, tuple[Any, ...], dict[str, Any]]]:
+        self.original = self.kind.__dict__[self.name]
+
+        def noted(target: Any, *arguments: Any, **options: Any) -> Any:
+            if self.before:
+                self.before(target)
+            self.made.append((target if not self.run else None, arguments, options))
+            return self.original(target, *arguments, **options) if self.run else None
+
+        self.noted = noted
+        self._put(self.original, noted)
+        return self.made
+
+    def __exit__(self, *error: object) -> None:
+        self._put(self.noted, self.original)
+
+    def _put(self, old: Any, new: Any) -> None:
+        setattr(self.kind, self.name, new)
+        if self.name in self.names and self.names[self.name] is old:
+            self.names[self.name] = new

@@ -1,0 +1,203 @@
+"""Runs a lesson's cells as plain Python, without a notebook or a sandbox, with a listed mistake in its solutions.
+
+Examples between the exercises are left out, because a mistake may keep them busy forever.
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import cache, lru_cache
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+from autograder.lessons.build.lesson_files import lesson_texts
+from autograder.lessons.build.text import TextCell, read_lesson
+from autograder.lessons.mistakes.listed import KnownMistake
+from autograder.notebooks.regions import without_hidden_tests
+from autograder.runs.context import check_context
+
+STARTS = re.compile(r"^start_lesson\(", re.MULTILINE)
+DEFINITIONS = (ast.Import, ast.ImportFrom, ast.ClassDef, ast.FunctionDef, ast.Assign)
+
+AtTest = Callable[[TextCell, dict[str, Any]], None]
+"""What to do at a test cell, with the names that the lesson has defined so far."""
+
+
+@dataclass(frozen=True)
+class Marks:
+    """grade_id -> (points given, points of the cell) of every test cell, and the bugs that the cards named."""
+
+    points: dict[str, tuple[float, float]]
+    bugs: set[str]
+    seen: str
+    """The first test cell whose visible part alone did not give all its points; empty if there is none."""
+
+    @property
+    def lost(self) -> set[str]:
+        """The test cells that did not give all their points."""
+        return {name for name, (earned, most) in self.points.items() if earned < most}
+
+
+def run_lesson(
+    text: Path, at_test: AtTest, mistake: KnownMistake | None = None, again: Sequence[TextCell] = ()
+) -> None:
+    """Run the solved lesson, and `at_test` at each of its test cells; with a mistake, only at those after it.
+
+    `again` are cells that run a second time, after all others and before the test cells. Raises ValueError if the
+    mistake does not fit in exactly one place.
+    """
+    sys.path.insert(0, str(text.parent))  # lessons find helpers and cases beside their notebooks
+    names: dict[str, Any] = {"__name__": text.stem}
+    cells = cells_that_define(text, tests=True)
+    if again:
+        tests = tuple(cell for cell in cells if cell.is_test)
+        cells = (*(cell for cell in cells if cell not in tests), *again, *tests)
+    replaced = 0
+    try:
+        for cell in cells:
+            source = cell.source
+            if cell.is_test:
+                if mistake is None or replaced:
+                    at_test(cell, names)
+                    continue
+                for definition in _definitions(source):  # before the mistake nothing differs from the solved notebook
+                    with suppress(NameError):  # it needs a name that only a loop of the cell assigns
+                        exec(definition, names)
+                continue
+            if mistake is not None and cell.nbgrader:
+                source, times = mistake.into(source)
+                replaced += times
+            with suppress(Exception):  # a wrong engine may break a cell; the notebook continues
+                exec(_code(source), names)
+    finally:
+        sys.path.remove(str(text.parent))
+    if mistake is not None and replaced != 1:
+        raise ValueError(f"{text.stem}: {mistake.name!r} fits in {replaced} places, not in one")
+
+
+def marks(text: Path, mistake: KnownMistake | None = None, again: Sequence[TextCell] = ()) -> Marks:
+    """The points that a lesson's test cells give for its solutions, as `run_lesson` runs them.
+
+    Causes are looked for only until a card has named the bug that it must name: that takes longer than finding that
+    answers are wrong.
+    """
+    points: dict[str, tuple[float, float]] = {}
+    bugs: set[str] = set()
+    seen = ""
+
+    def at_test(cell: TextCell, names: dict[str, Any]) -> None:
+        nonlocal seen
+        with check_context(explained=mistake is not None and bool(mistake.bug) and mistake.bug not in bugs):
+            credit = credit_of(cell.source, names)
+        bugs.update(bug for report in getattr(credit, "reports", ()) for bug in report.bugs)
+        name, most = cell.grade_id, cell.nbgrader["points"]
+        points[name] = (most if credit is None else float(credit), most)
+        if points[name][0] < most and not seen and _is_seen(text, name, cell.source, names):
+            seen = name
+
+    run_lesson(text, at_test, mistake, again)
+    return Marks(points, bugs, seen)
+
+
+def credit_of(source: str, names: dict[str, Any]) -> float | None:
+    """The points that a test cell gives; None if it gives none by itself because all its assertions hold."""
+    first, last = _parts(source)
+    try:
+        exec(first, names)
+        value = eval(last, names) if last is not None else None
+    except Exception:
+        return 0.0
+    return value if isinstance(value, int | float) and not isinstance(value, bool) else None
+
+
+def _is_seen(text: Path, name: str, source: str, names: dict[str, Any]) -> bool:
+    """Whether the visible part of a test cell gives less credit than for the solution."""
+    with check_context(explained=False):
+        credit = credit_of(without_hidden_tests(source), names)
+    return credit is not None and (credit == 0 or credit < (_visible_credits(text)[name] or 0))
+
+
+@cache
+def _visible_credits(text: Path) -> dict[str, float | None]:
+    """The credit of the visible part of each test cell for the solution; None if all its assertions hold."""
+    credits: dict[str, float | None] = {}
+
+    def at_test(cell: TextCell, names: dict[str, Any]) -> None:
+        credits[cell.grade_id] = credit_of(without_hidden_tests(cell.source), names)
+
+    run_lesson(text, at_test)
+    return credits
+
+
+@cache
+def cells_that_define(text: Path, tests: bool = False) -> tuple[TextCell, ...]:
+    """The code cells of a lesson that later cells may need: engine, solutions, definitions; the tests if asked for.
+
+    The engine cells of earlier lessons replace `start_lesson()`.
+    """
+    return tuple(_defining(text, tests))
+
+
+def _defining(text: Path, tests: bool) -> Iterator[TextCell]:
+    for cell in cells_of(text):
+        if cell.kind != "code" or set(cell.tags) - {"engine"}:
+            continue
+        if cell.nbgrader.get("grade"):
+            if tests:
+                yield cell
+        elif STARTS.search(cell.source):
+            yield from engine_cells_before(text)
+        elif cell.nbgrader or "engine" in cell.tags or _only_defines(cell.source):
+            yield cell
+
+
+def engine_cells_before(text: Path) -> Iterator[TextCell]:
+    """The engine cells of the last lesson before this one, after those with which that lesson itself started.
+
+    A mistake belongs in its own lesson, so these cells are no longer marked as exercises.
+    """
+    before = [path for path in lesson_texts(text.parents[2]) if path.name < text.name][-1]
+    for cell in cells_of(before):
+        if STARTS.search(cell.source):
+            yield from engine_cells_before(before)
+        elif "engine" in cell.tags:
+            yield replace(cell, metadata={"tags": ["engine"]})
+
+
+@cache
+def cells_of(text: Path) -> list[TextCell]:
+    """The cells of a lesson's text."""
+    return read_lesson(text)
+
+
+def _only_defines(source: str) -> bool:
+    """Whether a cell consists of imports, definitions and assignments; others only try things out."""
+    return all(isinstance(statement, DEFINITIONS) for statement in ast.parse(source).body)
+
+
+@cache
+def _definitions(source: str) -> list[CodeType]:
+    """The statements of a test cell that define what later ones may use, and check nothing."""
+    kept = [statement for statement in ast.parse(source).body if isinstance(statement, DEFINITIONS)]
+    return [_code(ast.unparse(statement)) for statement in kept if not ast.unparse(statement).startswith("credit = ")]
+
+
+@lru_cache(maxsize=4096)  # most cells of a lesson are the same with all its mistakes
+def _code(source: str) -> CodeType:
+    return compile(source, "<cell>", "exec", dont_inherit=True)
+
+
+@lru_cache(maxsize=512)
+def _parts(source: str) -> tuple[CodeType, CodeType | None]:
+    """The code of a test cell before the expression at its end, and that of the expression; None if there is none."""
+    *before, last = ast.parse(source).body
+    if not isinstance(last, ast.Expr):
+        return _code(source), None
+    first = compile(ast.Module(before, []), "<cell>", "exec", dont_inherit=True)
+    return first, compile(ast.Expression(last.value), "<cell>", "eval", dont_inherit=True)

@@ -1,0 +1,304 @@
+"""Checks as tables of cases: what is right, what a card shows, what stays hidden, and which mistake it names."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from autograder.checks.cases import Check, run_check, steps_of
+from autograder.checks.known import Signatures
+from autograder.checks.outcomes import difference, same, short_name
+from autograder.lessons.build.cases import points_in_words, test_source
+from autograder.lessons.build.lesson_files import without_hidden_cases
+from autograder.runs.context import CheckContext
+from autograder.runs.errors import LessonError
+from autograder.student import check
+from tests.autograder.judge.notebooks import notebook
+
+NONE = Signatures()
+
+
+@pytest.fixture(autouse=True)
+def no_checks_yet() -> None:
+    """The checks of the tests before."""
+    globals().pop("CHECKS", None)
+
+
+def made(script: str, points: float = 1.0, given: str = "", **more: Any) -> Check:
+    found = Check("total", given, points, **more)
+    found.case("the case", script)
+    return found
+
+
+def run(found: Check, *hidden: tuple[str, str, float], signatures: Signatures = NONE, **names: Any) -> Any:
+    return run_check(found, names, CheckContext(), signatures, hidden)
+
+
+RIGHT = {
+    "a number": ("total([1, 2])", "3.0"),
+    "an array": ("np.array(total([1, 2]))", "array(3.0)"),
+    "a tuple": ("(total([1]), 'a')", "(1.0, 'a')"),
+    "the beginning of an error": ("total(None)", "TypeError"),
+    "an error with a text": ("total(None)", "TypeError: *iterable"),
+    "a condition": ("total([1])", "got > 0 and got < 2"),
+    "a condition over two lines": ("total([1])", "got > 0 and (\n    got < 2\n)"),
+    "anything": ("total(None)", "anything"),
+    "nothing": ("value = total([1])", ""),
+}
+
+
+@pytest.mark.parametrize("kind", RIGHT)
+def test_what_is_right(kind: str) -> None:
+    step, right = RIGHT[kind]
+    assert run(made(f">>> {step}\n{right}"), total=sum) == 1.0
+
+
+WRONG = {
+    "a value": ("total([1, 2])", "4", "`total([1, 2])` is 3, not 4"),
+    "a list for a tuple": ("[1, 2]", "(1, 2)", "this is a list; a tuple is expected"),
+    "too many": ("(1, 2, 3)", "(1, 2)", "3 entries came back; 2 are expected"),
+    "another shape": ("np.ones((2, 1))", "np.ones(2)", "the shape is (2, 1); (2,) is expected"),
+    "one factor": ("np.array([2.0, 4.0, 6.0])", "np.array([1.0, 2.0, 3.0])", "twice the right size"),
+    "another error": ("1 / 0", "ValueError", "your code raised ZeroDivisionError"),
+    "no error": ("total([])", "ValueError: empty*", "must raise ValueError: empty; it gives 0"),
+    "a statement without error": ("value = 1", "ValueError", "must raise ValueError; it raises nothing"),
+    "a condition": ("total([1])", "got > 1", "is 1; right would be: got > 1"),
+    "a truth for a number": ("True", "1", "is True, not 1"),
+    "a name that is not there": ("another([1])", "1", "`another` is not defined: run the cell that defines it"),
+    "an object": ("object()", "1", "is a object, not 1"),
+}
+
+
+@pytest.mark.parametrize("kind", WRONG)
+def test_what_is_wrong_is_said(kind: str) -> None:
+    step, right, said = WRONG[kind]
+    (report,) = run(made(f">>> {step}\n{right}"), total=sum).reports
+    (line,) = report.lines
+    assert line.status == "wrong"
+    assert said in line.explanation
+
+
+def test_every_case_runs_and_each_shows_the_steps_that_reproduce_it() -> None:
+    found = Check("total", "numbers = [1, 2]")
+    found.case("first", ">>> total(numbers)\n4")
+    found.case("second", ">>> total([1])\n1", points=2)
+    found.case("third", ">>> more = [*numbers, 3]\n>>> total(more)\n7\n>>> total(more)\n6")
+    credit = run(found, total=sum)
+    (report,) = credit.reports
+    assert [line.status for line in report.lines] == ["wrong", "right", "wrong"]
+    assert (credit, report.earned, report.points) == (2.0, 2.0, 4.0)
+    assert report.lines[2].details == (("steps", "numbers = [1, 2]\nmore = [*numbers, 3]\ntotal(more)"),)
+
+
+def test_cases_do_not_see_each_other_s_names() -> None:
+    found = Check("total", points=1)
+    found.case("first", ">>> kept = 5\n>>> kept\n5")
+    found.case("second", ">>> kept\nNameError")
+    assert run(found) == 1.0
+
+
+def helper(numbers: Any) -> Any:
+    """A function of a file of cases: it sees the notebook's names, and the other functions of the file."""
+    return total(inner(numbers))  # noqa: F821
+
+
+def inner(numbers: Any) -> list[int]:
+    return [2 * number for number in numbers]
+
+
+def test_a_step_uses_functions_of_its_file_which_see_the_notebook() -> None:
+    assert run(made(">>> helper([1, 2])\n6"), total=sum) == 1.0
+
+
+def test_what_is_not_written_yet_is_not_wrong() -> None:
+    def total(numbers: Any) -> Any:
+        raise NotImplementedError
+
+    (report,) = run(made(">>> total([1])\n1"), total=total).reports
+    assert report.lines[0].status == "not yet"
+
+
+def test_a_loop_without_end_is_named_with_its_line_and_the_other_cases_run() -> None:
+    def total(numbers: Any) -> Any:
+        while len(numbers) > 1:
+            numbers = list(numbers)
+        return 1
+
+    found = Check("total", points=1, seconds=0.3)
+    found.case("two", ">>> total([1, 2])\n3")
+    found.case("one", ">>> total([1])\n1")
+    (report,) = run(found, total=total).reports
+    assert [line.status for line in report.lines] == ["wrong", "right"]
+    assert "does not end, or takes longer than 0.3 seconds; it was in the line `" in report.lines[0].explanation
+
+
+def test_of_a_hidden_case_only_its_public_words_are_shown() -> None:
+    hidden = ("a secret sum", ">>> total([1917, 4])\n1921", 1.0)
+    credit = run(made(">>> total([1])\n1"), hidden, total=lambda numbers: numbers[0])
+    assert credit == 0.0  # all or none
+    shown, secret = credit.reports
+    assert (shown.passed, secret.passed, secret.hidden) == (True, False, True)
+    assert secret.lines[0].name == "a secret sum"
+    for text in (credit._repr_html_(), secret.text(), shown.text()):
+        assert "1917" not in text
+        assert "1921" not in text
+
+
+def test_with_points_of_their_own_hidden_cases_give_theirs() -> None:
+    found = Check("total")
+    found.case("shown", ">>> total([1])\n1", points=2)
+    assert run(found, ("secret", ">>> total([2])\n3", 1.5), total=sum) == 2.0
+    assert run(found, ("secret", ">>> total([2])\n2", 1.5), total=sum) == 3.5
+
+
+def outcomes(step: str, **names: Any) -> str:
+    from autograder.checks.cases import wrong_outcomes
+
+    globals().pop("CHECKS", None)
+    return wrong_outcomes(made(f">>> {step}\n'right'"), names)["the case"]
+
+
+def known(**mistakes: str) -> Signatures:
+    return Signatures({"total": {name.replace("_", " "): {"the case": what} for name, what in mistakes.items()}})
+
+
+def test_a_listed_mistake_is_named_by_its_outcomes() -> None:
+    found = made(">>> total([1, 2])\n3", points=1)
+    first, last = outcomes("1"), outcomes("2")
+    signatures = known(only_the_first=first, only_the_last=last)
+    (report,) = run(found, signatures=signatures, total=lambda numbers: numbers[0]).reports
+    assert (report.diagnosis, report.bugs, report.certain) == ("only the first.", ("only the first",), True)
+    (report,) = run(found, signatures=known(a=first, b=first), total=lambda numbers: numbers[0]).reports
+    assert (report.diagnosis, report.certain) == ("one of these: a; or b.", False)
+    (report,) = run(found, signatures=signatures, total=lambda numbers: 7).reports
+    assert report.diagnosis == ""
+    assert run(found, signatures=signatures, total=sum).reports[0].diagnosis == ""
+
+
+def test_a_mistake_that_explains_a_part_is_only_likely() -> None:
+    signatures = Signatures({"total": {"the sign": {"one": "a", "two": "b"}}})
+    assert signatures.explain("total", {"one": "a", "two": "c"}).sentence.startswith("one of these, or something near")
+    assert signatures.explain("total", {"one": "c", "two": "d"}).sentence == ""
+    assert signatures.explain("another", {"one": "a"}).sentence == ""
+
+
+def test_signatures_that_cannot_be_read_name_nothing(tmp_path: Path) -> None:
+    assert Signatures.read(tmp_path / "none.json") == NONE
+    (tmp_path / "bad.json").write_text('{"checks": {"total": 1}}')
+    assert Signatures.read(tmp_path / "bad.json") == NONE
+
+
+def test_equal_outcomes_have_equal_names_on_other_machines() -> None:
+    array = np.array([0.1 + 0.2, 1e-17])
+    assert short_name([{"value": array}]) == short_name([{"value": np.array([0.3, 0.0])}])
+    assert short_name([{"value": (1, 2)}]) != short_name([{"value": [1, 2]}])
+    assert short_name([{"value": True}]) != short_name([{"value": 1}])
+    error = {"type": "TypeError", "message": "<A object at 0x7f7da7d0b4c0>", "line": "x"}
+    other = {"type": "TypeError", "message": "<A object at 0x7f7da7d0b555>", "line": "y"}
+    assert short_name([{"error": error}]) == short_name([{"error": other}])
+
+
+def test_same_means_the_same_kind() -> None:
+    assert same(np.array([1.0]), np.array([1.0 + 1e-12]))
+    assert not same(np.array([1.0]), 1.0)
+    assert not same([1], (1,))
+    assert not same({"a": 1}, {"b": 1})
+    assert difference((1.0, [2]), (1.0, (2,))) == "this is a list; a tuple is expected"
+
+
+@pytest.mark.parametrize("script", ["", "total(1)\n1", ">>> total(\n1", "words\n>>> total(1)"])
+def test_a_script_that_is_none_is_refused(script: str) -> None:
+    with pytest.raises(SyntaxError):
+        list(steps_of(script))
+
+
+def test_a_name_belongs_to_one_check() -> None:
+    Check("total")
+    with pytest.raises(LessonError, match="two checks"):
+        Check("total")
+
+
+FILE = '''"""Cases."""
+
+from autograder.checks.cases import Check
+
+check = Check("total", points=2)
+check.case("one number", """
+>>> total([1])
+1
+""")
+check.hidden("two numbers", """
+>>> total([1917, 4])
+1921
+""")
+'''
+
+
+@pytest.fixture
+def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A file of cases as students get it, in the folder where Python looks for modules."""
+    monkeypatch.syspath_prepend(str(tmp_path))
+    monkeypatch.delitem(sys.modules, "checks_77", raising=False)
+    path = tmp_path / "checks_77.py"
+    path.write_text(without_hidden_cases(FILE))
+    return path
+
+
+def test_students_get_no_hidden_case(beside: Path) -> None:
+    assert "1917" not in beside.read_text()
+    assert "two numbers" not in beside.read_text()
+    assert '("one number", """' in beside.read_text()
+
+
+def test_check_finds_the_cases_beside_the_notebook_and_reads_a_changed_file_again(beside: Path) -> None:
+    names = {"check": check, "total": sum}
+    assert eval('check("77.total")', names) == 2.0
+    beside.write_text(beside.read_text().replace("\n1\n", "\n2.5\n"))
+    assert eval('check("77.total")', names) == 0.0
+    with pytest.raises(LessonError, match=r"checks_77.py has no check 'other'; it has total"):
+        eval('check("77.other")', names)
+    with pytest.raises(LessonError, match=r"no checks_78.py beside this notebook"):
+        eval('check("78.total")', names)
+
+
+def test_the_cell_of_a_check_has_the_hidden_cases_in_a_hidden_region(tmp_path: Path) -> None:
+    names: dict[str, Any] = {"__name__": "cases"}
+    exec(FILE, names)
+    source = test_source(tmp_path / "77_sums.py", names["CHECKS"]["total"])
+    assert source.splitlines()[:3] == ["check(", '    "77.total",', "    ### BEGIN HIDDEN TESTS"]
+    assert points_in_words(names["CHECKS"]["total"]) == "2 points, all or none; hidden tests count too"
+
+
+@pytest.mark.sandbox
+@pytest.mark.parametrize(
+    ("answer", "points", "said"),
+    [
+        ("def total(numbers):\n    return sum(numbers)", 2, ""),
+        ("def total(numbers):\n    return numbers[0]", 0, "two numbers: another result than expected"),
+        ("def total(numbers):\n    return 7", 0, "`total([1])` is 7, not 1"),
+        ("def total(numbers):\n    while True: pass", 0, "does not end"),
+        ("def total(numbers):\n    raise ValueError('no')", 0, "your code raised ValueError: no"),
+        ("class Total(int): pass\ntotal = lambda numbers: Total(sum(numbers))", 0, "is a Total, not 1"),
+        ("import os\ntotal = lambda numbers: os._exit(0)", 0, "Your code stopped the notebook's process"),
+    ],
+)
+def test_the_judge_runs_cases_in_the_sandbox_and_shows_nothing_hidden(
+    tmp_path: Path, answer: str, points: float, said: str
+) -> None:
+    from autograder.judge.judge import judge_notebook
+
+    names: dict[str, Any] = {"__name__": "cases"}
+    exec(FILE.replace("points=2)", "points=2, seconds=1)"), names)
+    (tmp_path / "checks_77.py").write_text(without_hidden_cases(FILE).replace("points=2)", "points=2, seconds=1)"))
+    source = test_source(tmp_path / "77_sums.py", names["CHECKS"]["total"])
+    node = notebook(answer, f"# test\nfrom autograder.student import check\n{source}")
+    (cell,) = judge_notebook(node, helpers=tmp_path).cells
+    assert (cell.points, said in cell.message) == (points, True), cell.message
+    shown = json.dumps(node.cells[1].outputs) + cell.message
+    assert "1917" not in shown
+    assert "1921" not in shown
