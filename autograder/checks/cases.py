@@ -58,7 +58,7 @@ AFTER_A_LOOP = 0.25
 
 
 @dataclass(frozen=True)
-class Step:
+class CaseStep:
     """One statement, and the text that says what is right after it."""
 
     source: str
@@ -70,7 +70,7 @@ class Case:
     """One script. `hidden`: what students may read of it."""
 
     title: str
-    steps: tuple[Step, ...]
+    steps: tuple[CaseStep, ...]
     points: float
     hidden: bool = False
 
@@ -145,7 +145,7 @@ class Check:
         yield from (step.source for case in self.cases for step in case.steps)
 
 
-def steps_of(script: str) -> Iterator[Step]:
+def steps_of(script: str) -> Iterator[CaseStep]:
     """The steps of a script. Raises SyntaxError if one is not Python, or if the script has none."""
     before, *blocks = re.split(r"^>>> ", textwrap.dedent(script).strip(), flags=re.MULTILINE)
     if before.strip() or not blocks:
@@ -158,7 +158,7 @@ def steps_of(script: str) -> Iterator[Step]:
             else:
                 right.append(line)
         ast.parse("\n".join(source))
-        yield Step("\n".join(source), "\n".join(right).strip())
+        yield CaseStep("\n".join(source), "\n".join(right).strip())
 
 
 def run_check(
@@ -188,7 +188,7 @@ def wrong_outcomes(check: Check, names: Any) -> dict[str, str]:
 
 def _results(check: Check, cases: Sequence[Case], names: Any) -> Iterator[CaseResult]:
     seconds = check.seconds
-    given = [Step(ast.get_source_segment(check.given, each) or "") for each in ast.parse(check.given).body]
+    given = [CaseStep(ast.get_source_segment(check.given, each) or "") for each in ast.parse(check.given).body]
     for case in cases:
         every = [*given, *case.steps]
         outcomes = _run(names, check.sent, [step.source for step in every], seconds)
@@ -204,7 +204,7 @@ def _run(names: Any, sent: Mapping[str, Any], sources: list[str], seconds: float
     return answers if isinstance(answers, list) else []
 
 
-def _result(check: Check, case: Case, steps: Sequence[Step], outcomes: Sequence[Any]) -> CaseResult:
+def _result(check: Check, case: Case, steps: Sequence[CaseStep], outcomes: Sequence[Any]) -> CaseResult:
     """The verdict on a case: its first wrong step decides."""
     for number, step in enumerate(steps):
         outcome = outcomes[number] if number < len(outcomes) else {}
@@ -220,7 +220,7 @@ def _result(check: Check, case: Case, steps: Sequence[Step], outcomes: Sequence[
     return CaseResult(case, Line(case.title, "right"), tuple(outcomes))
 
 
-def _wrong(check: Check, step: Step, outcome: Mapping[str, Any]) -> tuple[str, str] | None:
+def _wrong(check: Check, step: CaseStep, outcome: Mapping[str, Any]) -> tuple[str, str] | None:
     """Status and sentence of a step that went wrong; None if it is right."""
     error, got = _error_in(outcome), outcome.get("value")
     if step.right == "anything":
@@ -248,14 +248,14 @@ def _error_in(outcome: Mapping[str, Any]) -> dict[str, Any]:
     return error if isinstance(error, dict) else {}
 
 
-def _is_expected(step: Step, error: Mapping[str, Any]) -> bool:
+def _is_expected(step: CaseStep, error: Mapping[str, Any]) -> bool:
     pattern = step.right if step.right.endswith("*") or ":" in step.right else f"{step.right}*"
     return bool(ERROR.match(step.right)) and fnmatch.fnmatchcase(
         f"{error.get('type')}: {error.get('message')}", pattern
     )
 
 
-def _raised(check: Check, step: Step, error: Mapping[str, Any]) -> tuple[str, str]:
+def _raised(check: Check, step: CaseStep, error: Mapping[str, Any]) -> tuple[str, str]:
     """Status and sentence of a step that raised what it should not."""
     kind, message, line = (str(error.get(key) or "").strip() for key in ("type", "message", "line"))
     if kind == ENDLESS:

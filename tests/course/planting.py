@@ -18,7 +18,7 @@ from autograder.lessons.build.lesson_files import STYLES
 from autograder.lessons.build.text import STYLE_TAG, TextCell
 from autograder.lessons.mistakes import planting
 from autograder.lessons.mistakes.listed import KnownMistake, mistakes_of
-from autograder.lessons.mistakes.planting import Marks
+from autograder.lessons.mistakes.planting import LessonMarks
 
 LESSONS = Path(__file__).parents[2] / "course" / "lessons"
 sys.path.extend(map(str, LESSONS.glob("*/")))  # lessons find the helpers next to their notebooks
@@ -30,7 +30,7 @@ def text_of(lesson: str) -> Path:
     return LESSONS / lesson / f"{lesson}.py"
 
 
-def marks(lesson: str, mistake: KnownMistake | None = None, again: Sequence[TextCell] = ()) -> Marks:
+def marks(lesson: str, mistake: KnownMistake | None = None, again: Sequence[TextCell] = ()) -> LessonMarks:
     """The points that a lesson's test cells give: see `planting.marks`."""
     return planting.marks(text_of(lesson), mistake, again)
 

@@ -22,7 +22,7 @@ from autograder.lessons.audit import variants
 from autograder.lessons.audit.finding import Finding
 from autograder.lessons.audit.kernel_run import crashes, failures, run_in_kernel, slowest_check, validated
 from autograder.lessons.audit.passed_gates import PassedGates, fingerprint_of
-from autograder.lessons.audit.strength import Check, strength_of
+from autograder.lessons.audit.strength import AskedProgram, strength_of
 from autograder.lessons.build.lesson_files import LessonTextError, files_beside, place_files
 from autograder.lessons.build.notebook import assemble, styles
 from autograder.lessons.build.rules_of_tests import gradient_checks
@@ -49,7 +49,7 @@ class Lesson:
     judge: Judge
     folder: Path
     source: NotebookNode = field(default_factory=NotebookNode)
-    checks: list[Check] = field(default_factory=list)  # of the solved notebook, once it has been judged
+    checks: list[AskedProgram] = field(default_factory=list)  # of the solved notebook, once it has been judged
     drawing: set[str] | None = None  # the test cells whose checks draw inputs, once it has earned full marks
     passed: PassedGates | None = None
     fingerprint: str = ""
@@ -228,7 +228,7 @@ def solved_gets_full_marks(lesson: Lesson) -> Result:
     def keep(context: CheckContext, asked: Any) -> None:
         cell = cells.get(context.seed or 0, "")
         drawing.add(cell)
-        lesson.checks += [Check(cell, program, expected) for program, expected in asked]
+        lesson.checks += [AskedProgram(cell, program, expected) for program, expected in asked]
 
     lesson.checks.clear()
     with listening(keep):

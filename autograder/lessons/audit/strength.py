@@ -38,7 +38,7 @@ DIFFERENT = 1e-6
 
 
 @dataclass(frozen=True)
-class Check:
+class AskedProgram:
     """One expression of a check in a test cell, and what was expected of it on each draw."""
 
     cell: str
@@ -82,11 +82,11 @@ class Strength:
         return 1.0 if not self.applied else 1.0 - len(self.survivors) / self.applied
 
 
-def strength_of(checks: Sequence[Check], writes_backward: bool) -> Strength:
+def strength_of(checks: Sequence[AskedProgram], writes_backward: bool) -> Strength:
     """Plant every bug that applies into the reference, and let the checks of each test cell look for it."""
     found = Strength()
     checks = [replace(check, expected=measured(check.program, check.expected)) for check in checks]
-    cells: dict[str, list[Check]] = {}
+    cells: dict[str, list[AskedProgram]] = {}
     for check in checks:
         cells.setdefault(check.cell, []).append(check)
     with reference_methods(), warnings.catch_warnings(), np.errstate(all="ignore"):
@@ -104,7 +104,7 @@ def strength_of(checks: Sequence[Check], writes_backward: bool) -> Strength:
 
 
 def _rule_bug(
-    found: Strength, cell: str, checks: Sequence[Check], graphs: Mapping[int, dict[str, list[Call]]], bug: Bug
+    found: Strength, cell: str, checks: Sequence[AskedProgram], graphs: Mapping[int, dict[str, list[Call]]], bug: Bug
 ) -> None:
     for operation in bug.operations:
         having = [check for check in checks if operation in graphs[id(check)]]
@@ -119,7 +119,7 @@ def _rule_bug(
 
 
 def _engine_bug(
-    found: Strength, checks: Sequence[Check], graphs: Mapping[int, dict[str, list[Call]]], bug: Bug
+    found: Strength, checks: Sequence[AskedProgram], graphs: Mapping[int, dict[str, list[Call]]], bug: Bug
 ) -> None:
     present = sorted({operation for check in checks for operation in graphs[id(check)]})
     variants = bug.variants(present)
@@ -154,25 +154,25 @@ def _gradients_of_probe(probe: Any, plant: Plant | None) -> Any:
     return [None if leaf.grad is None else leaf.grad.tolist() for leaf in leaves]
 
 
-def _noticed(checks: Sequence[Check], variant: Variant) -> bool:
+def _noticed(checks: Sequence[AskedProgram], variant: Variant) -> bool:
     """Whether the checks notice the bug in the reference, whichever of the variant's plants is used."""
     return all(any(_wrong(check, plant) for check in checks) for plant in variant.plants)
 
 
-def _wrong(check: Check, plant: Plant) -> bool:
+def _wrong(check: AskedProgram, plant: Plant) -> bool:
     """Whether a check finds something wrong on a reference with a bug; quickly, if its first draw shows it."""
     first = check.expected[:1]
     return _wrong_on(check, first, plant) or (len(check.expected) > 1 and _wrong_on(check, check.expected, plant))
 
 
-def _wrong_on(check: Check, expected: Sequence[Expected], plant: Plant) -> bool:
+def _wrong_on(check: AskedProgram, expected: Sequence[Expected], plant: Plant) -> bool:
     sent = [{"function": check.program.function, "draws": [entry.draw.sent() for entry in expected]}]
     with plant():
         (answer,) = engine_protocol.run_programs(REFERENCE, sent)
     return compare(answer, expected, check.program.arguments).problem is not None
 
 
-def calls_in(check: Check) -> dict[str, list[Call]]:
+def calls_in(check: AskedProgram) -> dict[str, list[Call]]:
     """The calls of each operation while the expression runs on its first draw."""
     calls: dict[str, list[Call]] = {}
     with _recorded(calls):

@@ -30,7 +30,7 @@ AtTest = Callable[[TextCell, dict[str, Any]], None]
 
 
 @dataclass(frozen=True)
-class Marks:
+class LessonMarks:
     """grade_id -> (points given, points of the cell) of every test cell, and the bugs that the cards named."""
 
     points: dict[str, tuple[float, float]]
@@ -81,7 +81,7 @@ def run_lesson(
         raise ValueError(f"{text.stem}: {mistake.name!r} fits in {replaced} places, not in one")
 
 
-def marks(text: Path, mistake: KnownMistake | None = None, again: Sequence[TextCell] = ()) -> Marks:
+def marks(text: Path, mistake: KnownMistake | None = None, again: Sequence[TextCell] = ()) -> LessonMarks:
     """The points that a lesson's test cells give for its solutions, as `run_lesson` runs them.
 
     Causes are looked for only until a card has named the bug that it must name: that takes longer than finding that
@@ -102,7 +102,7 @@ def marks(text: Path, mistake: KnownMistake | None = None, again: Sequence[TextC
             seen = name
 
     run_lesson(text, at_test, mistake, again)
-    return Marks(points, bugs, seen)
+    return LessonMarks(points, bugs, seen)
 
 
 def credit_of(source: str, names: dict[str, Any]) -> float | None:

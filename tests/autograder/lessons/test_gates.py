@@ -110,6 +110,7 @@ def test_a_sound_lesson_passes_every_gate(make_lesson: Callable[[str], Lesson]) 
     assert [finding.gate for finding in findings] == [
         "text keeps the rules",
         "release hides what it must",
+        "cards can name the mistakes",
         "solved: every cell runs",
         "solved: Validate passes",
         "unsolved: nothing crashes",

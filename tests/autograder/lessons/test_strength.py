@@ -9,19 +9,19 @@ from typing import Any
 import pytest
 
 from autograder import cli
-from autograder.lessons.audit.strength import Check, Strength, strength_of
+from autograder.lessons.audit.strength import AskedProgram, Strength, strength_of
 from autograder.runs.context import CheckContext, listening
 from autograder.runs.engines import REFERENCE
 from autograder.student import between, check_gradients, positive
 
 
-def checks_of(*calls: tuple[str, Callable[..., Any], list[Any]]) -> list[Check]:
+def checks_of(*calls: tuple[str, Callable[..., Any], list[Any]]) -> list[AskedProgram]:
     """The checks of test cells, each with one expression."""
-    found: list[Check] = []
+    found: list[AskedProgram] = []
     for cell, expression, inputs in calls:
 
         def keep(context: CheckContext, asked: Any, cell: str = cell) -> None:
-            found.extend(Check(cell, program, expected) for program, expected in asked)
+            found.extend(AskedProgram(cell, program, expected) for program, expected in asked)
 
         with listening(keep):
             check_gradients(expression, inputs, engine=REFERENCE, points=1)
