@@ -19,6 +19,7 @@ MOST_IN_ANOTHER_ORDER = 5
 NEARLY = 1e-5
 SINGLE = (6, 7, 8)  # digits that float32 keeps
 ONE_SIDED = 8  # digits that one-sided differences have at most
+EVERYWHERE = "at every input that was tried"
 FEWEST = 3  # different numbers that one factor has to explain
 FACTORS = {
     0.0: "the value 0",
@@ -41,11 +42,12 @@ def arrays_of(results: Sequence[Any], right: Sequence[Any]) -> list[Array] | Non
     return arrays if fits and all(np.all(np.isfinite(array)) for array in arrays) else None
 
 
-def in_common(got: Results, right: Results, allowed: Results, names: Sequence[str]) -> str:
+def in_common(got: Results, right: Results, allowed: Results, names: Sequence[str], where: str = EVERYWHERE) -> str:
     """A sentence about what all wrong results have in common; empty if they have nothing known in common.
 
     got, right, allowed: one entry per call, with one array for each gradient, or the result alone.
     names: of the inputs to which the gradients belong; empty for the result of a function
+    where: the calls, in words
     """
     count = len(names) or 1
     wrong = [number for number in range(count) if not _are(got, right, allowed, number, number, 1.0)]
@@ -56,7 +58,7 @@ def in_common(got: Results, right: Results, allowed: Results, names: Sequence[st
     if factor is not None and all(_are(got, right, allowed, number, number, factor) for number in wrong):
         verb = "has" if len(wrong) == 1 else "have"
         size = FACTORS.get(factor, f"{factor:.3g} times the right size")
-        return f"{subject} {verb} {size} at every input that was tried."
+        return f"{subject} {verb} {size} {where}."
     return _in_another_order(got, right, allowed, names) or _nearly(got, right, wrong, subject)
 
 

@@ -44,11 +44,10 @@ from autograder.localize.subexpressions import Part, Trial, between, expanded, n
 from autograder.localize.tracing import Step, Trace, Value, traces_of
 from autograder.runs.answers import INPUT_CHANGED, WRONG_TYPE, Problem
 from autograder.runs.engines import Draw
-from autograder.runs.expected import Expected
+from autograder.runs.expected import DRAWS, Expected
 from autograder.runs.programs import Program
 from autograder.runs.replay import Evidence
 
-MOST_DRAWS = 3
 NUMBER = re.compile(r"[-+]?\d[\d.]*(e[-+]?\d+)?")
 LARGEST = 20_000  # numbers in one draw
 
@@ -115,9 +114,11 @@ def _size(draw: Draw) -> int:
 
 
 def _traces(program: Program, expected: Sequence[Expected], first: int) -> list[Trace]:
-    """Traces of the draw that failed and of some others on which the expression takes the same steps."""
+    """Traces of the draw that failed and of the others with inputs of the same shapes, if the expression takes the same
+    steps on them: what is said of a rule has to hold for each.
+    """
     order = [first, *(number for number in range(len(expected)) if number != first)]
-    return traces_of(program, [expected[number].draw for number in order], MOST_DRAWS)
+    return traces_of(program, [expected[number].draw for number in order], DRAWS)
 
 
 def _in_an_operation(engine: Any, wrong: Sequence[Trial], forward: bool) -> Place:

@@ -90,7 +90,9 @@ def _in_common(trial: Trial) -> str:
             return ""
         if not all(np.all(np.isfinite(array)) for array in mine):
             return ""
-    return in_common(got, right, allowed, trial.part.names)
+    shapes = [str(array.shape) if array.ndim else "()" for array in trial.part.draws[0].inputs]
+    where = f"in each of {len(got)} trials, with inputs of shape {' and '.join(shapes)}"
+    return in_common(got, right, allowed, trial.part.names, where)
 
 
 def wrong_inputs(trial: Trial) -> Iterator[Wrong]:

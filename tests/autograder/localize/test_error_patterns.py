@@ -7,7 +7,10 @@ import pytest
 
 from autograder.localize import rule_patterns
 from autograder.runs.context import check_context
-from autograder.student import between, check_function, check_handwritten_gradient
+from autograder.runs.expected import DRAWS
+from autograder.student import between, check_function, check_gradients, check_handwritten_gradient
+from tests.autograder import student_engines_arrays as arrays
+from tests.autograder.student_engines_operations import WRONG
 
 NEGATIVE = between(-3.0, -1.0)
 
@@ -120,3 +123,28 @@ def test_only_numbers_that_are_not_rounding_errors_are_called_a_limit(scale: flo
     right = np.array([3.0, -2.0, 0.5])
     wrong = rule_patterns.Wrong("a", [scale * np.clip(right, -1, 1)], [right], [np.ones(3)], {})
     assert ("cut off there" in rule_patterns._cut_off(wrong)) is named
+
+
+@pytest.mark.parametrize("number", range(DRAWS))
+def test_what_holds_at_all_draws_but_one_is_not_said_of_all(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[float] = []
+
+    def rule(g, y, o, x):
+        if float(x) not in seen:
+            seen.append(float(x))
+        is_right = seen[number : number + 1] == [float(x)]
+        return [g * (1 - y**2) * (1 if is_right else -1)]
+
+    monkeypatch.setitem(WRONG, ("a sign", "tanh"), rule)
+    engine = arrays.closures(("a sign", "tanh"))
+    report = check_gradients(lambda a: a.tanh() * a, [()], engine=engine, points=1).reports[0]
+    assert not report.passed
+    assert len(seen) >= DRAWS
+    assert "the wrong sign" not in report.text()
+
+
+def test_a_rule_that_is_wrong_by_a_factor_is_said_to_be_so_where_it_was_tried(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(WRONG, ("twice", "relu"), lambda g, y, o, x: [2 * g * (x > 0)])
+    engine = arrays.closures(("twice", "relu"))
+    report = check_gradients(lambda a: a.relu() * a, [(2, 3)], engine=engine, points=1).reports[0]
+    assert f"twice the right size in each of {DRAWS} trials, with inputs of shape (2, 3)." in report.place
