@@ -7,7 +7,9 @@ that are replaced rather than added by a second `backward`, or a graph that it c
 from __future__ import annotations
 
 import contextlib
+import operator
 import re
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
@@ -17,24 +19,31 @@ import numpy as np
 from autograder.cards.check_report import Line, Report
 from autograder.checks.gradients import report_of
 from autograder.checks.outcome import Outcome
-from autograder.runs.answers import compared_on
+from autograder.runs.answers import Problem, compared_on
 from autograder.runs.comparison import within
 from autograder.runs.context import CheckContext
 from autograder.runs.engine_protocol import ways_in_words
+from autograder.runs.engines import REFERENCE
 from autograder.runs.expected import Expected, expected_of
 from autograder.runs.inputs import FLOAT32, FLOAT64, AwayFromZero, Spec, positive
+from autograder.runs.methods import reference_methods
 from autograder.runs.programs import programs_of
 from autograder.runs.ways import Adapter, Ways
 
 COLUMNS = ("value", "gradient", "broadcast", "reuse", "second call", "deep graph")
 RIGHT, WRONG, NONE = "right", "wrong", "-"
-REPLACES, RECURSION = "replaces", "recursion"
+REPLACES, RECURSION, SLOW, OTHER, NEAR = "replaces", "recursion", "slow", "other", "near"
 NOTES = {
     REPLACES: "replaces: a second `backward` replaces the gradients, where PyTorch adds to them.",
     RECURSION: "recursion: `backward` recurses, and a graph of {} operations in a row is too deep for it.",
+    SLOW: "slow: `backward` visits a node once for each path to it, so each `a = a + a` doubles the time.",
+    NEAR: "near: right to about five digits. Does an epsilon, float32 or a difference quotient cost the others?",
+    OTHER: "other: not what PyTorch's operation of that name gives; what it gives was not looked at.",
 }
-DEEP, DOUBLED = 2000, 25
+DEEP, DOUBLED, EXPLODES = 2000, 25, 12
 MOST_CARDS = 6
+CLOSE = 1e-5
+METHODS = {"__add__": "add", "__mul__": "mul", "__sub__": "sub", "__truediv__": "div", "__matmul__": "dot"}
 OF_ARRAYS = ("sum", "mean", "__matmul__", "matmul", "dot", "reshape", "shape", "transpose", "T")
 SHAPE = (2, 3)
 NUMBER = re.compile(r"-?\d[\d.e+-]*")
@@ -45,6 +54,7 @@ STRETCHED = (((2, 3), (3,)), ((2, 1), (1, 3)), ((2, 3), (1, 3)))
 class Operation:
     """A row of the list. `needs`: the method without which an engine does not have it. `shapes`: of the inputs, where
     an engine has arrays; None if it is elementwise. `chained`: whether thousands of it in a row stay small numbers.
+    `optional`: an engine may refuse these arguments.
     """
 
     name: str
@@ -54,6 +64,7 @@ class Operation:
     positive: bool = False
     shapes: tuple[tuple[int, ...], ...] | None = None
     chained: bool = False
+    optional: bool = False
 
     def specs(self, arrays: bool) -> list[Spec]:
         shapes = self.shapes or (SHAPE if arrays else (),) * self.inputs
@@ -71,15 +82,34 @@ def _method(name: str, *arguments: Any, **options: Any) -> Callable[..., Any]:
     return function
 
 
+def _operator(name: str) -> Callable[..., Any]:
+    """An operator or, in an engine without operators, the method for it."""
+    special = f"__{name}__"
+
+    def function(a: Any, b: Any) -> Any:
+        if hasattr(a, special) or not hasattr(a, METHODS[special]):
+            return getattr(operator, name)(a, b)
+        return getattr(a, METHODS[special])(b)
+
+    return function
+
+
+def _reshape(a: Any) -> Any:
+    try:
+        return a.reshape((3, 2))
+    except Exception:
+        return a.reshape(3, 2)
+
+
 FUNCTIONS: dict[str, Callable[..., Any]] = {}
 """The functions of the engine that is being tried, for what are not methods of its tensors."""
 
 MATRICES, MATRIX = ((2, 3), (3, 4)), ((2, 3),)
 OPERATIONS = (
-    Operation("a + b", "__add__", lambda a, b: a + b, 2, chained=True),
-    Operation("a * b", "__mul__", lambda a, b: a * b, 2, chained=True),
-    Operation("a - b", "__sub__", lambda a, b: a - b, 2, chained=True),
-    Operation("a / b", "__truediv__", lambda a, b: a / b, 2),
+    Operation("a + b", "__add__", _operator("add"), 2, chained=True),
+    Operation("a * b", "__mul__", _operator("mul"), 2, chained=True),
+    Operation("a - b", "__sub__", _operator("sub"), 2, chained=True),
+    Operation("a / b", "__truediv__", _operator("truediv"), 2),
     Operation("-a", "__neg__", lambda a: -a, chained=True),
     Operation("a ** 3", "__pow__", lambda a: a**3, positive=True),
     Operation("a ** b", "__pow__", lambda a, b: a**b, 2, positive=True),
@@ -96,32 +126,35 @@ OPERATIONS = (
         for name in ("exp", "tanh", "relu", "sigmoid", "sin", "cos", "abs")
     ),
     *(Operation(f"{name}(a)", name, _method(name), positive=True) for name in ("log", "sqrt")),
-    Operation("a @ b", "__matmul__", lambda a, b: a @ b, 2, shapes=MATRICES),
+    Operation("a @ b", "__matmul__", _operator("matmul"), 2, shapes=MATRICES),
     Operation("sum(a)", "sum", _method("sum"), shapes=MATRIX),
-    Operation("sum(a, axis=0)", "sum", _method("sum", axis=0), shapes=MATRIX),
+    Operation("sum(a, axis=0)", "sum", _method("sum", axis=0), shapes=MATRIX, optional=True),
     Operation("mean(a)", "mean", _method("mean"), shapes=MATRIX),
     Operation("max(a)", "max", _method("max"), shapes=MATRIX),
-    Operation("reshape(a, (3, 2))", "reshape", _method("reshape", (3, 2)), shapes=MATRIX),
+    Operation("reshape(a, (3, 2))", "reshape", _reshape, shapes=MATRIX, optional=True),
     Operation("a.T", "T", lambda a: a.T, shapes=MATRIX),
-    Operation("a[0]", "__getitem__", lambda a: a[0], shapes=MATRIX),
+    Operation("a[0]", "__getitem__", lambda a: a[0], shapes=MATRIX, optional=True),
 )
 
 
+_SUM, _PRODUCT = _operator("add"), _operator("mul")
+
+
 def _shared(a: Any, b: Any) -> Any:
-    c = a * b
-    return c + c * a
+    c = _PRODUCT(a, b)
+    return _SUM(c, _PRODUCT(c, a))
 
 
 def _doubled(a: Any) -> Any:
     for _ in range(DOUBLED):
-        a = a + a
+        a = _SUM(a, a)
     return a
 
 
 GRAPHS = (
     Operation("c + c * a, where c = a * b", "__mul__", _shared, 2),
-    Operation("(a * b + a) * (a + b)", "__mul__", lambda a, b: (a * b + a) * (a + b), 2),
-    Operation(f"a = a + a, {DOUBLED} times", "__add__", _doubled),
+    Operation("(a * b + a) * (a + b)", "__mul__", lambda a, b: _PRODUCT(_SUM(_PRODUCT(a, b), a), _SUM(a, b)), 2),
+    Operation(f"a = a + a, {DOUBLED} times", "__add__", _doubled, 1),
 )
 
 
@@ -146,7 +179,7 @@ class EngineTrial:
     def right(self) -> bool:
         """Whether something was tried and nothing was wrong."""
         cells = [cell for row in self.rows for cell in row.cells]
-        return RIGHT in cells and WRONG not in cells
+        return RIGHT in cells and not {WRONG, SLOW} & {*cells}
 
     def table(self) -> str:
         """The rows for a terminal."""
@@ -192,6 +225,7 @@ def try_engine(
             tried.rows.append(Row(operation.name, tuple(cells.values())))
             outcomes[operation.name] = found
     tried.notes = [NOTES[word].format(DEEP) for word in NOTES if any(word in row.cells for row in tried.rows)]
+    tried.notes += trial.unchecked[:1]
     announced("the causes")
     tried.reports = [*stopped.values(), *_cards(engine, outcomes)][:MOST_CARDS]
     return tried
@@ -204,24 +238,37 @@ class _Trial:
         self.engine = engine
         self.dtype = FLOAT64
         self.sums_right = False
-        ways = Ways(engine)
-        self.known = ways.leaf(np.array(0.5), FLOAT64)
+        self.unchecked: list[str] = []
         self.arrays = False
+        ways = Ways(engine)
         with contextlib.suppress(Exception):
             leaf = ways.leaf(np.ones(SHAPE), FLOAT64)
             kept = np.shape(ways.numbers(leaf)) == SHAPE
-            filled = np.shape(ways.gradient(leaf)) == SHAPE
-            self.arrays = kept and (filled or any(hasattr(leaf, name) for name in OF_ARRAYS) or "sum" in FUNCTIONS)
+            self.arrays = kept and (any(hasattr(leaf, name) for name in OF_ARRAYS) or "sum" in FUNCTIONS)
+            self.arrays = self.arrays or (kept and np.shape(ways.gradient(leaf)) == SHAPE)
+        self.small = np.full((2,) if self.arrays else (), 0.5)
+        self.known = ways.leaf(self.small, FLOAT64)
 
     def has(self, operation: Operation) -> bool:
         """Whether the engine has what an operation needs."""
         if operation.shapes is not None and not self.arrays:
             return False
-        return hasattr(self.known, operation.needs) or operation.needs in FUNCTIONS
+        names = (
+            [operation.needs]
+            if operation.inputs == 1 and operation not in GRAPHS
+            else [operation.needs, METHODS.get(operation.needs, "")]
+        )
+        return any(hasattr(self.known, name) for name in names) or operation.needs in FUNCTIONS
 
     def fill(self, operation: Operation, cells: dict[str, str], found: list[Outcome]) -> None:
         """Fill the cells of a row, and collect what failed or was right."""
         specs = operation.specs(self.arrays)
+        if operation.function is _doubled and self.explodes():
+            cells["gradient"] = SLOW
+            return
+        if operation.shapes is not None and (meaning := self.other_meaning(operation)):
+            cells["value"] = meaning
+            return
         first = self.outcome(operation.name, operation.function, [specs], accumulates=True)
         if first.comparison.narrow and self.dtype == FLOAT64:
             self.dtype = FLOAT32
@@ -231,6 +278,10 @@ class _Trial:
             return
         if problem is not None and problem.status != WRONG:
             cells["gradient"] = problem.status
+            self.unchecked.append(f"{problem.status}: {problem.text}")
+            return
+        if problem is not None and _is_near(problem):
+            cells["value" if problem.forward else "gradient"] = NEAR
             return
         cells["value"] = WRONG if problem is not None and problem.forward else RIGHT
         if problem is None:
@@ -247,12 +298,50 @@ class _Trial:
         if first.problem is not None or operation in GRAPHS:
             return
         for column, outcome in self.others(operation):
-            cells[column] = RIGHT if outcome.problem is None else WRONG
+            cells[column] = RIGHT if outcome.problem is None else outcome.problem.status
             found.append(outcome)
         if operation.name == "a + b":
             self.sums_right = cells["reuse"] == RIGHT
         if operation.chained:
             cells["deep graph"] = self.deep(operation)
+
+    def other_meaning(self, operation: Operation) -> str:
+        """OTHER if the result has another shape than in PyTorch, or is no tensor; NONE if the engine refuses it."""
+        inputs = [np.full(shape, 0.5) for shape in operation.shapes or ()]
+        ways = Ways(self.engine)
+        try:
+            output = operation.function(*(ways.leaf(array, self.dtype) for array in inputs))
+        except Exception as error:
+            return NONE if operation.optional and not isinstance(error, NotImplementedError) else ""
+        with contextlib.suppress(Exception), reference_methods():
+            right = operation.function(*map(REFERENCE, inputs))
+            same = ways.can_start(output) and np.shape(ways.numbers(output, right.ndim == 0)) == right.array.shape
+            return "" if same else OTHER
+        return ""
+
+    def explodes(self) -> bool:
+        """Whether `backward` takes many times as long for a few more `a = a + a`. Calls are counted, not seconds."""
+        calls = []
+        for times in (6, 12):
+            count = 0
+
+            def note(frame: Any, event: str, argument: Any) -> None:
+                nonlocal count
+                count += event in ("call", "c_call")
+
+            with contextlib.suppress(Exception):
+                ways = Ways(self.engine)
+                output = ways.leaf(self.small, self.dtype)
+                for _ in range(times):
+                    output = _SUM(output, output)
+                before = sys.getprofile()
+                sys.setprofile(note)
+                try:
+                    ways.start(output, np.ones_like(self.small), self.dtype)
+                finally:
+                    sys.setprofile(before)
+            calls.append(count)
+        return calls[1] > EXPLODES * max(calls[0], 1)
 
     def others(self, operation: Operation) -> Iterator[tuple[str, Outcome]]:
         """The operation with inputs that are stretched, and with an input or a result that is used twice."""
@@ -271,7 +360,7 @@ class _Trial:
 
             def twice(a: Any) -> Any:
                 c = function(a)
-                return c + c
+                return _SUM(c, c)
 
             yield "reuse", self.outcome(f"c + c, where c = {name}", twice, [operation.specs(self.arrays)])
 
@@ -288,16 +377,22 @@ class _Trial:
         ways = Ways(self.engine)
         try:
             with np.errstate(all="ignore"):
-                leaf, one = ways.leaf(np.array(0.5), self.dtype), ways.leaf(np.array(1.0), self.dtype)
+                leaf, one = ways.leaf(self.small, self.dtype), ways.leaf(np.ones_like(self.small), self.dtype)
                 output = operation.function(*(leaf, one)[: operation.inputs])
                 for _ in range(DEEP):
                     output = operation.function(*(output, one)[: operation.inputs])
-                ways.start(output, None, self.dtype)
+                ways.start(output, np.ones_like(self.small), self.dtype)
         except RecursionError:
             return RECURSION
         except Exception:
             return NONE
         return RIGHT
+
+
+def _is_near(problem: Problem) -> bool:
+    """Whether the most wrong number is nearly right."""
+    worst = problem.worst
+    return worst is not None and abs(worst.got - worst.expected) <= CLOSE * max(1.0, abs(worst.expected))
 
 
 def _is_lacking(error: str, public: str) -> bool:
@@ -333,7 +428,7 @@ def _alone(run: Any, right: Expected) -> Iterator[tuple[Any, Any, Any]]:
 
 def _cards(engine: Any, outcomes: Mapping[str, Sequence[Outcome]]) -> list[Report]:
     """One card if one mistake explains everything, else one for each operation that is wrong."""
-    failed = {name: found for name, found in outcomes.items() if any(outcome.problem for outcome in found)}
+    failed = {name: found for name, found in outcomes.items() if any(map(_is_wrong, found))}
     if not failed:
         return []
     everything = [outcome for found in outcomes.values() for outcome in found]
@@ -350,6 +445,10 @@ def _cards(engine: Any, outcomes: Mapping[str, Sequence[Outcome]]) -> list[Repor
         else:
             cards[same] = replace(cards[same], title=f"{cards[same].title}, {name}")
     return cards
+
+
+def _is_wrong(outcome: Outcome) -> bool:
+    return outcome.problem is not None and outcome.problem.status == WRONG
 
 
 def _said(card: Report) -> tuple[Any, ...]:

@@ -10,7 +10,6 @@ import builtins
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import partial
 from typing import Any
 
 import numpy as np
@@ -22,11 +21,11 @@ from autograder.runs.errors import Raised
 from autograder.runs.expected import Expected, answers_by_reference, expected_of_draws, measured
 from autograder.runs.inputs import FLOAT32, FLOAT64, Array
 from autograder.runs.programs import Program, programs_of
-from autograder.runs.ways import NOWHERE
+from autograder.runs.ways import NOWHERE, product
 
 LONGEST_TEXT = 400
 (WEIGHING_NUMBERS,) = programs_of({"a * number": lambda a: a * 0.75}, 1)
-(WEIGHING_ARRAYS,) = programs_of({"(a * b).sum()": lambda a, b: (a * b).sum()}, 2)
+(WEIGHING_ARRAYS,) = programs_of({"(a * b).sum()": lambda a, b: product(a, b).sum()}, 2)
 SHAPE_ERRORS = ("ValueError", "IndexError", "AxisError")
 """What NumPy raises if shapes do not fit: such an exception says something about the gradients."""
 ABOUT_SHAPES = re.compile(r"shape|size|dimension|broadcast", re.IGNORECASE)
@@ -119,7 +118,7 @@ def compared_on(
     comparisons = list(map(compare, answers, expected, arguments))
     if any(comparison.problem for comparison in comparisons):
         if any(isinstance(answer, dict) and answer.get("weighed") is True for answer in answers):
-            ones = _beginning_with_one(engine, programs, expected)
+            ones = _beginning_with_one(engine, programs, expected, comparisons)
             if ones is not None:
                 return ones
         expected = list(map(measured, programs, expected))
@@ -128,7 +127,10 @@ def compared_on(
 
 
 def _beginning_with_one(
-    engine: Any, programs: Sequence[Program], expected: Sequence[tuple[Expected, ...]]
+    engine: Any,
+    programs: Sequence[Program],
+    expected: Sequence[tuple[Expected, ...]],
+    weighed: Sequence[Comparison],
 ) -> list[tuple[tuple[Expected, ...], Comparison]] | None:
     """The comparisons with a `backward` that begins with 1, if the product or sum is wrong by which the check would
     give it another gradient: otherwise every expression would look wrong. None if they are right.
@@ -136,12 +138,28 @@ def _beginning_with_one(
     shape = expected[0][0].reference.value.shape
     weights = np.linspace(0.5, 1.5, int(np.prod(shape))).reshape(shape)
     weighing = WEIGHING_NUMBERS if shape == () else WEIGHING_ARRAYS
-    draws = [Draw((weights + 1.0, weights)[: len(weighing.arguments)], None, dtype=expected[0][0].draw.dtype)]
-    if _on_draws(engine, weighing, draws)[1].problem is None:
+    inputs = (weights + 1.0, weights)[: len(weighing.arguments)]
+    draws = [Draw.in_dtype(expected[0][0].draw.dtype, inputs, None)]
+    wrong = _on_draws(engine, weighing, draws)[1].problem
+    if wrong is None:
         return None
-    ones = [[replace(entry.draw, cotangent=None, again=None) for entry in entries] for entries in expected]
-    found = list(map(partial(_on_draws, engine), programs, ones))
-    return None if any(comparison.problem and comparison.problem.error for _, comparison in found) else found
+    missing = wrong.error or f"`{weighing.name}` is wrong itself"
+    found = []
+    for program, entries, comparison in zip(programs, expected, weighed, strict=True):
+        ones = [replace(entry.draw, cotangent=None, again=None) for entry in entries]
+        pair = _on_draws(engine, program, ones)
+        refused = pair[1].problem is not None and pair[1].problem.error
+        if refused and comparison.problem and comparison.problem.error in ("", wrong.error):
+            pair = entries, _nowhere(missing)
+        elif refused:
+            pair = entries, comparison
+        found.append(pair)
+    return found
+
+
+def _nowhere(missing: str) -> Comparison:
+    needs = "`backward(gradient)`, or a product with a number and `sum()`"
+    return Comparison(Problem(f"{NOWHERE}: it needs {needs}, but {missing}", NOWHERE))
 
 
 def _on_draws(engine: Any, program: Program, draws: Sequence[Draw]) -> tuple[tuple[Expected, ...], Comparison]:
@@ -162,8 +180,7 @@ def _compared_unseeded(
     draws = [replace(entry.draw, cotangent=None, again=None) for entry in expected]
     expected, comparison = compare_on_draws(answer, program, draws)
     if "error" in answer and np.ndim(expected[0].reference.value):
-        text = f"{NOWHERE}: it needs `backward(gradient)`, or a product with a number and `sum()`, but {missing}"
-        return expected, Comparison(Problem(text, NOWHERE))
+        return expected, _nowhere(missing)
     return expected, comparison
 
 

@@ -36,12 +36,13 @@ def _run_program(ways: Ways, function: Callable[..., Any], draws: list[Any]) -> 
     `weighed`: the output was multiplied by its gradient first, because `backward` takes none.
     """
     answer = _run_draws(ways, function, draws)
+    weighed = bool(ways.weighing)
     if "error" in answer and "unseeded" not in answer and ways.tried():
         answer = _run_draws(ways, function, draws)
     if "unseeded" in answer:
         ones = [{**draw, "cotangent": None, "again": None} for draw in draws]
         return {**_run_draws(ways, function, ones), "unseeded": answer["unseeded"]}
-    return {**answer, "weighed": bool(ways.weighing)}
+    return {**answer, "weighed": weighed}
 
 
 def _run_draws(ways: Ways, function: Callable[..., Any], draws: list[Any]) -> dict[str, Any]:
@@ -72,7 +73,7 @@ def _run_draw(ways: Ways, function: Callable[..., Any], draw: dict[str, Any], re
         result["returned"] = type(output).__name__[:LONGEST_TEXT]
         result["leaf"] = type(leaves[0]).__name__[:LONGEST_TEXT]
         return
-    result["value"] = ways.numbers(output, all(scalars))
+    result["value"] = ways.numbers(output, np.ndim(draw["cotangent"]) == 0)
     result["overwrites"] = ways.start(output, draw["cotangent"], draw["dtype"])
     result["gradients"] = _all(ways.gradient, leaves, scalars)
     result["inputs"] = _all(ways.numbers, leaves, scalars)

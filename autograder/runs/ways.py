@@ -69,6 +69,7 @@ class Ways:
         self.tracked = self.option is not None
         self.form = 0  # of leaves
         self.lists = self.boxed = False  # numbers in lists; gradients as tensors
+        self.ones: bool | None = None
         self.names: dict[str, str] = {}
         self.passed = ""  # how the seed is passed, once it is known: "array", "tensor" or "none"
         self.weighing = ""  # what the check did with an output whose `backward` takes no gradient
@@ -90,9 +91,20 @@ class Ways:
                 if isinstance(error, NotImplementedError):
                     break
                 continue
+            if form < LIST and array.ndim and self._takes_for_one_number(leaf):
+                continue
             self.form = form
             return leaf
         raise first or TypeError("no leaf")
+
+    def _takes_for_one_number(self, leaf: Any) -> bool:
+        """Whether an engine of lists has taken an array for a single number, so that it cannot be read."""
+        try:
+            return self.adapter is None and self._read(leaf, "numbers", NUMBERS) is None
+        except (TypeError, ValueError):
+            return True
+        except Exception:
+            return False
 
     def _made(self, numbers: Any) -> Any:
         return self.engine(numbers, **{self.option: True}) if self.option else self.engine(numbers)
@@ -114,7 +126,7 @@ class Ways:
         found = self._read(leaf, "gradient", GRADIENTS)
         if not self.tracked and self._backward_of(found) and self._keeps_tensors(leaf):
             found = self._read(found, "numbers", NUMBERS)
-        elif self.tracked and found is not None and not hasattr(found, "__array__") and not hasattr(found, "data"):
+        elif self.tracked and not _readable(found) and self.names.get("numbers", "data") != "data":
             with contextlib.suppress(Exception):
                 found = self._read(found, "numbers", NUMBERS)
         return self._unwrapped(plain(found, self.tracked), scalar)
@@ -124,15 +136,19 @@ class Ways:
         if isinstance(tree, list) and (self.lists or (scalar and len(tree) == 1 and self._begins_with_a_list())):
             with contextlib.suppress(TypeError, ValueError):
                 tree = np.array(tree, dtype=np.float64)
-        if (
-            scalar
-            and isinstance(tree, np.ndarray)
-            and tree.size == 1
-            and tree.ndim
-            and (self.form == LIST or self.lists)
-        ):
-            return tree.reshape(())
-        return tree
+        one = scalar and isinstance(tree, np.ndarray) and tree.ndim > 0 and tree.size == 1
+        return tree.reshape(()) if one and (self.form == LIST or self.lists or self._lacks_numbers()) else tree
+
+    def _lacks_numbers(self) -> bool:
+        """Whether the engine calculates with arrays but not with those of shape (): its numbers have the shape (1,)."""
+        if self.ones is None:
+            self.ones = False
+            with contextlib.suppress(Exception):
+                self._small((2,))
+                self.ones = True
+                leaf, _ = self._small(())
+                self.ones = np.shape(self._read(leaf, "numbers", NUMBERS)) == (1,)
+        return self.ones
 
     def _begins_with_a_list(self) -> bool:
         """Whether the gradient of a new leaf is a list, so that one number in a list is this engine's way."""
@@ -225,7 +241,10 @@ class Ways:
         """The sum of output times seed. Raises Unseeded if the engine cannot do that."""
         scalar = np.ndim(seed) == 0
         try:
-            weighed = output * seed if scalar else (output * self.engine(seed)).sum()
+            weighed = product(output, seed if scalar else self.engine(seed))
+            for axis in range(np.ndim(seed)):  # in some engines a sum is that over the last axis
+                if axis == 0 or np.size(self.numbers(weighed)) > 1:
+                    weighed = weighed.sum()
         except Exception as error:
             said = described(error)
             self.weighing = ""
@@ -251,43 +270,48 @@ class Ways:
         """
         if self.adapter is not None or self.passed or hasattr(self.engine, "start_backward"):
             return False
-        first = ""
-        for self.passed in ("", "array", "tensor", "none"):
-            with contextlib.suppress(Exception):
-                leaf, other = self.leaf(np.array(0.5), "float64"), self.leaf(np.array(1.5), "float64")
-                try:
-                    output = leaf + other
-                except Exception:
-                    output = leaf * other
-                if self.passed in ("", "none") or self.takes_gradient(output):
-                    self.start(output, np.array(0.75), "float64")
-                    if _is_number(self.gradient(leaf, scalar=True)):
-                        first = self.passed
-                        break
-        else:
-            self.passed = ""
-        return bool(first)
+        with contextlib.suppress(Exception):
+            self._keeps_tensors(self._small((2,))[0])
+        ways = ("tensor", "array", "none") if self.boxed else ("", "array", "tensor", "none")
+        for self.passed in ways:
+            for shape in ((), (2,)):
+                with contextlib.suppress(Exception):
+                    leaf, output = self._small(shape)
+                    if self.passed in ("", "none") or self.takes_gradient(output):
+                        self.start(output, np.full(shape, 0.75), "float64")
+                        if _is_number(self.gradient(leaf, scalar=shape == ())):
+                            return bool(self.passed)
+        self.passed = ""
+        return False
+
+    def _small(self, shape: tuple[int, ...]) -> tuple[Any, Any]:
+        """A leaf, and a small expression of it, with whichever operation there is."""
+        leaf, other = self.leaf(np.full(shape, 0.5), "float64"), self.leaf(np.full(shape, 1.5), "float64")
+        try:
+            with_operator = hasattr(leaf, "__add__") or not hasattr(leaf, "add")
+            return leaf, leaf + other if with_operator else leaf.add(other)
+        except Exception:
+            return leaf, product(leaf, other)
 
     def described(self) -> str:
         """The ways in one line. Leaves an engine alone whose own code raises an error."""
         if self.adapter is not None:
             given = [name for name in ("numbers", "gradient", "backward") if getattr(self.adapter, name) is not None]
             return f"an Adapter with {', '.join(['leaf', *given])}"
-        try:
-            leaf, other = self.leaf(np.array(0.5), "float64"), self.leaf(np.array(1.5), "float64")
-            numbers = self.numbers(leaf, scalar=True)
+        for shape in ((), (2,)):
             try:
-                output = leaf + other
-            except Exception:
-                output = leaf * other
-            try:
-                self.start(output, np.array(0.75), "float64")
-                self.gradient(leaf, scalar=True)
-            except Exception:
-                self.tried()
-        except Exception as error:
-            said = described(error)
+                leaf, output = self._small(shape)
+                numbers = self.numbers(leaf, scalar=shape == ())
+                break
+            except Exception as error:
+                said = described(error)
+        else:
             return f"it cannot be tried: {said['type']}: {said['message']}"
+        try:
+            self.start(output, np.full(shape, 0.75), "float64")
+            self.gradient(leaf, scalar=shape == ())
+        except Exception:
+            self.tried()
         kind = ("an array" if self.tracked else "a number", "an array" if not self.tracked else "a number", "a list")
         option = f", {self.option}=True" if self.option else ""
         float32 = isinstance(numbers, np.ndarray) and numbers.dtype == np.float32
@@ -311,6 +335,11 @@ class Ways:
         seed, _ = _seed_of(getattr(output, name)) or ("", False)
         kind = "a tensor" if self._passes_tensors(getattr(output, name), output) else "a number or an array"
         return f".{name}({seed}) takes {kind}"
+
+
+def product(output: Any, other: Any) -> Any:
+    """The product, with the operator or, in an engine without operators, the method."""
+    return output * other if hasattr(output, "__mul__") or not hasattr(output, "mul") else output.mul(other)
 
 
 def _tracking(engine: Any) -> str | None:

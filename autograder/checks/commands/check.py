@@ -243,8 +243,8 @@ def _found(module: Any) -> Any:
     usual = [name for name in USUAL if name in classes] or list(classes)
     if not classes:
         raise CannotTry(
-            f"no class in {module.__name__} has operators and a method {', '.join(BACKWARDS[:3])} or the like. Name "
-            "it, as in my_engine.py:Name, or make an Adapter in the file"
+            f"no class in {module.__name__} has operators (or `add` or `mul`) and a method {', '.join(BACKWARDS[:3])} "
+            "or the like. Name it, as in my_engine.py:Name, or make an Adapter in the file"
         )
     if len(usual) > 1 and usual[0] not in USUAL:
         raise CannotTry(f"which of these is the engine? {', '.join(usual)}. Name it, as in my_engine.py:{usual[0]}")
@@ -258,7 +258,7 @@ def _classes(module: Any) -> dict[str, Any]:
         for name, value in vars(module).items()
         if isinstance(value, type)
         and any(hasattr(value, each) for each in BACKWARDS)
-        and any(hasattr(value, each) for each in ("__add__", "__mul__", "__sub__", "__matmul__"))
+        and any(hasattr(value, each) for each in ("__add__", "__mul__", "add", "mul"))
     }
 
 
