@@ -184,11 +184,11 @@ def check_engine(
     return _checked(behavior_report, found, behaviors, no_grad, points=points, name=name)
 
 
-def check(name: str, *hidden: tuple[str, str, float]) -> Credit:
+def check(name: str, hidden: Callable[[Any], Any] | None = None) -> Credit:
     """Check an exercise with the cases that lie beside the notebook: `check("06.held")` those of the name `held` in
     `checks_06.py`. You can read them there.
 
-    `hidden`: further cases, which the builder puts here and students do not get. Returns the points earned. Raises
+    `hidden` adds further cases, which the builder puts here and students do not get. Returns the points earned. Raises
     LessonError if there is no such check.
     """
     from autograder.checks.beside import check_named

@@ -25,14 +25,15 @@ words that say what it is about: the builder takes it out of the file that they 
 from __future__ import annotations
 
 import ast
+import copy
 import fnmatch
 import functools
 import re
 import sys
 import textwrap
 import types
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import cloudpickle
@@ -89,6 +90,16 @@ class CaseResult:
         return "" if self.line.passed else short_name(self.outcomes)
 
 
+@dataclass(frozen=True)
+class OnRandomInputs:
+    """A check on random inputs, beside the cases: `report` gives its report on what the notebook calls `of`."""
+
+    of: str
+    report: Callable[[Any, CheckContext], Report]
+    points: float
+    hidden: bool = False
+
+
 @dataclass
 class Check:
     """The cases of one test cell. A file of cases makes one after the other; each is found under its name."""
@@ -98,11 +109,11 @@ class Check:
     points: float = 0.0
     seconds: float = 4.0
     cases: list[Case] = field(default_factory=list)
+    drawn: list[OnRandomInputs] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         """Note the check in the module that makes it, whose names its steps may use. Raises LessonError."""
-        frame = sys._getframe(2)  # below the generated __init__
-        self.scope = frame.f_globals
+        self.scope = sys._getframe(2).f_globals  # below the generated __init__
         checks = self.scope.setdefault(REGISTER, {})
         if self.name in checks:
             raise LessonError(f"there are two checks of the name {self.name!r}")
@@ -116,12 +127,78 @@ class Check:
         """Add a hidden case. `public` is all that students read of it. Raises SyntaxError if a step is not Python."""
         self.cases.append(Case(public, tuple(steps_of(script)), points, hidden=True))
 
+    def gradients(
+        self,
+        expression: Any,
+        inputs: Sequence[Any],
+        points: float = 1.0,
+        hidden: bool = False,
+        engine: str = "MiniTensor",
+        **options: Any,
+    ) -> None:
+        """Add a check of the gradients of an engine of the notebook, as `check_gradients` makes it."""
+        options = {"accumulates": True, "name": "Gradients", **options}
+
+        def report(found: Any, context: CheckContext) -> Report:
+            from autograder.checks.gradients import gradients_report
+
+            return gradients_report(found, expression, inputs, context, points=points, **options)
+
+        self.drawn.append(OnRandomInputs(engine, report, points, hidden))
+
+    def function(
+        self,
+        function: str,
+        reference: Callable[..., Any],
+        inputs: Sequence[Any],
+        points: float = 1.0,
+        hidden: bool = False,
+        tolerance: float | None = None,
+    ) -> None:
+        """Add a check of a function of the notebook beside a reference, as `check_function` makes it."""
+
+        def report(found: Any, context: CheckContext) -> Report:
+            from autograder.checks.functions import function_report
+
+            options: dict[str, Any] = {"points": points, "name": function, "tolerance": tolerance}
+            return function_report(found, reference, inputs, context, **options)
+
+        self.drawn.append(OnRandomInputs(function, report, points, hidden))
+
+    def handwritten(
+        self,
+        function: str,
+        expression: Callable[..., Any],
+        inputs: Sequence[Any],
+        points: float = 1.0,
+        hidden: bool = False,
+    ) -> None:
+        """Add a check of a function that returns gradients, as `check_handwritten_gradient` makes it."""
+
+        def report(found: Any, context: CheckContext) -> Report:
+            from autograder.checks.functions import handwritten_report
+
+            return handwritten_report(found, expression, inputs, context, points=points, name=function)
+
+        self.drawn.append(OnRandomInputs(function, report, points, hidden))
+
+    def tangents(
+        self, jvp: str, expression: Any, inputs: Sequence[Any], points: float = 1.0, hidden: bool = False
+    ) -> None:
+        """Add a check of a forward mode of the notebook, as `check_tangents` makes it."""
+
+        def report(found: Any, context: CheckContext) -> Report:
+            from autograder.checks.tangents import tangents_report
+
+            return tangents_report(found, expression, inputs, context, points=points, name="Tangents")
+
+        self.drawn.append(OnRandomInputs(jvp, report, points, hidden))
+
     @property
     def most(self) -> float:
         """The points for everything."""
-        return self.points or sum(case.points for case in self.cases)
+        return self.points or sum(case.points for case in self.cases) + sum(each.points for each in self.drawn)
 
-    @functools.cached_property
     def sent(self) -> dict[str, Any]:
         """What the steps need of their file: functions, and the modules and values that it names."""
         module = sys.modules.get(self.scope["__name__"])
@@ -162,22 +239,45 @@ def steps_of(script: str) -> Iterator[CaseStep]:
 
 
 def run_check(
-    check: Check, names: Any, context: CheckContext, signatures: Signatures, hidden: Sequence[tuple[Any, ...]] = ()
+    check: Check,
+    names: Any,
+    context: CheckContext,
+    signatures: Signatures,
+    hidden: Callable[[Check], None] | None = None,
 ) -> Credit:
     """The credit for a check, whose steps run where the names live: the notebook's, or those of a test namespace with
-    a sandbox. `hidden` are hidden cases as the builder writes them: (public words, script, points).
+    a sandbox. `hidden` adds the hidden cases to a check.
     """
-    cases = [case for case in check.cases if not case.hidden]
-    cases += [Case(title, tuple(steps_of(script)), points, True) for title, script, points in hidden]
-    results = list(_results(check, cases, names))
+    whole = copy.copy(check)
+    whole.cases, whole.drawn = _open(check.cases), _open(check.drawn)
+    if hidden is not None:
+        hidden(whole)
+    results = list(_results(whole, whole.cases, names))
     reports = []
     for secret in (False, True):
         part = [result for result in results if result.case.hidden == secret]
         if part:
-            reports.append(_report(check, part, secret, context, signatures))
+            reports.append(_report(whole, part, secret, context, signatures))
+        here = replace(context, hidden=secret)
+        reports += [_drawn(each, names, here) for each in whole.drawn if each.hidden == secret]
     if check.points:
-        return Credit(check.points * all(result.line.passed for result in results), tuple(reports))
-    return Credit(sum(result.case.points for result in results if result.line.passed), tuple(reports))
+        return Credit(check.points * all(report.passed for report in reports), tuple(reports))
+    return Credit(sum(report.earned for report in reports), tuple(reports))
+
+
+def _open(parts: Sequence[Any]) -> list[Any]:
+    return [part for part in parts if not part.hidden]
+
+
+def _drawn(each: OnRandomInputs, names: Any, context: CheckContext) -> Report:
+    """The report of a check on random inputs."""
+    try:
+        found = names[each.of]
+    except KeyError:
+        return Report(
+            each.of, (Line(each.of, "wrong", NOT_THERE.format(each.of)),), 0.0, each.points, hidden=each.hidden
+        )
+    return each.report(found, context)
 
 
 def wrong_outcomes(check: Check, names: Any) -> dict[str, str]:
@@ -188,10 +288,11 @@ def wrong_outcomes(check: Check, names: Any) -> dict[str, str]:
 
 def _results(check: Check, cases: Sequence[Case], names: Any) -> Iterator[CaseResult]:
     seconds = check.seconds
+    sent = check.sent()
     given = [CaseStep(ast.get_source_segment(check.given, each) or "") for each in ast.parse(check.given).body]
     for case in cases:
         every = [*given, *case.steps]
-        outcomes = _run(names, check.sent, [step.source for step in every], seconds)
+        outcomes = _run(names, sent, [step.source for step in every], seconds)
         if outcomes and isinstance(outcomes[-1], dict) and _error_in(outcomes[-1]).get("type") == ENDLESS:
             seconds = min(seconds, AFTER_A_LOOP)
         yield _result(check, case, every, outcomes)

@@ -19,6 +19,7 @@ from autograder.lessons.build.text import STYLE_TAG, TextCell
 from autograder.lessons.mistakes import planting
 from autograder.lessons.mistakes.listed import KnownMistake, mistakes_of
 from autograder.lessons.mistakes.planting import LessonMarks
+from autograder.lessons.mistakes.signatures import shows
 
 LESSONS = Path(__file__).parents[2] / "course" / "lessons"
 sys.path.extend(map(str, LESSONS.glob("*/")))  # lessons find the helpers next to their notebooks
@@ -70,6 +71,7 @@ class LessonTests:
         assert found.lost - set(mistake.may) == set(mistake.costs)
         assert not mistake.bug or mistake.bug in found.bugs
         assert found.seen or not self.visible
+        assert mistake.said in found.said or not shows(text_of(self.lesson), mistake)
 
     @pytest.mark.slow
     def test_a_solution_that_runs_again_undoes_no_later_one(self) -> None:

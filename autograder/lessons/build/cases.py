@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Mapping
 from pathlib import Path
 
 from autograder.checks.beside import load
 from autograder.checks.cases import REGISTER, Check
-from autograder.lessons.build.lesson_files import LessonTextError, cases_file
+from autograder.lessons.build.case_files import cases_file, hidden_statements
+from autograder.lessons.build.lesson_files import LessonTextError
 from autograder.lessons.build.shares import ALL, APART
 
 _LOADED: dict[Path, tuple[int, Mapping[str, Check]]] = {}
@@ -31,28 +33,25 @@ def checks_of(text: Path) -> Mapping[str, Check]:
 
 
 def test_source(text: Path, check: Check) -> str:
-    """The source of a test cell: one call, with the hidden cases in a hidden region."""
+    """The source of a test cell: one call, with what adds the hidden cases in a hidden region."""
     name = f'"{text.stem[:2]}.{check.name}"'
-    hidden = [case for case in check.cases if case.hidden]
+    source = cases_file(text).read_text(encoding="utf-8")
+    hidden = [each for each in hidden_statements(source) if each.check == check.name]
     if not hidden:
         return f"check({name})"
-    lines = ["check(", f"    {name},", "    ### BEGIN HIDDEN TESTS"]
-    for case in hidden:
-        script = "\n".join(_written(step.source, step.right) for step in case.steps)
-        lines.append(f"    ({case.title!r}, {script!r}, {case.points:g}),")
-    return "\n".join([*lines, "    ### END HIDDEN TESTS", ")"])
+    added = textwrap.indent("".join(f"{each.source},\n" for each in hidden), 8 * " ")
+    edges = "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS"
+    start = f"    {edges[0]}\n    lambda {hidden[0].variable}: (\n"
+    return f"check(\n    {name},\n{start}{added}    ),\n    {edges[1]}\n)"
 
 
 test_source.__test__ = False  # type: ignore[attr-defined]  # nothing for pytest to collect
 
 
-def _written(source: str, right: str) -> str:
-    return "\n".join([">>> " + source.replace("\n", "\n... "), *([right] if right else [])])
-
-
 def points_in_words(check: Check) -> str:
     """The points of a check, and how many of them hidden cases decide about, for the first line of its cell."""
     hidden = sum(case.points for case in check.cases if case.hidden)
+    hidden += sum(each.points for each in check.drawn if each.hidden)
     points = f"{check.most:g} point" + "s" * (check.most != 1)
     if check.points:
         return points + (ALL if hidden else ", all or none")

@@ -5,12 +5,12 @@ Standard library only, so that `autograder lab` need not wait for Jupyter's libr
 
 from __future__ import annotations
 
-import ast
 import re
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from autograder.files import write_file
+from autograder.lessons.build.case_files import cases_file, without_hidden_cases
 
 STYLES = "styles.py"
 """The file of a lesson with other right solutions, as cells with a tag `style:NAME`."""
@@ -76,25 +76,10 @@ def files_beside(path: Path, course_dir: Path) -> dict[str, bytes]:
     return dict(sorted(found.items()))
 
 
-def cases_file(text: Path) -> Path:
-    """The file of cases beside a lesson's text, whether it exists or not."""
-    return text.with_name(f"checks_{text.stem[:2]}.py")
-
-
 def place_files(path: Path, course_dir: Path, folder: Path) -> None:
     """Copy the files that a lesson needs into the folder of its notebook. Raises LessonTextError for a missing one."""
     for name, content in files_beside(path, course_dir).items():
         write_file(folder / name, content)
-
-
-def without_hidden_cases(source: str) -> str:
-    """A file of cases without its hidden ones. Raises SyntaxError."""
-    lines = source.splitlines(keepends=True)
-    for statement in reversed(ast.parse(source).body):
-        call = statement.value if isinstance(statement, ast.Expr) else None
-        if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and call.func.attr == "hidden":
-            del lines[statement.lineno - 1 : statement.end_lineno]
-    return "".join(lines)
 
 
 def _asked_for(line: str, text: Path, course_dir: Path) -> Iterator[tuple[str, Path]]:

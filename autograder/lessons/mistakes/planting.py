@@ -37,6 +37,8 @@ class LessonMarks:
     bugs: set[str]
     seen: str
     """The first test cell whose visible part alone did not give all its points; empty if there is none."""
+    said: str
+    """The cause that the first card with a cause gives."""
 
     @property
     def lost(self) -> set[str]:
@@ -89,20 +91,23 @@ def marks(text: Path, mistake: KnownMistake | None = None, again: Sequence[TextC
     """
     points: dict[str, tuple[float, float]] = {}
     bugs: set[str] = set()
-    seen = ""
+    seen = said = ""
 
     def at_test(cell: TextCell, names: dict[str, Any]) -> None:
-        nonlocal seen
-        with check_context(explained=mistake is not None and bool(mistake.bug) and mistake.bug not in bugs):
+        nonlocal seen, said
+        named_by_bank = mistake is not None and bool(mistake.bug) and mistake.bug not in bugs
+        with check_context(explained=named_by_bank or (mistake is not None and "check" in cell.metadata)):
             credit = credit_of(cell.source, names)
-        bugs.update(bug for report in getattr(credit, "reports", ()) for bug in report.bugs)
+        reports = getattr(credit, "reports", ())
+        bugs.update(bug for report in reports for bug in report.bugs)
+        said = said or next((report.diagnosis for report in reports if report.diagnosis), "")
         name, most = cell.grade_id, cell.nbgrader["points"]
         points[name] = (most if credit is None else float(credit), most)
         if points[name][0] < most and not seen and _is_seen(text, name, cell.source, names):
             seen = name
 
     run_lesson(text, at_test, mistake, again)
-    return LessonMarks(points, bugs, seen)
+    return LessonMarks(points, bugs, seen, said)
 
 
 def credit_of(source: str, names: dict[str, Any]) -> float | None:

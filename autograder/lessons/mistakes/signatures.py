@@ -19,14 +19,15 @@ import autograder
 from autograder.checks import cases
 from autograder.checks.known import Signatures
 from autograder.files import write_if_changed
+from autograder.lessons.build.case_files import cases_file
 from autograder.lessons.build.cases import checks_of
 from autograder.lessons.build.lesson_engines import engine_after
-from autograder.lessons.build.lesson_files import MISTAKES, SIGNATURES, cases_file
+from autograder.lessons.build.lesson_files import MISTAKES, SIGNATURES
 from autograder.lessons.build.text import TextCell
 from autograder.lessons.mistakes.listed import KnownMistake, mistakes_of
 from autograder.lessons.mistakes.planting import run_lesson
 
-CODE = ("checks/cases.py", "checks/steps.py", "checks/outcomes.py", "runs/plain_values.py")
+CODE = ("checks/steps.py", "checks/outcomes.py")
 """The code below the package on which outcomes depend."""
 
 
@@ -92,6 +93,11 @@ def _parts(text: Path) -> Iterator[bytes]:
         yield engine.source.encode()
 
 
+def shows(text: Path, mistake: KnownMistake) -> bool:
+    """Whether a visible case shows a mistake, as the signatures say."""
+    return any(mistake.said in listed for listed in Signatures.read(signatures_file(text)).checks.values())
+
+
 @dataclass(frozen=True)
 class ToldApart:
     """How well the visible cases of a lesson tell its mistakes apart. `cases` counts them; `alike` are groups of
@@ -122,8 +128,8 @@ def told_apart(text: Path) -> ToldApart:
     groups: dict[str, list[str]] = {}
     mistakes = [mistake.said for mistake in mistakes_of(text)]
     for said in mistakes:
-        shows = {name: listed[said] for name, listed in signatures.items() if said in listed}
-        groups.setdefault(json.dumps(shows, sort_keys=True) if shows else "", []).append(said)
+        outcomes = {name: listed[said] for name, listed in signatures.items() if said in listed}
+        groups.setdefault(json.dumps(outcomes, sort_keys=True) if outcomes else "", []).append(said)
     unseen = tuple(groups.pop("", ()))
     cases = sum(not case.hidden for check in checks_of(text).values() for case in check.cases)
     return ToldApart(cases, len(mistakes), tuple(tuple(each) for each in groups.values() if len(each) > 1), unseen)

@@ -13,8 +13,9 @@ import pytest
 from autograder.checks.cases import Check, run_check, steps_of
 from autograder.checks.known import Signatures
 from autograder.checks.outcomes import difference, same, short_name
-from autograder.lessons.build.cases import points_in_words, test_source
-from autograder.lessons.build.lesson_files import without_hidden_cases
+from autograder.lessons.build.case_files import without_hidden_cases
+from autograder.lessons.build.cases import checks_of, points_in_words, test_source
+from autograder.notebooks.regions import without_hidden_tests
 from autograder.runs.context import CheckContext
 from autograder.runs.errors import LessonError
 from autograder.student import check
@@ -36,7 +37,11 @@ def made(script: str, points: float = 1.0, given: str = "", **more: Any) -> Chec
 
 
 def run(found: Check, *hidden: tuple[str, str, float], signatures: Signatures = NONE, **names: Any) -> Any:
-    return run_check(found, names, CheckContext(), signatures, hidden)
+    def add(whole: Check) -> None:
+        for each in hidden:
+            whole.hidden(*each)
+
+    return run_check(found, names, CheckContext(), signatures, add)
 
 
 RIGHT = {
@@ -266,12 +271,43 @@ def test_check_finds_the_cases_beside_the_notebook_and_reads_a_changed_file_agai
         eval('check("78.total")', names)
 
 
+def cell_of(folder: Path, text: str) -> tuple[str, str]:
+    """The source of the test cell of a lesson with this file of cases, and its points in words."""
+    (folder / "lesson").mkdir()
+    (folder / "lesson" / "checks_77.py").write_text(text)
+    lesson = folder / "lesson" / "77_sums.py"
+    found = checks_of(lesson)["total"]
+    return test_source(lesson, found), points_in_words(found)
+
+
 def test_the_cell_of_a_check_has_the_hidden_cases_in_a_hidden_region(tmp_path: Path) -> None:
-    names: dict[str, Any] = {"__name__": "cases"}
-    exec(FILE, names)
-    source = test_source(tmp_path / "77_sums.py", names["CHECKS"]["total"])
+    source, points = cell_of(tmp_path, FILE)
     assert source.splitlines()[:3] == ["check(", '    "77.total",', "    ### BEGIN HIDDEN TESTS"]
-    assert points_in_words(names["CHECKS"]["total"]) == "2 points, all or none; hidden tests count too"
+    assert "1917" in source
+    assert "1917" not in without_hidden_tests(source)
+    assert points == "2 points, all or none; hidden tests count too"
+
+
+DRAWN = """
+check = Check("double")
+check.function("double", lambda x: 2 * x, [3.0], points=1)
+check.function("double", lambda x: 2 * x, [-1917.0], points=2, hidden=True)
+"""
+
+
+def test_checks_on_random_inputs_stand_beside_the_cases(tmp_path: Path) -> None:
+    source, _ = cell_of(tmp_path, FILE + DRAWN)
+    assert "1917.0" not in source  # it belongs to the other check
+    assert "1917" not in without_hidden_cases(FILE + DRAWN)
+    found = checks_of(tmp_path / "lesson" / "77_sums.py")["double"]
+    assert points_in_words(found) == "3 points: 1 here, 2 in hidden tests"
+    assert run_check(found, {"double": lambda x: x + x}, CheckContext(), NONE) == 1.0
+    add = eval("lambda check: (check.function('double', lambda x: 2 * x, [-1917.0], points=2, hidden=True),)")
+    credit = run_check(found, {"double": lambda x: abs(x + x)}, CheckContext(), NONE, add)
+    assert (credit, [report.hidden for report in credit.reports]) == (1.0, [False, True])
+    assert "1917" not in credit._repr_html_()
+    (report,) = run_check(found, {}, CheckContext(), NONE).reports
+    assert report.lines[0].explanation == "`double` is not defined: run the cell that defines it, and then this one"
 
 
 @pytest.mark.sandbox
@@ -292,10 +328,9 @@ def test_the_judge_runs_cases_in_the_sandbox_and_shows_nothing_hidden(
 ) -> None:
     from autograder.judge.judge import judge_notebook
 
-    names: dict[str, Any] = {"__name__": "cases"}
-    exec(FILE.replace("points=2)", "points=2, seconds=1)"), names)
-    (tmp_path / "checks_77.py").write_text(without_hidden_cases(FILE).replace("points=2)", "points=2, seconds=1)"))
-    source = test_source(tmp_path / "77_sums.py", names["CHECKS"]["total"])
+    text = FILE.replace("points=2)", "points=2, seconds=1)")
+    source, _ = cell_of(tmp_path, text)
+    (tmp_path / "checks_77.py").write_text(without_hidden_cases(text))
     node = notebook(answer, f"# test\nfrom autograder.student import check\n{source}")
     (cell,) = judge_notebook(node, helpers=tmp_path).cells
     assert (cell.points, said in cell.message) == (points, True), cell.message
