@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -13,6 +14,8 @@ from collections.abc import Callable, Iterable
 from pathlib import Path
 
 import pytest
+
+from tests.autograder.checks.test_check_command import RIGHT
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = "from setuptools import build_meta; import sys; print(getattr(build_meta, sys.argv[1])(sys.argv[2]))"
@@ -129,6 +132,12 @@ def test_the_engine_and_a_check_work_with_the_base_alone(base: Path, tmp_path: P
     assert said.count("the two operands are swapped") == 1
     listed = run([str(base / "python"), "-m", "pip", "list", "--format", "freeze"], tmp_path)
     assert {line.split("==")[0] for line in listed.split()} == {"pip", "numpy", "safetensors", "mini-autograd-course"}
+
+
+def test_an_engine_of_one_s_own_is_tried_with_the_base_alone(base: Path, tmp_path: Path) -> None:
+    (tmp_path / "engine.py").write_text(RIGHT)
+    said = run([str(base / "autograder"), "check", "engine.py"], tmp_path, COLUMNS="200")
+    assert re.search(r"a \* b .*right", said)
 
 
 def test_a_command_says_what_the_base_lacks(base: Path, tmp_path: Path) -> None:
