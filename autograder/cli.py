@@ -21,7 +21,7 @@ COURSE = ("anywidget", "ipywidgets", "jupyterlab", "jupytext", "matplotlib", "nb
 EXTRAS = {
     "": (),
     "course": COURSE,
-    "grading": (*COURSE, "cloudpickle", "latex2mathml", "nbclient", "nh3", "rapidfuzz"),
+    "grading": (*COURSE, "latex2mathml", "nbclient", "nh3", "rapidfuzz"),
 }
 WHERE = "`autograder {}` needs {}, which is not installed. Install it with: pip install '{}[{}]'"
 

@@ -19,6 +19,7 @@ from tests.autograder.checks.test_check_command import RIGHT
 
 ROOT = Path(__file__).resolve().parents[1]
 BUILD = "from setuptools import build_meta; import sys; print(getattr(build_meta, sys.argv[1])(sys.argv[2]))"
+BASE = {"cloudpickle", "numpy", "safetensors"}
 
 pytestmark = pytest.mark.slow
 
@@ -57,7 +58,7 @@ def programs(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(scope="module")
 def base(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The programs of a new environment that has the wheel, and links to what it needs without extras."""
-    needed = ("pip", "numpy", "numpy.libs", "safetensors")
+    needed = ("pip", *BASE)  # also numpy.libs and the like
     top = Path(sysconfig.get_path("purelib"))
 
     def others(folder: str, names: list[str]) -> list[str]:
@@ -131,7 +132,7 @@ def test_the_engine_and_a_check_work_with_the_base_alone(base: Path, tmp_path: P
     assert "Gradients: wrong, 0 of 1 points" in said
     assert said.count("the two operands are swapped") == 1
     listed = run([str(base / "python"), "-m", "pip", "list", "--format", "freeze"], tmp_path)
-    assert {line.split("==")[0] for line in listed.split()} == {"pip", "numpy", "safetensors", "mini-autograd-course"}
+    assert {line.split("==")[0] for line in listed.split()} == BASE | {"pip", "mini-autograd-course"}
 
 
 def test_an_engine_of_one_s_own_is_tried_with_the_base_alone(base: Path, tmp_path: Path) -> None:
