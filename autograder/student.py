@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import importlib
 import sys
-from collections.abc import Callable, Mapping, Sequence
-from contextlib import nullcontext
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from traceback import clear_frames
@@ -196,8 +196,11 @@ def check(name: str, hidden: Callable[[Any], Any] | None = None) -> Credit:
 
     names = sys._getframe(1).f_globals
     found, signatures = check_named(name)
-    with printed_in_short():
-        credit = run_check(found, names, current(), signatures, hidden)
+    try:
+        with _as_here():
+            credit = run_check(found, names, current(), signatures, hidden)
+    except TookTooMuch as error:
+        credit = Credit(0.0, (_stopped(error, name),))
     finished = [_finish(report, report.points or 0.0) for report in credit.reports]
     return Credit(float(credit), tuple(report for each in finished if each is not None for report in each.reports))
 
@@ -341,16 +344,28 @@ def _missing(name: str, points: float | None) -> Report:
 def _checked(
     make: Callable[..., Report], *asked: Any, points: float | None, name: str | None, **options: Any
 ) -> Credit | None:
-    """Make the report of a check and finish it. On a laptop, within the limits on what a learner's code may use."""
+    """Make the report of a check, and finish it."""
     try:
-        with printed_in_short(), limited() if is_alone() else nullcontext():
+        with _as_here():
             report = make(*asked, current(), points=points, name=name, **options)
     except TookTooMuch as error:
-        if not is_alone():
-            raise
-        clear_frames(error.__traceback__)  # they hold what filled the memory
-        report = Report(name or "Gradients", (Line(name or "your code", "wrong", error.said),), 0.0, points)
+        report = _stopped(error, name or "Gradients", points)
     return _finish(report, points)
+
+
+@contextmanager
+def _as_here() -> Iterator[None]:
+    """Where a check runs: numbers are printed in short, and on a laptop what a learner's code may use is limited."""
+    with printed_in_short(), limited() if is_alone() else nullcontext():
+        yield
+
+
+def _stopped(error: TookTooMuch, title: str, points: float | None = None) -> Report:
+    """The report of a check that was stopped. Raises the error if somebody around the check takes care of it."""
+    if not is_alone():
+        raise error
+    clear_frames(error.__traceback__)  # they hold what filled the memory
+    return Report(title, (Line("your code", "wrong", error.said),), 0.0, points)
 
 
 def _finish(report: Report, points: float | None) -> Credit | None:
