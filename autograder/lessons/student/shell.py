@@ -18,6 +18,7 @@ from typing import Any
 from autograder.cards.style import RIGHT, SANS
 from autograder.checks.limits import limited
 from autograder.lessons.student.exercises import Exercises
+from autograder.notebooks.statements import bound_names, parse
 from autograder.notebooks.unclaimed import POINTS_GIVING
 from autograder.runs.engines import has_torch
 from autograder.sandbox.inside.engine_file import EngineError
@@ -40,6 +41,8 @@ NO_TORCH = (
     "This cell needs PyTorch, which this Python does not have. Exercises and their checks work without it: skip this "
     "cell, and the cells below that use torch or a name defined here."
 )
+NEED_TORCH = {"torch"}
+"""The names that are missing if PyTorch is."""
 
 
 def prepare(shell: Any) -> None:
@@ -53,6 +56,7 @@ def prepare(shell: Any) -> None:
     limits = contextlib.ExitStack()
     shell.events.register("pre_run_cell", lambda info: limits.enter_context(limited()) if is_check(info) else None)
     shell.events.register("post_run_cell", lambda _: limits.close())
+    shell.events.register("post_run_cell", note_what_is_missing)
     shell.events.register("post_run_cell", say_that_assertions_hold)
     kinds = (RecursionError, NotImplementedError, ModuleNotFoundError, NameError, EngineError, AssertionError)
     shell.set_custom_exc(kinds, shown_shortly)
@@ -121,7 +125,7 @@ def shown_shortly(
         _cut(trace, FIRST_CALLS)
         lines = shell.InteractiveTB.structured_traceback(kind, error, trace, tb_offset=tb_offset)
         shell._showtraceback(kind, error, [*lines, ENDLESS])
-    elif isinstance(error, ModuleNotFoundError | NameError) and error.name == "torch" and not has_torch():
+    elif _wants_torch(error):
         shell._showtraceback(kind, error, [NO_TORCH])
     elif isinstance(error, EngineError):
         shell._showtraceback(kind, error, [str(error)])
@@ -138,6 +142,18 @@ def shown_shortly(
     else:
         name = last.tb_frame.f_code.co_qualname.rpartition("<locals>.")[2]
         shell._showtraceback(kind, error, [NOT_YET.format(name=f"`{name}`")])
+
+
+def note_what_is_missing(result: Any) -> None:
+    """Note the names that a cell has not defined for want of PyTorch: cells that use them need it, too."""
+    if result.info is not None and result.error_in_exec is not None and _wants_torch(result.error_in_exec):
+        NEED_TORCH.update(bound_names(parse(result.info.raw_cell)))
+
+
+def _wants_torch(error: BaseException) -> bool:
+    if not isinstance(error, ModuleNotFoundError | NameError):
+        return False
+    return (error.name or "").partition(".")[0] in NEED_TORCH and not has_torch()
 
 
 def _is_alone(error: BaseException) -> bool:
