@@ -184,7 +184,7 @@ def check_engine(
     return _checked(behavior_report, found, behaviors, no_grad, points=points, name=name)
 
 
-def check(name: str, hidden: Callable[[Any], Any] | None = None) -> Credit:
+def check(name: str, hidden: Any = None) -> Credit:
     """Check an exercise with the cases that lie beside the notebook: `check("06.held")` those of the name `held` in
     `checks_06.py`. You can read them there.
 

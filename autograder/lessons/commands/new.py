@@ -9,6 +9,8 @@ import sys
 from pathlib import Path
 
 from autograder.files import COURSE, write_file
+from autograder.lessons.build.case_files import cases_file
+from autograder.lessons.build.lesson_files import MISTAKES as MISTAKES_FILE
 from autograder.lessons.build.lesson_files import STYLES
 
 NAME = re.compile(r"(?:(\d\d)_)?([a-z][a-z0-9_]*)")
@@ -36,7 +38,7 @@ TEXT = '''
 # Say in two sentences what students can do at the end of this lesson, and let them run something at once.
 
 # %%
-from autograder.student import between, check_handwritten_gradient, hints
+from autograder.student import check, hints
 
 # %%
 h = 1e-6
@@ -58,12 +60,7 @@ def slope(x):
     ### END SOLUTION
 
 
-# %% nbgrader={"grade_id": "test_slope", "grade": true, "points": 3}
-credit = check_handwritten_gradient(slope, lambda x: x**2, [between(-2.0, 2.0)], points=1)
-### BEGIN HIDDEN TESTS
-credit = credit + check_handwritten_gradient(slope, lambda x: x**2, [between(5.0, 9.0)], points=2)
-### END HIDDEN TESTS
-credit
+# %% check="slope"
 
 # %% [markdown]
 # ## What you know now
@@ -76,6 +73,36 @@ STYLE = """
 # %% tags=["style:addition"] exercise="slope"
 def slope(x):
     return x + x
+"""
+CASES = '''"""What the exercises of this lesson must do, case by case."""
+
+from autograder.checks.cases import Check
+from autograder.runs.inputs import between
+
+check = Check("slope")
+check.case(
+    "at three places",
+    """
+    >>> slope(3.0)
+    6.0
+    >>> slope(0.0), slope(-1.5)
+    (0.0, -3.0)
+    """,
+)
+check.handwritten("slope", lambda x: x**2, [between(5.0, 9.0)], points=2, hidden=True)
+'''
+MISTAKES = """What learners get wrong in this lesson.
+
+# %% the exponent is lost
+costs: test_slope
+-return 2 * x
++return x
+
+# %% the power does not go down
+says: the exponent comes down in front, but the power stays: it has to go down by one
+costs: test_slope
+-return 2 * x
++return 2 * x**2
 """
 
 
@@ -105,6 +132,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         write_file(target, (HEADER + TEXT.replace("TITLE", title)).encode())
         write_file(target.with_name(STYLES), (HEADER + STYLE).encode())
+        write_file(cases_file(target), CASES.encode())
+        write_file(target.with_name(MISTAKES_FILE), MISTAKES.encode())
     except OSError as error:
         print(f"autograder new: {target} cannot be written: {error.strerror or error}.", file=sys.stderr)
         return 2

@@ -37,10 +37,7 @@ def made(script: str, points: float = 1.0, given: str = "", **more: Any) -> Chec
 
 
 def run(found: Check, *hidden: tuple[str, str, float], signatures: Signatures = NONE, **names: Any) -> Any:
-    def add(whole: Check) -> None:
-        for each in hidden:
-            whole.hidden(*each)
-
+    add = eval(f"lambda check: [check.hidden(*each) for each in {hidden!r}]")
     return run_check(found, names, CheckContext(), signatures, add)
 
 
@@ -289,9 +286,11 @@ def test_the_cell_of_a_check_has_the_hidden_cases_in_a_hidden_region(tmp_path: P
 
 
 DRAWN = """
+from autograder.runs.inputs import between
+
 check = Check("double")
 check.function("double", lambda x: 2 * x, [3.0], points=1)
-check.function("double", lambda x: 2 * x, [-1917.0], points=2, hidden=True)
+check.function("double", lambda x: 2 * x, [between(-1917.0, -1916.0)], points=2, hidden=True)
 """
 
 
@@ -302,7 +301,9 @@ def test_checks_on_random_inputs_stand_beside_the_cases(tmp_path: Path) -> None:
     found = checks_of(tmp_path / "lesson" / "77_sums.py")["double"]
     assert points_in_words(found) == "3 points: 1 here, 2 in hidden tests"
     assert run_check(found, {"double": lambda x: x + x}, CheckContext(), NONE) == 1.0
-    add = eval("lambda check: (check.function('double', lambda x: 2 * x, [-1917.0], points=2, hidden=True),)")
+    add = eval(
+        "lambda check: (check.function('double', lambda x: 2 * x, [between(-1917.0, -1916.0)], points=2, hidden=True),)"
+    )
     credit = run_check(found, {"double": lambda x: abs(x + x)}, CheckContext(), NONE, add)
     assert (credit, [report.hidden for report in credit.reports]) == (1.0, [False, True])
     assert "1917" not in credit._repr_html_()

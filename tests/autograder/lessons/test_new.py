@@ -52,6 +52,6 @@ def test_its_solution_gets_full_marks_and_its_release_none(tmp_path: Path) -> No
     for cell in unsolved.cells:
         if cell.metadata.get("nbgrader", {}).get("solution"):
             cell.source = "raise NotImplementedError"
-    judge = isolated_judge()
-    assert judge(solved, source, tmp_path, b"secret").points == 3
-    assert judge(unsolved, source, tmp_path, b"secret").points == 0
+    judge, folder = isolated_judge(), tmp_path / "source" / "00_first_steps"
+    assert judge(solved, source, folder, b"secret").points == 3
+    assert judge(unsolved, source, folder, b"secret").points == 0
