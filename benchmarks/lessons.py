@@ -2,15 +2,15 @@
 
 `python -m benchmarks.lessons` counts exercises, points, quiz questions, lines and minutes (by the formula of
 benchmarks/reading_time.py), runs each solved notebook in a real kernel, and runs the lesson's own test cells on every
-mistake that tests/course plants in the solutions. `--quick` only counts. `--mutants` also tries the mutants that
-`autograder audit --mutants` makes of the solutions, which takes five minutes more.
+mistake that is listed beside it: where it costs points, and what the first card says. `--quick` only counts.
+`--mutants` also tries the mutants that `autograder audit --mutants` makes of the solutions, which takes five minutes
+more.
 """
 
 from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib
 import io
 import json
 import os
@@ -27,11 +27,12 @@ from typing import Any
 from rich.table import Table
 
 from autograder.lessons.build.lesson_files import lesson_texts, place_files
-from autograder.lessons.mistakes.listed import mistakes_of
+from autograder.lessons.mistakes.listed import KnownMistake, mistakes_of
+from autograder.lessons.mistakes.signatures import told_apart
 from benchmarks.reading_time import FIRST, GIVEN, MUCH, STRETCH, reading, reading_ease
 
 PROJECT = Path(__file__).resolve().parents[1]
-COURSE = PROJECT / "course"
+COURSE, TESTS = PROJECT / "course", PROJECT / "tests" / "course"
 MUTANTS = 60  # of a lesson
 
 
@@ -40,9 +41,12 @@ class Figures:
     """One line of the tables. `given` and `written` count lines of code in the core. `core`, `further`, `first` (before
     the first exercise) and `stretch` (the longest between two exercises) are minutes. `ease` is Flesch's reading ease.
     `statements` about PyTorch and NumPy are run by tests/course. `styles` counts the other right solutions of the
-    exercise that has the fewest. `bugs` counts the planted mistakes, and `caught` those that cost points on every test
-    cell where they should. Of the `mutants`, `listed` keep full marks for a listed reason, `survivors` without one.
-    None: not run.
+    exercise that has the fewest. `bugs` counts the listed mistakes, and `caught` those that cost points on every test
+    cell where they should. `cases` counts the visible ones. `alone`: mistakes with outcomes of their own in the cases;
+    `unseen`: those that no case shows. `named`: the first card has the mistake's own words, or its bug's; `misnamed`:
+    it is certain of something else. `kept` is the share of points that mistakes keep where they cost some.
+    `test_words` are those of test cells as students get them. Of the `mutants`, `listed` keep full marks for a listed
+    reason, `survivors` without one. None: not run.
     """
 
     lesson: str
@@ -60,7 +64,14 @@ class Figures:
     statements: int
     styles: int
     bugs: int
+    cases: int
+    alone: int
+    unseen: int
+    test_words: int
     caught: int | None = None
+    named: int | None = None
+    misnamed: int | None = None
+    kept: float | None = None
     mutants: int | None = None
     listed: int | None = None
     survivors: int | None = None
@@ -77,7 +88,7 @@ def figures(text: Path, quick: bool, mutants: bool) -> Figures:
     cells = read_lesson(text)
     counts = reading(cells)
     quizzes = [cell for cell in cells if "quiz" in cell.tags]
-    bugs = mistakes_of(text)
+    bugs, apart = mistakes_of(text), told_apart(text)
     counted = Figures(
         lesson=text.stem,
         exercises=sum(cell.is_solution for cell in cells),
@@ -94,13 +105,16 @@ def figures(text: Path, quick: bool, mutants: bool) -> Figures:
         statements=statements(text),
         styles=fewest_styles(text),
         bugs=len(bugs),
+        cases=apart.cases,
+        alone=apart.own if apart.cases else 0,
+        unseen=len(apart.unseen) if apart.cases else len(bugs),
+        test_words=test_words(text),
     )
     if quick:
         return counted
     ran = mutants_of(text) if mutants else {}
     seconds, failed = run_solved(assemble(text), text)
-    caught = sum(is_caught(text.stem, bug) for bug in bugs)
-    ran |= {"caught": caught, "seconds": seconds, "failed_cells": failed}
+    ran |= {"seconds": seconds, "failed_cells": failed, **tried_mistakes(text, bugs)}
     return Figures(**{**asdict(counted), **ran})
 
 
@@ -129,13 +143,35 @@ def statements(text: Path) -> int:
     return sum(line.startswith("# %% ") for line in lines)
 
 
-def is_caught(lesson: str, bug: Any) -> bool:
-    """Whether a planted mistake costs points on all test cells that ought to notice it."""
-    planting = importlib.import_module("tests.course.planting")
-    with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        lost = planting.marks(lesson, bug).lost
-    return bool(lost) and set(bug.costs) <= lost
+def test_words(text: Path) -> int:
+    """The number of words in the test cells of a lesson as students get them, quizzes left out."""
+    from autograder.lessons.build.notebook import assemble
+    from autograder.lessons.release import release_notebook
+    from autograder.notebooks.cells import is_code, is_test
+
+    cells = [cell for cell in release_notebook(assemble(text)).cells if is_test(cell) and is_code(cell)]
+    return sum(len(cell.source.split()) for cell in cells if "quiz(" not in cell.source)
+
+
+def tried_mistakes(text: Path, mistakes: list[KnownMistake]) -> dict[str, Any]:
+    """What came of planting each mistake, as fields of `Figures`."""
+    from autograder.cards.check_report import SEVERAL
+    from autograder.lessons.mistakes.planting import marks
+
+    caught = named = misnamed = 0
+    kept = []
+    for mistake in mistakes:
+        with contextlib.redirect_stdout(io.StringIO()), warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            found = marks(text, mistake)
+        caught += bool(found.lost) and set(mistake.costs) <= found.lost
+        is_named = mistake.said in found.said or (bool(mistake.bug) and mistake.bug in found.bugs)
+        named += is_named
+        misnamed += bool(found.said) and not is_named and not found.said.startswith(SEVERAL)
+        parts = [found.points[name] for name in mistake.costs if name in found.points]
+        kept.append(sum(earned for earned, _ in parts) / max(sum(most for _, most in parts), 1e-9))
+    share = sum(kept) / len(kept) if kept else 0.0
+    return {"caught": caught, "named": named, "misnamed": misnamed, "kept": share}
 
 
 def run_solved(source: Any, text: Path) -> tuple[float, int]:
@@ -151,7 +187,7 @@ def run_solved(source: Any, text: Path) -> tuple[float, int]:
 
 
 def show(lines: list[Figures]) -> None:
-    """Print the two tables: what a lesson asks of a student, and what was counted and run."""
+    """Print the tables: what a lesson asks of a student, what was counted and run, what its cases tell apart."""
     from rich.console import Console
 
     console = Console(width=120)
@@ -166,10 +202,15 @@ def show(lines: list[Figures]) -> None:
     console.print(run_table(lines), highlight=False)
     print("\nStatements: claims of a lesson about PyTorch or NumPy that tests/course checks by running them.")
     print("Styles: how many other right solutions, which get full marks, the exercise with the fewest of them has.")
-    print("Bugs: mistakes that tests/course plants in the solutions as text, caught by the lesson's own test cells.")
+    print("Bugs: the mistakes that are listed beside the lesson, caught by the lesson's own test cells.")
     print("Mutants: automatic changes to the solutions. A listed one keeps full marks for a reason that is given in")
     print("the lesson's survivors.txt. A survivor keeps them without such a reason: no test has caught it.")
-    print("Seconds: the solved notebook in a new kernel, demonstrations included.")
+    print("Seconds: the solved notebook in a new kernel, demonstrations included.\n")
+    console.print(case_table(lines), highlight=False)
+    print("\nAlone: mistakes with outcomes of their own in the visible cases. Unseen: no visible case shows them.")
+    print("Named: the first card has the mistake's own words, or those of its bug. Misnamed: it is certain of another.")
+    print("Kept: the share of points that a mistake keeps on the test cells where it costs some.")
+    print(f"Lines of Python: course/lessons {python_lines(COURSE / 'lessons')}, tests/course {python_lines(TESTS)}.")
 
 
 def length_table(lines: list[Figures]) -> Table:
@@ -211,6 +252,24 @@ def run_table(lines: list[Figures]) -> Table:
     tried = (shown(sum(getattr(line, name) for line in run) if run else None) for name in mutants)
     table.add_row("all", *sums, f"{min(line.styles for line in lines)}", caught, *tried, "")
     return table
+
+
+def case_table(lines: list[Figures]) -> Table:
+    """What the cases of the lessons tell apart, and what cards said of the listed mistakes."""
+    counts = ("test_words", "cases", "bugs", "alone", "unseen", "named", "misnamed")
+    table = table_of(("words of tests", "cases", "mistakes", *counts[3:], "kept"))
+    for line in lines:
+        share = "-" if line.kept is None else f"{line.kept:.0%}"
+        table.add_row(line.lesson, *(shown(getattr(line, name)) for name in counts), share)
+    sums = [sum(getattr(line, name) or 0 for line in lines) for name in counts]
+    kept = [line.kept * line.bugs for line in lines if line.kept is not None]
+    table.add_row("all", *map(str, sums), f"{sum(kept) / max(1, sums[2]):.0%}" if kept else "-")
+    return table
+
+
+def python_lines(folder: Path) -> int:
+    """The number of lines of the Python files in a folder."""
+    return sum(len(path.read_text(encoding="utf-8").splitlines()) for path in folder.rglob("*.py"))
 
 
 def shown(count: int | None) -> str:
