@@ -4,6 +4,8 @@ from pathlib import Path
 
 import pytest
 
+from autograder.student import check_gradients
+from tests.autograder import student_engines as students
 from tests.browser.conftest import violations
 
 pytestmark = pytest.mark.browser
@@ -138,6 +140,20 @@ def test_cards_are_readable_in_both_themes(lab):
                 f"{theme}: {name}: {card['text']!r} has a contrast of {card['contrast']:.1f}"
             )
             assert card["height"] > 40
+
+
+@pytest.mark.parametrize("page_colors", ["background: #1e1e1e; color: #d4d4d4", "background: white; color: #222"])
+def test_cards_are_readable_without_the_colors_of_jupyter(chromium, page_colors):
+    """In a saved page, and in other editors of notebooks."""
+    engines = (students.closures(), students.closures(("operands_swapped", "*")))
+    checks = [check_gradients(lambda a, b: a * b, [(), ()], engine=engine, points=2) for engine in engines]
+    cards = "".join(credit.reports[0].html() for credit in checks)
+    page = chromium.new_page()
+    page.set_content(f"<body style='{page_colors}'>{cards}")
+    page.evaluate("() => document.querySelectorAll('details').forEach(d => { d.open = true; })")
+    for card in page.evaluate(MEASURE):
+        assert card["contrast"] >= 4.5, f"{card['text']!r} has a contrast of {card['contrast']:.1f}"
+    page.close()
 
 
 def test_what_is_not_accessible_would_be_found(chromium):
