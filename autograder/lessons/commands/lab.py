@@ -1,4 +1,4 @@
-"""`autograder lab`: delivers the lessons to a student's folder and opens JupyterLab on the first one."""
+"""`autograder lab`: delivers the lessons to a student's folder and opens JupyterLab on the first that is not done."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
     if arguments.prepare_only:
         return int(bool(problems))
-    first = next((path for path in map(workspace.notebook, texts) if path.is_file()), None)
+    first = lab.first_to_open([path for path in map(workspace.notebook, texts) if path.is_file()])
     browser = lab.has_screen() and not arguments.no_browser
     print(f"Your notebooks are in {workspace.folder}. Stop JupyterLab with Ctrl-C.")
     command = lab.server_command(workspace.folder, workspace.hidden, first, arguments.port, browser)

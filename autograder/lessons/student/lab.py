@@ -11,11 +11,12 @@ import os
 import socket
 import subprocess
 import sys
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from urllib.parse import quote
 
 from autograder.files import write_if_changed
+from autograder.lessons.student.progress import Progress, read_progress
 
 COURSE_ID = "mini-autograd"  # as in course/nbgrader_config.py
 NO_NEWS = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
@@ -59,6 +60,15 @@ def server_environment(hidden: Path, environment: Mapping[str, str] = os.environ
     paths = {"PATH": Path(sys.executable).parent, "JUPYTER_CONFIG_PATH": hidden / "jupyter"}
     added = {name: os.pathsep.join(filter(None, (str(path), environment.get(name)))) for name, path in paths.items()}
     return {**environment, **added, "JUPYTER_PREFER_ENV_PATH": "1"}
+
+
+def first_to_open(notebooks: Sequence[Path]) -> Path | None:
+    """The notebook to begin with: the first one in which something is not done, else the first; None if there is none.
+    Optional exercises do not count.
+    """
+    found = Progress([lesson for path in notebooks if (lesson := read_progress(path)) is not None])
+    link = found.next_lesson.link if found.next_lesson else ""
+    return next((path for path in notebooks if link == f"{path.parent.name}/{path.name}"), next(iter(notebooks), None))
 
 
 def refuse_busy(port: int) -> None:

@@ -14,10 +14,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 from autograder.cards.style import FAINT, RIGHT, RULE, SANS, TEXT, UNDECIDED
 from autograder.lessons.build.lesson_files import LESSON_NAME
-from autograder.notebooks.cells import grade_id, is_code_solution, is_test, points_of
+from autograder.notebooks.cells import grade_id, is_code_solution, is_test, points_of, tested_by
 from autograder.notebooks.headings import headings
 from autograder.quizzes.sealing import SEALED_TEXT, SealError, is_held_back, open_answer, question_keys
 
@@ -27,6 +28,7 @@ SHOWN_POINTS = re.compile(r"[\d.]+ of [\d.]+ points")
 CARD_POINTS = re.compile(r">([\d.]+) of [\d.]+ points<")
 NUMBER = re.compile(r"\d+(\.\d+)?")
 NUMBERED = re.compile(r"^\d+\. ")
+DELETED = "(its cell was deleted)"
 NOTE = "From the notebooks as last saved, visible checks only. Hidden checks add their points when you hand in."
 
 
@@ -54,12 +56,13 @@ class ExerciseProgress:
 
 @dataclass(frozen=True)
 class LessonProgress:
-    """One of the student's notebooks."""
+    """One of the student's notebooks. `link`: its address on the page of the notebook that shows the progress."""
 
     number: str
     title: str
     exercises: tuple[ExerciseProgress, ...]
     is_open: bool = False
+    link: str = ""
 
     @property
     def summary(self) -> str:
@@ -85,15 +88,28 @@ class Progress:
         self.lessons = list(lessons)
 
     @property
-    def next_step(self) -> str:
+    def _next(self) -> tuple[LessonProgress, ExerciseProgress] | None:
         """The first thing that is not done, in this lesson or in a later one. Optional exercises are left out."""
         here = next((place for place, lesson in enumerate(self.lessons) if lesson.is_open), 0)
         for lesson in self.lessons[here:]:
             for exercise in lesson.exercises:
                 if exercise.state != DONE and not exercise.optional:
-                    place = "" if lesson.is_open else f"lesson {lesson.number}, {lesson.title}. "
-                    return f"Next: {place}{exercise.title}."
-        return "Everything from this lesson on is done."
+                    return lesson, exercise
+        return None
+
+    @property
+    def next_lesson(self) -> LessonProgress | None:
+        """The lesson in which the next step is; None if everything is done."""
+        return self._next[0] if self._next else None
+
+    @property
+    def next_step(self) -> str:
+        """What to do next, in a sentence."""
+        if self._next is None:
+            return "Everything from this lesson on is done."
+        lesson, exercise = self._next
+        place = "" if lesson.is_open else f"lesson {lesson.number}, {lesson.title}. "
+        return f"Next: {place}{exercise.title}."
 
     @property
     def so_far(self) -> str:
@@ -123,7 +139,9 @@ class Progress:
             return f"<p>{html.escape(self.text())}</p>"
         style = f"font-family:{SANS};font-size:13px;line-height:1.5;color:{TEXT};max-width:860px"
         note = f'<div style="color:{FAINT};margin-top:6px">{html.escape(NOTE)}</div>'
-        step = f'<div style="font-weight:600;padding:3px 0">{html.escape(self.next_step)}</div>'
+        lesson = self.next_lesson
+        link = "" if lesson is None or lesson.is_open else lesson.link
+        step = f'<div style="font-weight:600;padding:3px 0">{_linked(self.next_step, link)}</div>'
         return f'<div style="{style}">{step}{"".join(map(_lesson_html, self.lessons))}{note}</div>'
 
 
@@ -132,20 +150,22 @@ def progress_of(here: Path) -> Progress:
     for folder in (here.parent, here):
         found = [path for path in sorted(folder.glob("[0-9][0-9]_*/*.ipynb")) if _is_lesson(path)]
         if found:
-            lessons = [read_progress(path, is_open=path.parent.name == here.name) for path in found]
+            up = "../" if folder == here.parent else ""
+            lessons = [read_progress(path, path.parent.name == here.name, up) for path in found]
             return Progress([lesson for lesson in lessons if lesson is not None])
     return Progress([])
 
 
-def read_progress(path: Path, is_open: bool = False) -> LessonProgress | None:
-    """The progress in one notebook; None if it cannot be read as one."""
+def read_progress(path: Path, is_open: bool = False, up: str = "") -> LessonProgress | None:
+    """The progress in one notebook; None if it cannot be read as one. `up`: how its folder's parent is called here."""
     try:
         cells = [_Cell(cell) for cell in json.loads(path.read_text(encoding="utf-8"))["cells"]]
     except (OSError, ValueError, TypeError, KeyError, AttributeError, RecursionError):
         return None
     found = [heading for cell in cells if cell.kind == "markdown" for heading in headings(cell.source)]
     title = found[0] if found else path.stem
-    return LessonProgress(path.stem[:2], title, tuple(_exercises(cells)), is_open)
+    link = quote(f"{up}{path.parent.name}/{path.name}")
+    return LessonProgress(path.stem[:2], title, tuple(_exercises(cells)), is_open, link)
 
 
 def _is_lesson(path: Path) -> bool:
@@ -160,6 +180,7 @@ class _Cell:
         self.source = "".join(cell["source"])
         self.name = grade_id(cell)
         self.points = points_of(cell)
+        self.exercises = tested_by(cell)
         self.is_solution = is_code_solution(cell)
         self.is_test = is_test(cell)
         self.outputs: list[dict[str, Any]] = list(cell.get("outputs", []))
@@ -185,22 +206,35 @@ def _exercises(cells: Sequence[_Cell]) -> list[ExerciseProgress]:
     """Each solution cell with the tests that follow it, under the heading above it."""
     groups: list[tuple[str, bool, _Cell, list[_Cell]]] = []
     heading, optional = "", False
+    there = {cell.name for cell in cells if cell.is_solution}
     for cell in cells:
         if cell.kind == "markdown":
             found = headings(cell.source)
             heading, optional = (found or [heading])[-1], optional or "Further" in found
         elif cell.is_solution:
             groups.append((heading, optional, cell, []))
-        elif cell.is_test and groups:
-            groups[-1][-1].append(cell)
+        elif cell.is_test:
+            for name in cell.exercises:
+                if name not in there:
+                    there.add(name)
+                    groups.append((f"{heading} {DELETED}".strip(), optional, _deleted(name), []))
+            if groups:
+                groups[-1][-1].append(cell)
     return [_exercise(title, optional, solution, tests) for title, optional, solution, tests in groups if tests]
+
+
+def _deleted(name: str) -> _Cell:
+    """In place of an exercise cell that is no longer in the notebook."""
+    return _Cell({"cell_type": "code", "source": "", "metadata": {"nbgrader": {"grade_id": name, "solution": True}}})
 
 
 def _exercise(title: str, optional: bool, solution: _Cell, tests: Sequence[_Cell]) -> ExerciseProgress:
     is_quiz = solution.name.endswith("_answers")
     results = [(_earned_by_letters(solution, test) if is_quiz else None) or test.earned() for test in tests]
     points = None
-    if all(passed for passed, _ in results):
+    if not solution.source and not is_quiz:
+        state = NOT_YET
+    elif all(passed for passed, _ in results):
         state = DONE
     elif _untouched(solution, is_quiz):
         state = NOT_STARTED
@@ -245,6 +279,11 @@ def _untouched(solution: _Cell, is_quiz: bool) -> bool:
     return "raise NotImplementedError" in solution.source
 
 
+def _linked(text: str, link: str) -> str:
+    """A text as HTML, with a link if there is one."""
+    return f'<a href="{html.escape(link)}">{html.escape(text)}</a>' if link else html.escape(text)
+
+
 def _lesson_html(lesson: LessonProgress) -> str:
     color = COLORS[lesson.state] if lesson.exercises else FAINT
     head = (
@@ -260,4 +299,7 @@ def _lesson_html(lesson: LessonProgress) -> str:
     columns = "display:grid;grid-template-columns:90px minmax(0,1fr) max-content;gap:0 14px;padding:2px 0 6px 26px"
     grid = f'<div style="{columns}">{rows}</div>'
     is_open = " open" if lesson.is_open else ""
-    return f'<details{is_open} style="border-bottom:1px solid {RULE}">{head}{grid}</details>'
+    link = "" if lesson.is_open else _linked(f"open {lesson.number}", lesson.link)  # a summary may hold no link
+    row = f"display:flex;gap:14px;align-items:baseline;border-bottom:1px solid {RULE}"
+    lines = f'<details{is_open} style="flex:1;min-width:0">{head}{grid}</details>'
+    return f'<div style="{row}">{lines}{link}</div>'

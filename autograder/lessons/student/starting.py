@@ -31,6 +31,7 @@ from autograder.sandbox.inside.engine_file import EngineError, SealedEngine
 
 SECONDS = 20.0  # for all checks of the student's engine; they take about one second
 INSIST = "To use yours anyway, run start_lesson(own=True)."
+GONE = "the test cell `{}`, which is no longer in your notebook"
 HELD_BACK = (
     "This class gives out the reference engine of lesson {number} later, as {file}. Finish lesson {number}, or put "
     "that file into the folder {folder} once you have it. Then run this cell again."
@@ -199,9 +200,11 @@ def _unfinished(engine: SealedEngine, cells: list[dict[str, Any]], namespace: di
 
 
 def _named(checks: list[str], notebook: Path) -> str:
-    """The headings above these checks in the notebook. Each heading is named once."""
-    found = titles(json.loads(notebook.read_text(encoding="utf-8"))["cells"])
-    return "; ".join(dict.fromkeys(found.get(check, f"`{check}`") for check in checks))
+    """The headings above these checks in the notebook, each named once; and the checks that are no longer in it."""
+    cells = json.loads(notebook.read_text(encoding="utf-8"))["cells"]
+    found, there = titles(cells), set(map(grade_id, cells))
+    names = [found.get(check, f"`{check}`") if check in there else GONE.format(check) for check in checks]
+    return "; ".join(dict.fromkeys(names))
 
 
 def failing_checks(checks: Sequence[str], cells: list[dict[str, Any]], namespace: dict[str, Any]) -> list[str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from autograder.lessons.student.lab import first_to_open
 from autograder.lessons.student.progress import ExerciseProgress, progress_of, read_progress
 from autograder.quizzes.sealing import Answer, held_back, seal_quiz
 from autograder.student import progress
@@ -198,3 +199,39 @@ def test_from_the_folder_of_all_lessons_it_works_too(tmp_path: Path) -> None:
 
 def test_a_folder_without_lessons_says_so(tmp_path: Path) -> None:
     assert progress_of(tmp_path / "nowhere").text() == "There are no lessons in the folder above this notebook."
+
+
+def test_a_deleted_exercise_still_counts_and_says_so(tmp_path: Path) -> None:
+    test = code("test_power", "check", PASSED, 4)
+    test["metadata"]["exercises"] = {"power": ["power"]}
+    cells = [
+        markdown("### Exercise 1: power"),
+        code("power", SOLVED, []),
+        test,
+        markdown("### Exercise 2: roots"),
+        test,
+    ]
+    read = read_progress(write(tmp_path, "02_engine", *cells[:1], *cells[2:]))
+    assert read is not None
+    assert [(e.title, e.state) for e in read.exercises] == [("Exercise 1: power (its cell was deleted)", "not yet")]
+    (tmp_path / "02_engine" / "02_engine.ipynb").unlink()
+    (tmp_path / "02_engine").rmdir()
+    read = read_progress(write(tmp_path, "02_engine", *cells))
+    assert read is not None
+    assert [(e.title, e.state) for e in read.exercises] == [("Exercise 1: power", "done")]
+
+
+def test_other_lessons_and_the_next_step_are_links(tmp_path: Path) -> None:
+    done = [code("power", SOLVED, []), code("test_power", "check", PASSED, 4)]
+    write(tmp_path, "01_first", markdown("## Power"), *done)
+    write(tmp_path, "02_second", markdown("## Power"), code("power", STUB), code("test_power", "check", None, 4))
+    link = '<a href="../02_second/02_second.ipynb">'
+    page = progress_of(tmp_path / "01_first").html()
+    assert page.count(link) == 2
+    assert f"{link}Next: lesson 02" in page
+    assert '<a href="../01_first' not in page
+    assert f"{link.replace('../', '')}open 02</a>" in progress_of(tmp_path).html()
+    notebooks = [tmp_path / name / f"{name}.ipynb" for name in ("01_first", "02_second")]
+    assert first_to_open(notebooks) == notebooks[1]
+    assert first_to_open(notebooks[:1]) == notebooks[0]
+    assert first_to_open([]) is None

@@ -147,6 +147,15 @@ def test_an_engine_that_is_not_right_yet_is_replaced_by_the_reference(
     assert (a.grad, b.grad) == (2.0, 3.0)
 
 
+def test_a_test_that_was_deleted_is_said_to_be_missing(desk: Desk, capsys: pytest.CaptureFixture[str]) -> None:
+    notebook = students(desk.sources["02_numbers"])
+    notebook.cells = [cell for cell in notebook.cells if grade_id(cell) != "test_product"]
+    desk.put(notebook)
+    desk.start()
+    said = "yours does not pass these checks yet: the test cell `test_product`, which is no longer in your notebook."
+    assert capsys.readouterr().out.startswith(REFERENCE + said)
+
+
 def test_an_exercise_that_is_no_part_of_the_engine_does_not_count(
     desk: Desk, capsys: pytest.CaptureFixture[str]
 ) -> None:
