@@ -107,7 +107,8 @@ class ClassReport:
 
     @property
     def troubled(self) -> list[SubmissionRecord]:
-        return [record for record in self.records if record.status != "graded" or record.reason or record.by_hand]
+        """The submissions that a person should look at."""
+        return [one for one in self.records if one.status != "graded" or one.reason or one.stopped or one.by_hand]
 
     @property
     def slowest(self) -> list[SubmissionRecord]:

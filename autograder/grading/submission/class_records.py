@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
+from autograder.judge.writing.messages import ENDED
+
 Status = Literal["graded", "unreadable", "missing", "failed", "died", "not graded"]
 # graded: marked as usual. unreadable, missing: marked, but there was no notebook to read.
 # failed: nbgrader could not process it. died: the process that graded it was killed. A person should look at these.
@@ -80,6 +82,11 @@ class SubmissionRecord:
         """Why points were lost, in one line: the reason, or the first cell's message."""
         first = next((cell for cell in self.cells if cell.message and cell.lost), None)
         return self.reason or (first.message.splitlines()[0] if first else "")
+
+    @property
+    def stopped(self) -> str:
+        """The message of the first test that says that the submission ended its own process, or the empty string."""
+        return next((cell.message.splitlines()[0] for cell in self.cells if ENDED in cell.message), "")
 
     @property
     def by_hand(self) -> str:

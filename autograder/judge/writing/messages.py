@@ -34,12 +34,16 @@ def error_name(outcome: CellOutcome) -> str:
     return cut(type(outcome.error).__name__, 60)
 
 
+ENDED = "stopped the notebook's process"
+"""In every message that says that a submission ended its own process."""
+
+
 def _hidden(outcome: CellOutcome) -> str:
     error = outcome.error
     if outcome.timed_out or isinstance(error, (TestTimeout, NotAnswered)):
         return "A hidden test failed: your code took too long."
     if isinstance(error, SandboxDied):
-        return "A hidden test failed: your code stopped the notebook's process."
+        return f"A hidden test failed: your code {ENDED}."
     if isinstance(error, RemoteError):
         return "A hidden test failed: your code raised an error."  # the kind of error could reveal what was asked
     return "A hidden test failed."
@@ -50,9 +54,9 @@ def _visible(outcome: CellOutcome) -> str:
     if isinstance(error, (TestTimeout, NotAnswered)) or outcome.timed_out:
         return "The test took too long and was stopped: look for a loop that never ends."
     if isinstance(error, SandboxDied):
-        return f"Your code stopped the notebook's process: {outcome.text}."
+        return f"Your code {ENDED}: {outcome.text}."
     if isinstance(error, StaleHandle):
-        return "An object from an earlier test was lost when your code stopped the notebook's process."
+        return f"An object from an earlier test was lost when your code {ENDED}."
     text = outcome.text
     if isinstance(error, RemoteError):
         return _student_error(error, text)

@@ -66,6 +66,19 @@ def test_what_is_counted() -> None:
 
 
 @pytest.mark.parametrize(
+    "message",
+    [
+        "The cell `add` was stopped: The cell stopped the notebook's process: it was killed.",
+        "Your code stopped the notebook's process: it was killed.",
+        "A hidden test failed: your code stopped the notebook's process.",
+    ],
+)
+def test_a_submission_that_ended_its_process_needs_a_look(message: str) -> None:
+    report = ClassReport("lesson", "course", "today", [record("ann", 4), record("bob", 0, message)], {})
+    assert [(entry.student, entry.stopped) for entry in report.troubled] == [("bob", message)]
+
+
+@pytest.mark.parametrize(
     ("other", "alike"),
     [
         (LONG, True),
