@@ -219,12 +219,13 @@ function markLeaves(view) {
 }
 
 // A zoom of null shows the picture at its own size or as wide as the page, but at no less than three quarters of its
-// size; on a stage, at the size that the stage sets.
+// size (on a phone, whatever fits); on a stage, at the size that the stage sets.
 function resize(view, zoom) {
   const { width } = view.svg.viewBox.baseVal;
   const style = view.svg.style;
   view.zoom = zoom === null ? null : Math.max(0.05, Math.min(4, zoom));
   style.minWidth = zoom === null ? `calc(${width}px * var(--ma-scale, 0.75))` : "0";
+  view.svg.classList.toggle("ma-fits", zoom === null);
   style.maxWidth = zoom === null ? "100%" : "none"; // gives way to minWidth
   style.width = zoom === null ? `calc(${width}px * var(--ma-scale, 1))` : `${width * view.zoom}px`;
 }
@@ -282,6 +283,8 @@ function connect(view, model, go, show) {
       model.set("predict", !model.get("predict"));
       model.save_changes();
       showPredict();
+      view.player.pause();
+      tellPredict();
     },
     Blocks: () => {
       view.player.pause();
@@ -291,6 +294,13 @@ function connect(view, model, go, show) {
     },
     "Save SVG": () => save(standalone(view.svg), "graph.svg"),
     "Save PNG": () => savePixels(view.svg),
+  };
+  const tellPredict = () => {
+    if (!model.get("predict")) return show(); // a question that was open is taken back
+    const next = model.get("steps").findIndex(({ questions }, number) => number > model.get("step") && questions.length > 0);
+    if (next === model.get("step") + 1 && !model.get("predictions")[next]) return go(1);
+    const when = next < 0 ? "Go back to be asked what the nodes receive." : "Before each backward step you will be asked what the nodes receive. Step on.";
+    view.words.replaceChildren(make("p", {}, when));
   };
   const showPredict = () => view.tool.Predict.setAttribute("aria-pressed", String(model.get("predict")));
   showPredict();
@@ -540,34 +550,6 @@ function ask(view, model, questions, number, goOn) {
   };
   view.words.replaceChildren(make("p", {}, `Next: ${model.get("steps")[number].lines[0]}`), form);
   inputs[0].focus({ preventScroll: true });
-}
-
-// A number, or numbers with + - * / ** and parentheses between them; null for anything else.
-function numberIn(text) {
-  const plain = text.replaceAll("\u2212", "-").replaceAll("\u00d7", "*").replaceAll("^", "**").replaceAll(",", ".");
-  const parts = plain.match(/\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|\*\*|[-+*/()]|\S/gi) ?? [];
-  const take = (...signs) => (signs.includes(parts[0]) ? parts.shift() : null);
-  const chain = (one, signs) => {
-    let value = one();
-    for (let sign = take(...signs); sign; sign = take(...signs)) {
-      const other = one();
-      value = { "+": value + other, "-": value - other, "*": value * other, "/": value / other }[sign];
-    }
-    return value;
-  };
-  const sum = () => chain(() => chain(signed, ["*", "/"]), ["+", "-"]);
-  const signed = () => (take("-") ? -signed() : take("+") ? signed() : power());
-  const power = () => {
-    const base = single();
-    return take("**") ? base ** signed() : base;
-  };
-  const single = () => {
-    if (!take("(")) return Number(parts.shift());
-    const value = sum();
-    return take(")") ? value : NaN;
-  };
-  const value = sum();
-  return parts.length === 0 && Number.isFinite(value) ? value : null;
 }
 
 // The reader's prediction beside the right answer.

@@ -115,6 +115,34 @@ if (!window.keysAreShared) {
   window.addEventListener("keydown", leaveToCell); // an element that uses Escape stops it
 }
 
+// A number, or numbers with + - * / ** and parentheses between them; null for anything else.
+function numberIn(text) {
+  const plain = text.replaceAll("\u2212", "-").replaceAll("\u00d7", "*").replaceAll("^", "**").replaceAll(",", ".");
+  const parts = plain.match(/\d+\.?\d*(e[+-]?\d+)?|\.\d+(e[+-]?\d+)?|\*\*|[-+*/()]|\S/gi) ?? [];
+  const take = (...signs) => (signs.includes(parts[0]) ? parts.shift() : null);
+  const chain = (one, signs) => {
+    let value = one();
+    for (let sign = take(...signs); sign; sign = take(...signs)) {
+      const other = one();
+      value = { "+": value + other, "-": value - other, "*": value * other, "/": value / other }[sign];
+    }
+    return value;
+  };
+  const sum = () => chain(() => chain(signed, ["*", "/"]), ["+", "-"]);
+  const signed = () => (take("-") ? -signed() : take("+") ? signed() : power());
+  const power = () => {
+    const base = single();
+    return take("**") ? base ** signed() : base;
+  };
+  const single = () => {
+    if (!take("(")) return Number(parts.shift());
+    const value = sum();
+    return take(")") ? value : NaN;
+  };
+  const value = sum();
+  return parts.length === 0 && Number.isFinite(value) ? value : null;
+}
+
 // The smallest type in a picture, in the picture's own units; `none` if it has no text. Only a picture that says the size
 // of each text itself can be asked before it is in the page.
 function finest(svg, none) {

@@ -36,7 +36,7 @@ function render({ model, el }) {
     const made = document.createElement("p");
     made.className = "ma-made";
     made.setAttribute("role", "status");
-    made.textContent = answer() ? `You predicted: ${answer()}. Compare it with the output below.` : "You made no prediction here.";
+    made.textContent = answer() ? `You predicted: ${answer()}${verdict(answer(), model)}` : "You made no prediction here.";
     const again = document.createElement("button");
     again.type = "button";
     again.textContent = "Predict again";
@@ -45,12 +45,26 @@ function render({ model, el }) {
     asked.textContent = question;
     box.replaceChildren(asked, made, again);
   };
+  model.on("change:outcome", show);
   show();
   const placed = requestAnimationFrame(() => cover(answer() === null)); // the view may not be in the page yet
   return () => {
     cancelAnimationFrame(placed);
+    model.off("change:outcome", show);
     cover(false);
   };
+}
+
+// What came out beside the prediction, if the cell has said it. Numbers are compared as numbers: 2**60 is 1152921504606846976.
+function verdict(answer, model) {
+  const outcome = model.get("outcome");
+  if (!outcome) return ". Compare it with the output below.";
+  const is = (text) => {
+    const [one, other] = [text, outcome].map(numberIn);
+    return text === outcome || (one !== null && other !== null && Math.abs(one - other) <= 0.005 * Math.abs(other));
+  };
+  if (is(answer)) return ", and that is right.";
+  return `, but it is ${model.get("options").find(is) ?? outcome}.`;
 }
 
 export default { initialize, render };

@@ -74,3 +74,21 @@ def test_a_prediction_is_kept_with_the_notebook_and_can_be_made_again(asked):
     asked.cell(0).get_by_role("button", name="Predict again").click()
     asked.cell(0).get_by_role("textbox", name="Your prediction").wait_for()
     assert "1024" not in shown(asked.cell(0))
+
+
+def test_a_prediction_gets_a_verdict_where_the_cell_says_what_came_out(lab):
+    cells = [
+        'from autograder.student import predict\nbet = predict("Paths?", "60", "2**60")\nbet.was(2**60)',
+        'bet = predict("Slope?")\nbet.was(0.1 + 0.2)',
+        'bet = predict("Which?", "one", "other")\nbet.was("other")',
+    ]
+    lab.open_notebook(lab.write_notebook("verdicts.ipynb", cells))
+    lab.run_all()
+    lab.cell(0).get_by_role("button", name="60", exact=True).click()
+    lab.cell(0).get_by_text("You predicted: 60, but it is 2**60.").wait_for()
+    lab.cell(1).get_by_role("textbox", name="Your prediction").fill("0.3")
+    lab.page.keyboard.press("Enter")
+    lab.cell(1).get_by_text("You predicted: 0.3, and that is right.").wait_for()
+    lab.cell(2).get_by_role("button", name="one", exact=True).click()
+    lab.cell(2).get_by_text("You predicted: one, but it is other.").wait_for()
+    assert lab.errors() == []

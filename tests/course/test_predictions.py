@@ -18,7 +18,10 @@ def asked_in(lesson):
             text = cell.source
             continue
         for line in ast.parse(cell.source).body if "predict(" in cell.source else ():
-            if isinstance(line, ast.Expr) and getattr(getattr(line.value, "func", None), "id", "") == "predict":
+            if (
+                isinstance(line, ast.Expr | ast.Assign)
+                and getattr(getattr(line.value, "func", None), "id", "") == "predict"
+            ):
                 question, *options = map(ast.literal_eval, line.value.args)
                 found.append((question, options, text))
     return found
