@@ -3,6 +3,7 @@
 // request the notebook fills the screen and shows one demo at a time.
 
 const READABLE = 14; // CSS pixels
+const SMALLEST = 11; // a picture that fits the screen with type of this size is not cut off for larger type
 const LARGEST = 2.2; // times its own size: a small graph does not get clearer beyond that
 const LEAST_ROOM = 160; // CSS pixels for a picture, whatever else is on the screen
 const BESIDE = 320; // CSS pixels for words beside a picture
@@ -26,7 +27,7 @@ function render({ el }) {
     asked = 0;
     const notebook = el.closest(".jp-Notebook");
     if (!notebook) return;
-    const type = Math.max(16, Math.min(20, (window.innerWidth * zoomed()) / 70));
+    const type = Math.max(16, Math.min(40, (window.innerWidth * zoomed()) / 70, (window.innerHeight * zoomed()) / 40));
     notebook.style.setProperty("--ma-type", `${type.toFixed(1)}px`);
     for (const root of notebook.querySelectorAll(ROOTS)) {
       fit(root, notebook, zoomed());
@@ -70,7 +71,8 @@ function fit(root, notebook, zoom) {
   root.classList.toggle("ma-beside", beside);
   if (beside) across -= BESIDE;
   else down -= words;
-  const scale = Math.max(least, Math.min(across / width, down / height, LARGEST));
+  const fitting = Math.min(across / width, down / height, LARGEST);
+  const scale = deck && fitting * svg.finest >= SMALLEST ? fitting : Math.max(least, fitting);
   root.style.setProperty("--ma-width", `${Math.round(scale * width)}px`);
   root.style.setProperty("--ma-scale", scale.toFixed(3));
   root.style.setProperty("--ma-room", `${Math.max(LEAST_ROOM, Math.floor(down) + 14)}px`); // a taller picture scrolls
@@ -130,6 +132,7 @@ function makeDeck(el, changed) {
     document.removeEventListener("fullscreenchange", left);
     if (document.fullscreenElement) document.exitFullscreen();
     first.scrollIntoView();
+    first.focus({ preventScroll: true }); // the active cell is where the stage opens again
     changed();
   };
   const start = async () => {
@@ -147,7 +150,8 @@ function makeDeck(el, changed) {
     window.addEventListener("keydown", escape);
     await notebook.requestFullscreen().catch(() => {}); // if a browser refuses, JupyterLab stays visible around it
     document.addEventListener("fullscreenchange", left);
-    show(0);
+    const active = found.querySelector(".jp-Cell.jp-mod-active");
+    show(screens.findIndex((cells) => cells.includes(active)));
   };
   const startByKey = (event) => {
     if (!event.altKey || event.ctrlKey || event.metaKey || event.code !== OPENS || !el.isConnected) return;
