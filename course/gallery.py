@@ -51,8 +51,8 @@ on_stage()
 # ## A gradient arrives
 #
 # Step forward, then backward. Before each backward step, ask which two numbers will be multiplied; *Predict* asks for
-# their product. `a` is used twice: its gradient is a sum. Drag `a` to the left: where is its gradient zero?
-# *Expression* draws any other graph.
+# their product. `a` is used twice: its gradient is a sum. <span class="needs-python">Drag `a` to the left: where is
+# its gradient zero? *Expression* draws any other graph.</span>
 
 # %% jupyter={"source_hidden": true}
 a = mini_autograd.tensor(2.0, requires_grad=True)
@@ -63,8 +63,8 @@ explore(d, {"a": a, "b": b, "d": d})
 # %% [markdown]
 # ## Be the engine
 #
-# Now the audience is the engine. Which node sends next, and what does it send? Let them try a wrong order in the
-# diamond: which node gets too little?
+# <span class="needs-python">Now the audience is the engine. Which node sends next, and what does it send?</span> A
+# wrong order in the diamond: which node gets too little?
 
 # %% jupyter={"source_hidden": true}
 be_the_engine()
@@ -102,8 +102,9 @@ explore(loss_with_target, {"w": w, "x": x})
 # %% [markdown]
 # ## Nudge and watch
 #
-# A step of `a` runs forward through the graph; the gradient predicts how much the result changes. Let the audience
-# guess on which side of the prediction the true change will be. Which expression has no gap?
+# A step of `a` runs forward through the graph; the gradient predicts how much the result changes. <span
+# class="needs-python">Let the audience guess on which side of the prediction the true change will be.</span> Which
+# expression has no gap?
 
 # %% jupyter={"source_hidden": true}
 nudge()
@@ -111,7 +112,8 @@ nudge()
 # %% [markdown]
 # ## Break the engine
 #
-# Two engines train the same network, and one has a bug. Which of the five is it? Even a broken engine often learns.
+# Two engines train the same network, and one has a bug. <span class="needs-python">Which of the five is it?</span>
+# Even a broken engine often learns.
 
 # %% jupyter={"source_hidden": true}
 break_the_engine()
@@ -119,8 +121,8 @@ break_the_engine()
 # %% [markdown]
 # ## How small should a step be?
 #
-# Let the audience guess the best `h` for a numerical derivative before the slider moves. Then ask: why is it
-# different in float32?
+# Which `h` is best for a numerical derivative? <span class="needs-python">Let the audience guess before the slider
+# moves.</span> Why is it different in float32?
 
 # %% jupyter={"source_hidden": true}
 step_size()
@@ -128,7 +130,7 @@ step_size()
 # %% [markdown]
 # ## Shapes that stretch
 #
-# Type two shapes. Which axes will the gradient be summed over?
+# <span class="needs-python">Type two shapes.</span> Which axes will the gradient be summed over?
 
 # %% jupyter={"source_hidden": true}
 broadcast()
@@ -152,7 +154,7 @@ lifetime()
 # %% [markdown]
 # ## Units that pass gradient, and dead ones
 #
-# Move x from left to right. Then push three units down, and train: which ones come back?
+# <span class="needs-python">Move x from left to right.</span> Push three units down, and train: which ones come back?
 
 # %% jupyter={"source_hidden": true}
 activations()
@@ -168,7 +170,7 @@ optimizer_paths()
 # %% [markdown]
 # ## Forward or reverse?
 #
-# How many passes do n inputs and m outputs need, and how long do they take on this machine?
+# How many passes do n inputs and m outputs need, and how long do they take?
 
 # %% jupyter={"source_hidden": true}
 forward_or_reverse()
@@ -184,7 +186,8 @@ checkpoint_planner()
 # %% [markdown]
 # ## Watching a loop
 #
-# Any loop, any engine. Run this cell again to see the curves grow; interrupt it, and the curves so far stay.
+# Any loop, any engine. <span class="needs-python">Run this cell again to see the curves grow; interrupt it, and the
+# curves so far stay.</span>
 
 # %%
 model = torch.nn.Sequential(

@@ -34,6 +34,7 @@ ONLY_THERE = {
 }
 KEPT_TO_THE_NOTEBOOK = {"own_id", "layout", "tabbable", "tooltip"}
 TERMINAL_COLORS = re.compile(r"\x1b\[[0-9;]*m")
+NEEDS_PYTHON = re.compile(r'<span\s+class="needs-python">.*?</span>\s*', re.DOTALL)
 TITLE = re.compile(r"\A# (.*)$", re.MULTILINE)
 
 
@@ -70,12 +71,12 @@ def gallery(ran: NotebookNode) -> str:
     """The page of the gallery: no code, and the text for an audience at a machine with Python only where it holds."""
     parts = [
         "# Demos",
-        "Steps and the buttons above a picture work on this page. Sliders, fields and buttons inside a picture need "
-        "Python: `make demos` opens the demos with them. The numbers were measured or computed when this page was "
-        "built.",
+        "Steps and the buttons above a picture work on this page. Sliders, fields and what can be clicked in a picture "
+        "need Python: `make demos` opens the demos with them. The numbers were measured or computed when this page "
+        "was built.",
     ]
     for cell in ran.cells[1:]:
-        parts.append(_outputs(cell, ran) if is_code(cell) else cell.source)
+        parts.append(_outputs(cell, ran) if is_code(cell) else NEEDS_PYTHON.sub("", cell.source))
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
@@ -85,13 +86,20 @@ def first_picture(ran: NotebookNode) -> str:
 
 
 def answer_buttons(ran: NotebookNode) -> None:
-    """Store in the state of each demo what it shows for each of its buttons, which Python will not be asked for."""
+    """Store in the state of each demo what it shows for each of its buttons, which Python will not be asked for.
+
+    A setting that asks for what only Python can answer is left out; a demo that begins with one begins elsewhere.
+    """
     for name in (name for name in vars(widgets) if hasattr(_module(name), "demo")):
         demo: Demo = _module(name).demo()
         for state in (entry["state"] for entry in _states(ran).values() if entry["state"].get("title") == demo.title):
-            state["presets"] = [[label, {**state["state"], **preset}] for label, preset in state["presets"]]
-            settings = [setting for _, setting in state["presets"]]
-            state["answers"] = [[setting, as_json(demo.show(**demo.checked(setting)))] for setting in settings]
+            if demo.show(**demo.checked(state["state"])).asks:
+                state["state"] = state["start"] = demo.checked({**state["state"], **demo.answered})
+                state["shown"] = as_json(demo.show(**state["state"]))
+            presets = [(label, {**state["state"], **preset}) for label, preset in state["presets"]]
+            shown = [(label, setting, demo.show(**demo.checked(setting))) for label, setting in presets]
+            state["presets"] = [[label, setting] for label, setting, answer in shown if not answer.asks]
+            state["answers"] = [[setting, as_json(answer)] for _, setting, answer in shown if not answer.asks]
             state["answers"].append([state["state"], state["shown"]])
 
 

@@ -1,7 +1,7 @@
 // The browser's half of every demo: native controls, so that the keyboard works; a picture made by Python; steps played
 // here. While Python is busy, only the latest setting waits, so a slider may be dragged at any speed.
 
-const LEAST_TYPE = 11; // CSS pixels: in a narrow page, a picture gets no smaller than that, and scrolls in its own box
+const LEAST_TYPE = 11; // CSS pixels: in a narrow page, a picture gets no smaller than that, and scrolls in its own box; on a phone only on request
 
 function make(tag, attributes, text = "") {
   const element = document.createElement(tag);
@@ -18,11 +18,14 @@ function render({ model, el }) {
   const busy = makeBusy(root);
   const sender = makeSender(model, "state", busy);
   const readers = model.get("controls").map((control) => addControl(bar, control, model, sender));
-  const bet = makeBet(root, model);
+  const bet = makeBet(root, model, sender);
   const player = makePlayer(model, canvas, bet.waits);
+  let alive = !model.get("answers"); // a page without Python has the answers to the buttons alone
   const asleep = make("div", { class: "ma-asleep", role: "status", hidden: "" }, "This demo has no kernel. Run the cell to use its controls.");
   const title = make("div", { class: "ma-title" }, model.get("title"));
-  title.append(busy.sign);
+  const larger = make("button", { type: "button", class: "ma-larger", "aria-pressed": "false" }, "Larger picture");
+  larger.addEventListener("click", () => larger.setAttribute("aria-pressed", String(root.classList.toggle("ma-large"))));
+  title.append(busy.sign, larger);
   const row = presets(model, sender);
   if (model.get("predict") !== null) row.append(bet.button);
   root.append(title, asleep, bar, row, bet.box, canvas, player.bar, words);
@@ -31,7 +34,7 @@ function render({ model, el }) {
   // Parts of the picture that set controls: clicked, or chosen with Enter or Space.
   const choose = (event) => {
     const part = event.target.closest?.("[data-press]");
-    if (!part || !asleep.hidden || (event.type === "keydown" && !([" ", "Enter"].includes(event.key) && isOwn(event)))) return;
+    if (!part || !alive || (event.type === "keydown" && !([" ", "Enter"].includes(event.key) && isOwn(event)))) return;
     event.preventDefault();
     sender.change(JSON.parse(part.dataset.press));
   };
@@ -63,8 +66,9 @@ function render({ model, el }) {
     const chosen = canvas.querySelector(":focus-visible"); // chosen with the keyboard: a ring after a click would look like an answer
     const focused = chosen?.getAttribute("aria-label") ?? null;
     canvas.innerHTML = shown.svg;
+    if (!alive) disarm(canvas);
     const svg = canvas.querySelector("svg");
-    svg.style.minWidth = `${Math.ceil((LEAST_TYPE / finest(svg, LEAST_TYPE)) * svg.viewBox.baseVal.width)}px`;
+    svg.style.setProperty("--ma-least", `${Math.ceil((LEAST_TYPE / finest(svg, LEAST_TYPE)) * svg.viewBox.baseVal.width)}px`);
     if (focused !== null) {
       const parts = [...canvas.querySelectorAll("[data-press]")];
       (parts.find((part) => part.getAttribute("aria-label") === focused) ?? parts[0])?.focus();
@@ -86,7 +90,11 @@ function render({ model, el }) {
   model.on("change:step", showStep);
   model.on("change:predict", showBet);
   model.on("change:bets", showBet);
-  const leave = followKernel(model, (alive) => {
+  const leave = followKernel(model, (lives) => {
+    if (alive !== lives) {
+      alive = lives;
+      showPicture();
+    }
     for (const part of root.querySelectorAll(".ma-controls :is(input, select, button), .ma-presets button")) part.disabled = !alive;
     asleep.hidden = alive;
     if (!alive) busy.stop();
@@ -103,6 +111,14 @@ function render({ model, el }) {
     model.off("change:predict", showBet);
     model.off("change:bets", showBet);
   };
+}
+
+// Where nothing answers, no part of a picture looks as if it could be pressed.
+function disarm(canvas) {
+  for (const tool of canvas.querySelectorAll(".ma-tool")) tool.remove();
+  for (const part of canvas.querySelectorAll("[data-press]")) {
+    for (const name of ["class", "role", "tabindex", "aria-label", "data-press"]) part.removeAttribute(name);
+  }
 }
 
 function addControl(bar, control, model, sender) {
@@ -205,7 +221,7 @@ function presets(model, sender) {
 }
 
 // A question that comes before its picture. What was chosen is kept with the notebook and never graded.
-function makeBet(root, model) {
+function makeBet(root, model, sender) {
   const box = make("div", { class: "ma-bet", role: "group", "aria-label": "Your prediction" });
   const button = make("button", { type: "button" }, "Predict");
   button.addEventListener("click", () => {
@@ -217,8 +233,10 @@ function makeBet(root, model) {
   const chosen = () => model.get("bets")[current()?.question];
   const waits = () => current() !== null && chosen() === undefined;
   const choose = (option) => {
-    model.set("bets", { ...model.get("bets"), [current().question]: option });
+    const { question, reveals } = current();
+    model.set("bets", { ...model.get("bets"), [question]: option });
     model.save_changes();
+    sender.change(reveals);
   };
   let told = null;
   const show = () => {
@@ -231,11 +249,16 @@ function makeBet(root, model) {
     const state = JSON.stringify([bet, chosen() ?? null, over]);
     if (state === told) return; // a reader may have the focus on one of its buttons
     told = state;
+    const focused = box.contains(document.activeElement);
+    draw(bet, over);
+    if (focused) (box.querySelector("p[tabindex]") ?? button).focus({ preventScroll: true }); // what was pressed is gone
+  };
+  const draw = (bet, over) => {
     box.hidden = !bet || chosen() === "";
     if (!bet) return box.replaceChildren();
     if (!waits()) {
       const verdict = chosen() === bet.right ? `and that is right: ${bet.reason}` : `but it is ${bet.right}: ${bet.reason}`;
-      return box.replaceChildren(make("p", { role: "status" }, `You predicted ${chosen()}${over ? `, ${verdict}` : ""}.`));
+      return box.replaceChildren(make("p", { role: "status", tabindex: "-1" }, `You predicted ${chosen()}${over ? `, ${verdict}` : ""}.`));
     }
     askForPrediction(box, bet.question, bet.options, choose);
   };

@@ -131,16 +131,18 @@ Control = Choice | Slider | Switch | Entry
 class Bet:
     """A prediction before a picture is shown: the question, the answers to choose from, the right one, and the reason.
 
-    A question is asked once. To have it asked again at another setting, name the setting in the question.
+    A question is asked once. To have it asked again at another setting, name the setting in the question. `reveals` are
+    the controls that are set by an answer, for a picture that shows the right one.
     """
 
     question: str
     options: tuple[str, ...]
     right: str
     reason: str
+    reveals: Mapping[str, Any] = field(default_factory=dict)
 
     def to_json(self) -> dict[str, Any]:
-        return {**vars(self), "options": list(self.options)}
+        return {**vars(self), "options": list(self.options), "reveals": dict(self.reveals)}
 
 
 @dataclass(frozen=True)
@@ -157,17 +159,22 @@ class Shown:
     steps: tuple[str, ...] = ()
     words_at_end: bool = False  # the words tell how it ends, so they wait for the last step
     bet: Bet | None = None
+    asks: bool = False  # the words ask for something that only Python can answer
 
 
 @dataclass(frozen=True)
 class Demo:
-    """A demo: its title, controls, the function that shows a setting, the first setting, and settings with a button."""
+    """A demo: its title, controls, the function that shows a setting, the first setting, and settings with a button.
+
+    If the first setting asks for something, `answered` changes it to one that does not, for pages without Python.
+    """
 
     title: str
     controls: tuple[Control, ...]
     show: Callable[..., Shown]
     start: Mapping[str, Any]
     presets: Mapping[str, Mapping[str, Any]] = field(default_factory=dict)
+    answered: Mapping[str, Any] = field(default_factory=dict)
 
     def live(self, step: int | None = None, predict: bool = False, **state: Any) -> Any:
         """The widget, or a still picture if widgets are not installed. `state` overrides the start.
@@ -200,7 +207,7 @@ class Demo:
         """The picture at its last step, for pages without a kernel and for terminals."""
         last = max(len(shown.steps) - 1, 0)
         text = "\n".join((self.title, *shown.words, *shown.steps[-1:]))
-        return StaticPicture(on_paper(with_steps_hidden(shown.svg, last)), text)
+        return StaticPicture(on_paper(without_presses(with_steps_hidden(shown.svg, last))), text)
 
 
 def with_steps_hidden(svg: str, step: int) -> str:
@@ -212,6 +219,12 @@ def with_steps_hidden(svg: str, step: int) -> str:
         return match[0] if visible else f'{match[0]} display="none"'
 
     return re.sub(r'<g id="(from|only)-(\d+)(?:-\w+)?"', hidden, svg)
+
+
+def without_presses(svg: str) -> str:
+    """An SVG whose parts cannot be pressed, for where nothing answers. What is only there to be pressed is gone."""
+    svg = re.sub(r'<g class="ma-press ma-tool".*?</g>', "", svg, flags=re.DOTALL)
+    return re.sub(r'<g class="ma-press"[^>]*>', "<g>", svg)
 
 
 serial = itertools.count()

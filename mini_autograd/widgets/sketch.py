@@ -137,9 +137,9 @@ def button(text: str, x: float, y: float, width: float = 0.0, *, color: str = "c
     return drawing + words(x + wide / 2, y + 22, text, size=15, anchor="middle"), wide
 
 
-def press(drawing: str, label: str, state: Mapping[str, Any]) -> str:
-    """A part of the picture that sets controls when it is clicked, or chosen with Enter."""
-    data = escape(json.dumps(state), quote=True)
+def press(drawing: str, label: str, state: Mapping[str, Any], *, tool: bool = False) -> str:
+    """A part of the picture that sets controls when it is clicked, or chosen with Enter. A tool shows nothing else."""
+    data, kind = escape(json.dumps(state), quote=True), "ma-press ma-tool" if tool else "ma-press"
     return (
-        f'<g class="ma-press" role="button" tabindex="0" aria-label="{escape(label)}" data-press="{data}">{drawing}</g>'
+        f'<g class="{kind}" role="button" tabindex="0" aria-label="{escape(label)}" data-press="{data}">{drawing}</g>'
     )

@@ -305,6 +305,36 @@ def test_a_key_starts_and_ends_the_stage(opened):
     expect(bar).to_contain_text("3 of 15")
     opened.page.keyboard.press("Escape")
     expect(bar).to_have_count(0)
+    opened.page.keyboard.press("Alt+p")  # goes on where it was left
+    expect(bar).to_contain_text("3 of 15")
+    opened.page.keyboard.press("Escape")
+    expect(bar).to_have_count(0)
+
+
+TYPE = "() => parseFloat(getComputedStyle(document.querySelector('.ma-deck .ma-demo')).fontSize)"
+
+
+@pytest.mark.parametrize(("width", "height"), [(1280, 720), (1366, 768), (1920, 1080), (2560, 1440)])
+def test_pictures_and_type_grow_with_the_screen(opened, width, height):
+    page = opened.page
+    page.set_viewport_size({"width": width, "height": height})
+    try:
+        opened.cell(0)
+        page.keyboard.press("Alt+p")
+        bar = page.locator(".ma-deck-bar")
+        for number in (1, 2, 3):
+            expect(bar).to_contain_text(f"{number} of 15")
+            opened.wait_until(WHOLE)
+            page.keyboard.press("PageDown")
+        opened.wait_until(f"size => ({TYPE})() >= size", max(16, min(width / 70, height / 40)) - 0.1)
+        page.keyboard.press("Escape")
+        expect(bar).to_have_count(0)
+    finally:
+        page.set_viewport_size({"width": 1400, "height": 1000})
+
+
+WHOLE = """() => [...document.querySelectorAll(".ma-deck .jp-Cell:not(.ma-offstage) .ma-canvas")]
+    .every((canvas) => canvas.scrollWidth <= canvas.clientWidth)"""
 
 
 def test_the_bar_of_the_stage_works_by_keyboard_after_a_demo_was_used(opened):
@@ -527,15 +557,20 @@ def test_a_picture_waits_for_a_bet_and_compares_it(opened):
         ),
         ("broadcast()", "What is the shape of the result", "(3, 4)", "You predicted (3, 4), and that is right"),
         ("optimizer_paths()", "Which method has the lowest loss", "Adam", "You predicted Adam"),
+        ("forward_or_reverse()", "Which mode is quicker", "reverse mode", "You predicted reverse mode"),
+        ("accumulation()", "where does the loss end", "lower", "You predicted lower, and that is right"),
     ):
         demo = Shown(opened, call)
         demo.press("Predict")
         bet = demo.root.get_by_role("group", name="Your prediction")
         expect(bet).to_contain_text(question)
         expect(demo.words).to_be_hidden()
-        bet.get_by_role("button", name=chosen, exact=True).click()
+        bet.get_by_role("button", name=chosen, exact=True).press("Enter")
+        expect(bet.locator("p")).to_be_focused()  # a reader with a keyboard goes on from there
         expect(demo.words).to_be_visible(visible=call != "broadcast()")  # there the comparison has said it all
         expect(demo.picture).to_be_visible()
+        if call == "accumulation()":
+            expect(demo.text("never cleared")).to_be_visible()  # the curve that was asked about
         if call == "optimizer_paths()":
             expect(bet).to_have_text("You predicted Adam.")  # the result comes at the last step
             demo.press("End")

@@ -172,6 +172,25 @@ def test_what_a_node_receives_is_predicted_compared_and_kept(opened):
     explorer.press("Predict")
 
 
+def test_predict_answers_at_once_wherever_the_graph_stands(opened):
+    explorer = Explorer(opened.cell(1))
+    explorer.press("Step")
+    explorer.press("Predict")
+    expect(explorer.words).to_contain_text("Before each backward step you will be asked")
+    explorer.press("Predict")
+    expect(explorer.words).to_contain_text("v1 = a + b")
+    for _ in range(3):
+        explorer.press("Step")
+    expect(explorer.counter).to_have_text("Backward, step 4 of 6")
+    explorer.press("Predict")
+    expect(explorer.root.get_by_label("What does a receive?")).to_be_focused()
+    explorer.press("Predict")
+    explorer.press("End")
+    explorer.press("Predict")
+    expect(explorer.words).to_contain_text("Go back to be asked")
+    explorer.press("Predict")
+
+
 def test_a_busy_kernel_does_not_lead_back(opened):
     explorer = Explorer(opened.cell(1))
     kernel = "window.jupyterapp.shell.currentWidget.sessionContext.session.kernel"
@@ -308,6 +327,7 @@ def test_a_leaf_is_dragged_or_typed_and_everything_is_computed_again_by_the_stud
     for shift in range(10, 60, 10):
         mouse.move(box["x"] + 30 + shift, box["y"] + 30)
     mouse.up()
+    assert opened.page.evaluate("() => getSelection().toString()") == ""
     expect(explorer.number("a", "value")).to_have_text("3")
     expect(explorer.number("d", "value")).to_have_text("18")
     expect(explorer.number("a", "grad")).to_have_text("9")
@@ -325,6 +345,8 @@ def test_a_graph_is_built_from_an_expression_without_code(opened):
     explorer = Explorer(opened.cell(2))
     explorer.press("Expression")
     entry = explorer.root.get_by_role("textbox", name="Expression")
+    entry.press("Enter")
+    expect(explorer.root.get_by_role("alert")).to_contain_text("Type one such as (a*b + a).tanh().")
     entry.fill("(a*b + a).tanh(")
     entry.press("Enter")
     expect(explorer.root.get_by_role("alert")).to_contain_text("not an expression")

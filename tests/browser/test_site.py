@@ -209,10 +209,44 @@ def test_the_type_in_demos_can_be_read_on_a_narrow_page(site: Path, opened: Any)
     opened.goto((site / "gallery.html").as_uri())
     size = opened.viewport_size
     opened.set_viewport_size({"width": 400, "height": 900})
+    for button in opened.get_by_role("button", name="Larger picture").all():
+        button.click()
     assert opened.evaluate(SMALLEST) >= 10.9
     assert opened.evaluate("() => document.documentElement.scrollWidth") <= 400, "a picture scrolls in its own box"
     assert violations(opened) == []
     opened.set_viewport_size(size)
+
+
+SIDEWAYS = """() => [...document.querySelectorAll(".ma-canvas")]
+    .filter((canvas) => canvas.scrollWidth > canvas.clientWidth).map((canvas) => canvas.parentElement.ariaLabel)"""
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("name", ["index", "gallery", "lessons/02_scalar_engine"])
+def test_no_picture_scrolls_sideways_on_a_phone(site: Path, opened: Any, name: str) -> None:
+    opened.goto((site / f"{name}.html").as_uri())
+    size = opened.viewport_size
+    opened.set_viewport_size({"width": 390, "height": 800})
+    assert opened.locator(".ma-canvas").count() > 0
+    assert opened.evaluate(SIDEWAYS) == []
+    opened.set_viewport_size(size)
+
+
+ASKING = re.compile(r"\b(drag|type|click the|your guess above|run this cell|slider moves|audience)\b", re.IGNORECASE)
+
+
+@pytest.mark.browser
+def test_the_gallery_asks_for_nothing_that_needs_python(site: Path, opened: Any) -> None:
+    opened.goto((site / "gallery.html").as_uri())
+    opened.locator(".ma-demo").first.wait_for()
+    assert opened.locator(".ma-demo .ma-canvas :is([role=button], [data-press], .ma-press)").count() == 0
+    for part in (".ma-words", "article p"):
+        asking = [text for text in opened.locator(part).all_inner_texts() if ASKING.search(text)]
+        assert asking == [], part
+    for demo in opened.locator(".ma-demo").all():
+        for button in demo.locator(".ma-presets button").all():
+            button.click()
+            assert not ASKING.search(demo.locator(".ma-words").inner_text())
 
 
 @pytest.mark.browser

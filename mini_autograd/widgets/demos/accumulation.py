@@ -149,7 +149,13 @@ def bet(title: str, cleared: TrainingRun, never: TrainingRun) -> Bet:
     right = ENDS[0] if share < 0.95 else ENDS[1] if share > 1.05 else ENDS[2]
     end = "diverges" if lost else f"ends at {never.loss[-1]:.2g}"
     question = f"If .grad is never cleared, where does the loss end, compared with a run that clears it ({title})?"
-    return Bet(question, ENDS, right, f"cleared, the loss ends at {cleared.loss[-1]:.2g}; never cleared, it {end}")
+    return Bet(
+        question,
+        ENDS,
+        right,
+        f"cleared, the loss ends at {cleared.loss[-1]:.2g}; never cleared, it {end}",
+        {"forget": True},
+    )
 
 
 def sentence(name: str, run: TrainingRun) -> str:

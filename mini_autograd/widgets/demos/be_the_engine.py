@@ -183,7 +183,11 @@ def show(example_name: str, moves: str) -> Shown:
     # If there is a question, its answers come first in the order of keyboard focus.
     parts = [*edges(seen, layout), *(choices + boxes if asked else boxes + choices)]
     label = f"A graph of {len(graph.nodes)} values. {' '.join(said)}"
-    return Shown(picture(max(layout.width, 640), bottom + BUTTON + 6, parts, label, role="group"), tuple(said))
+    return Shown(
+        picture(max(layout.width, 640), bottom + BUTTON + 6, parts, label, role="group"),
+        tuple(said),
+        asks=not play.finished(),
+    )
 
 
 def belongs_elsewhere(move: Sending, example_name: str) -> bool:
@@ -343,7 +347,7 @@ def buttons(play: Play, made: Sequence[Sending], asked: Asked | None, y: float) 
         offered += [("Show me", "Show me", [*made, Sending(ready[0].name)])]
     for text, label, then in offered:
         drawing, width = button(text, x, y)
-        parts.append(press(drawing, label, {"moves": written(then)}))
+        parts.append(press(drawing, label, {"moves": written(then)}, tool=True))
         x += width + 10
     return parts
 
@@ -356,7 +360,14 @@ def demo() -> Demo:
         "In order": {"example_name": "a diamond", "moves": "r q p d"},
         "A shortcut": {"example_name": "a shortcut", "moves": ""},
     }
-    return Demo("Be the engine", controls, show, {"example_name": "a leaf used twice", "moves": ""}, presets)
+    return Demo(
+        "Be the engine",
+        controls,
+        show,
+        {"example_name": "a leaf used twice", "moves": ""},
+        presets,
+        presets["In order"],
+    )
 
 
 def be_the_engine(**state: Any) -> Any:

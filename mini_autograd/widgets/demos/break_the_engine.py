@@ -190,9 +190,9 @@ def show(number: float, steps: float, guesses: str) -> Shown:
     parts.append(words(x + 145, y + 22, f"Round {current} of {ROUNDS}. Right so far: {score} of {len(made)}", size=15))
     if guess and current < ROUNDS:
         drawing, _ = button("Next round", x, y, 130)
-        parts.append(press(drawing, "Next round", {"number": current + 1, "steps": STEPS}))
+        parts.append(press(drawing, "Next round", {"number": current + 1, "steps": STEPS}, tool=True))
     size = LEFT + 3 * WIDTH + 2 * GAP + 20, y + ROW
-    return Shown(picture(*size, parts, " ".join(told), role="group"), told)
+    return Shown(picture(*size, parts, " ".join(told), role="group"), told, asks=guess is None)
 
 
 def words_for(number: int, at: int, right: float, broken: float, made: dict[int, str]) -> tuple[str, ...]:
@@ -277,7 +277,7 @@ def demo() -> Demo:
         Entry("guesses", "Guesses", hidden=True),
     )
     presets: dict[str, dict[str, Any]] = {"First steps": {"steps": 10}, "Last step": {"steps": STEPS}}
-    return Demo("Break the engine", controls, show, start, presets)
+    return Demo("Break the engine", controls, show, start, presets, {"guesses": f"1={bug_of(1)}"})
 
 
 def break_the_engine(**state: Any) -> Any:

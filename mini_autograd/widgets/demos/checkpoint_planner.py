@@ -138,9 +138,16 @@ def show(depth: str, length: float, run: float) -> Shown:
         f"Least memory measured: {'no checkpoints' if best.length == 0 else f'segments of {best.length}'}, "
         f"{best.measured_bytes / 1e6:.2f} MB. The square root of {depth} is {int(depth) ** 0.5:.0f}. "
         "The predicted memory counts saved outputs only, without gradients. With checkpoints, the predicted time adds "
-        "a forward pass.",
+        f"a forward pass.{overhead(plan)}",
     )
     return Shown(svg, sentences)
+
+
+def overhead(plan: Plan) -> str:
+    """Why a step with checkpoints takes longer than predicted, if its steps agree that it does."""
+    if plan.length == 0 or plan.measured_times.low <= plan.predicted_seconds:
+        return ""
+    return " What lies above it is Python's: a checkpoint calls it for each saved value, however small the layer."
 
 
 def against(plan: Plan, plain: Plan) -> str:

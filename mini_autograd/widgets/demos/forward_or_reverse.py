@@ -77,18 +77,25 @@ def show(inputs: float, outputs: float) -> Shown:
     n, m = int(inputs), int(outputs)
     done = measure(n, m)
     apart = done.forward_times.apart(done.reverse_times)
+    last = max(n, m)
     parts = [
-        *mode_picture(14, "Forward mode", n, m, "column", FORWARD, done.forward_times if apart else None),
-        *mode_picture(434, "Reverse mode", n, m, "row", REVERSE, done.reverse_times if apart else None),
+        *mode_picture(14, "Forward mode", n, m, "column", FORWARD),
+        *mode_picture(434, "Reverse mode", n, m, "row", REVERSE),
     ]
+    if apart:
+        below = height_of(m) + 102.0
+        taken = zip((14, 434), (done.forward_times, done.reverse_times), strict=True)
+        drawn = [words(left, below, f"median computing time {each}", size=SMALL) for left, each in taken]
+        parts.append(from_step(last, *drawn))  # the question is which one is shorter
     sentences = (
         f"{count(n, 'input', 'inputs')}, {count(m, 'output', 'outputs')}: the Jacobian has {m} x {n} entries. "
         f"Forward mode needs {count(n, 'pass', 'passes')}, reverse mode {count(m, 'pass', 'passes')}.",
         compared(done.forward_times, done.reverse_times),
         f"The two results differ by at most {np.abs(done.forward - done.reverse).max():.1e}.",
     )
-    steps = tuple(after(passes, n, m) for passes in range(max(n, m) + 1))
-    return Shown(picture(830, height_of(m) + 116, parts, " ".join(sentences)), sentences, steps, bet=bet(n, m, done))
+    steps = tuple(after(passes, n, m) for passes in range(last + 1))
+    svg = picture(830, height_of(m) + 116, parts, sentences[0])
+    return Shown(svg, sentences, steps, words_at_end=True, bet=bet(n, m, done))
 
 
 def after(passes: int, n: int, m: int) -> str:
@@ -128,7 +135,7 @@ def height_of(rows: int) -> float:
     return 24.0 + 28 * float(np.log2(rows))
 
 
-def mode_picture(left: float, title: str, n: int, m: int, what: str, color: str, taken: Times | None) -> list[str]:
+def mode_picture(left: float, title: str, n: int, m: int, what: str, color: str) -> list[str]:
     """A Jacobian of m rows and n columns that fills with the passes of a mode, and a bar of these passes below it."""
     passes = n if what == "column" else m
     width, height, top = 30.0 + 58 * np.log2(n), height_of(m), 34.0
@@ -143,7 +150,7 @@ def mode_picture(left: float, title: str, n: int, m: int, what: str, color: str,
         piece = box(x, y, across, down, fill=color, opacity=0.6, stroke=color, line=0.8, radius=0)
         run = box(left + number * each, below, each, 24, fill=color, opacity=0.6, stroke=color, line=0.8, radius=0)
         parts.append(from_step(number + 1, piece, run))
-    return parts if taken is None else [*parts, words(left, below + 46, f"median computing time {taken}", size=SMALL)]
+    return parts
 
 
 @functools.cache

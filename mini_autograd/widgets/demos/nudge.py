@@ -20,9 +20,10 @@ from mini_autograd.widgets.demo import COLORS, Choice, Demo, Shown, Slider
 from mini_autograd.widgets.sketch import SMALL, box, curved, line, picture, segment, words
 
 WIDTH, HEIGHT, PLOT_WIDTH, PLOT_HEIGHT = 128.0, 96.0, 300.0, 200.0
-PLOT_LEFT, PLOT_TOP, NUMBERS_WIDTH = 30.0, 34.0, 190.0
+PLOT_LEFT, PLOT_TOP, PLOT_BELOW, NUMBERS_WIDTH = 70.0, 44.0, 46.0, 190.0
 SPACING = Spacing(between=22.0, layers=36.0, margin=8.0)
 BLUE, ORANGE, GREEN = COLORS[0], COLORS[1], COLORS[2]
+TICKS = (-2.0, -1.0, 0.0, 1.0, 2.0)
 STEPS = tuple(round(0.05 * number, 2) for number in range(-40, 41))
 NOT_YET, SHOW = "not yet", "just show it"
 GUESSES = (NOT_YET, "above the prediction", "below it", "exactly on it", SHOW)
@@ -75,8 +76,8 @@ def show(expression: str, step: float, guess: str) -> Shown:
     top = max(at.y + HEIGHT for at in layout.boxes if at.x + WIDTH > left) + PLOT_TOP
     parts += plot(expression, step, open_, left, top)
     told = words_for(before, step, predicted, true, guess)
-    size = max(layout.width, left + PLOT_WIDTH + NUMBERS_WIDTH), max(layout.height, top + PLOT_HEIGHT + 8)
-    return Shown(picture(*size, parts, " ".join(told)), told)
+    size = max(layout.width, left + PLOT_WIDTH + NUMBERS_WIDTH), max(layout.height, top + PLOT_HEIGHT + PLOT_BELOW)
+    return Shown(picture(*size, parts, " ".join(told)), told, asks=guess == NOT_YET)
 
 
 def node_part(before: Node, after: Node, hidden: bool, x: float, y: float) -> str:
@@ -102,6 +103,7 @@ def plot(expression: str, step: float, open_: bool, x: float, y: float) -> list[
     lines = [changes(expression, other) for other in STEPS]
     seen = [value for pair in lines for value in (pair if open_ else pair[:1])]
     largest = max(map(abs, seen)) or 1.0
+    top = float(f"{0.9 * largest:.1g}")  # a short number for the axis
 
     def at(where: float, value: float) -> tuple[float, float]:
         across = x + PLOT_WIDTH * (where - STEPS[0]) / (STEPS[-1] - STEPS[0])
@@ -111,8 +113,10 @@ def plot(expression: str, step: float, open_: bool, x: float, y: float) -> list[
     (left, zero), (right, _), (middle, _) = at(STEPS[0], 0.0), at(STEPS[-1], 0.0), at(0.0, 0.0)
     parts = [
         segment(left, zero, right, zero), segment(middle, y, middle, y + PLOT_HEIGHT),
-        words(right, zero + 18, "step of a", size=SMALL, anchor="end"),
-        words(middle - 8, y + 12, "change of the result", size=SMALL, anchor="end"),
+        *(words(at(where, 0.0)[0], y + PLOT_HEIGHT + 18, f"{where:g}", size=SMALL, anchor="middle") for where in TICKS),
+        *(words(x - 8, at(0.0, value)[1] + 5, f"{value:g}", size=SMALL, anchor="end") for value in (-top, 0.0, top)),
+        words(middle, y + PLOT_HEIGHT + 38, "step of a", size=SMALL, anchor="middle"),
+        words(middle, y - 12, "change of the result", size=SMALL, anchor="middle"),
         line([at(where, value) for where, (value, _) in zip(STEPS, lines, strict=True)], BLUE, "6 4"),
         mark(*at(step, predicted), BLUE),
         words(right + 16, y + 40, f"predicted: {short(predicted)}", size=15, fill=BLUE, bold=True),
@@ -166,7 +170,7 @@ def demo() -> Demo:
         "A large step": {"step": 2.0, "guess": SHOW},
         "No gap": {"expression": "a * b", "step": 1.0, "guess": SHOW},
     }
-    return Demo("Nudge and watch", controls, show, start, presets)
+    return Demo("Nudge and watch", controls, show, start, presets, {"guess": SHOW})
 
 
 def nudge(**state: Any) -> Any:

@@ -60,6 +60,15 @@ def test_where_a_loss_ends_is_told_of_the_runs_themselves(monkeypatch):
     assert set(ends.values()) <= set(accumulating.ENDS)
 
 
+def test_an_answer_about_a_curve_draws_it(monkeypatch):
+    monkeypatch.setattr(accumulating, "picture", lambda runs, *drawn: " ".join(runs))
+    demo = accumulating.demo()
+    asked = demo.show(**demo.start)
+    answered = demo.show(**{**demo.start, **asked.bet.reveals})
+    assert ("never cleared" in asked.svg, "never cleared" in answered.svg) == (False, True)
+    assert answered.bet == asked.bet, "the answer belongs to the same question"
+
+
 def test_no_mode_wins_where_the_times_overlap(monkeypatch):
     for taken, right in (((1.0, 2.0), "forward mode"), ((2.0, 1.0), "reverse mode"), ((1.0, 1.0), "no clear winner")):
         seconds = iter(taken * modes.RUNS)

@@ -10,6 +10,7 @@ from mini_autograd.widgets.demos.checkpoint_planner import (
     against,
     demo,
     measured,
+    overhead,
     peak_of,
     predicted_arrays,
     show,
@@ -70,6 +71,15 @@ def test_words_tell_of_the_chosen_length():
 def test_a_ratio_of_times_is_told_only_where_the_steps_agree(some, others, told):
     plain, plan = (Plan(length, 1, 1, 1, times(seconds)) for length, seconds in ((0, others), (4, some)))
     assert against(plan, plain).startswith(told)
+
+
+@pytest.mark.parametrize(
+    ("length", "measured_seconds", "explained"),
+    [(4, (2.0, 2.1, 2.2), True), (4, (1.0, 1.6, 2.0), False), (0, (2.0, 2.1, 2.2), False)],
+)
+def test_a_time_above_the_predicted_one_is_explained(length, measured_seconds, explained):
+    told = overhead(Plan(length, 1, 1, 1.4, times(measured_seconds)))
+    assert ("a checkpoint calls it for each saved value" in told) == explained
 
 
 def test_presets_are_settings_and_the_still_picture_travels_along():

@@ -94,6 +94,15 @@ def test_every_error_is_answered_in_words(error):
     assert (widget.shown["words"], widget.shown["wrong"]) == (["fine"], False)
 
 
+@pytest.mark.parametrize("name", DEMOS)
+def test_where_nothing_answers_nothing_is_asked_or_can_be_pressed(name, quickly):
+    demo = DEMOS[name]
+    answered = demo.show(**demo.checked({**demo.start, **demo.answered}))
+    assert not answered.asks
+    assert demo.show(**demo.start).asks == bool(demo.answered)
+    assert not re.search("role=.button|data-press|tabindex|Undo|Show me", demo.still(demo.show(**demo.start)).svg)
+
+
 def test_a_setting_that_no_control_has_is_named():
     demo = DEMOS["activations"]
     with pytest.raises(ValueError, match=r"0\.05 is not a setting of 'x'"):

@@ -1,5 +1,6 @@
 """Forward or reverse: both modes give the Jacobian, in as many passes as the picture says."""
 
+import re
 import sys
 
 import numpy as np
@@ -61,6 +62,13 @@ def test_no_time_is_shown_where_the_runs_spread_more_than_the_modes_differ(monke
     assert shown.words[1] == "The times of 9 runs overlap, so they do not show which mode is quicker here."
     assert " ms" not in shown.svg + " ".join(shown.words)
     assert show(4, 4).words[1] == shown.words[1]
+
+
+def test_the_times_appear_with_the_last_pass(times_by_passes):
+    shown = show(4, 2)
+    assert shown.words_at_end
+    (last,) = re.findall(r'<g id="from-4[^"]*">(?:(?!</g>).)*median computing time.*?</g>', shown.svg)
+    assert shown.svg.count(" ms") == last.count(" ms") > 0
 
 
 def test_both_modes_are_timed():

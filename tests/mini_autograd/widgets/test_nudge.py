@@ -1,5 +1,7 @@
 """Nudge and watch: its numbers are the engine's, and it shows the truth only after a guess."""
 
+import re
+
 import pytest
 
 import mini_autograd as ma
@@ -38,6 +40,23 @@ def test_the_truth_waits_for_a_guess():
     assert f"true: {true:g}" in after.svg
     assert after.words[1] == 'You guessed "below it". The true change is 3, above the prediction.'
     assert show("a * a * b", 1.0, GUESSES[1]).words[1].startswith("You guessed right. ")
+
+
+def test_the_axes_have_numbers_and_their_names_stand_outside_the_curves():
+    for expression in EXPRESSIONS:
+        svg = show(expression, 0.5, SHOW).svg
+        texts = {
+            text: (float(x), float(y))
+            for x, y, text in re.findall(r'<text x="([\d.]+)" y="([\d.]+)"[^>]*>([^<]*)', svg)
+        }
+        curves = [
+            float(y)
+            for path in re.findall(r'd="M([^"]+)" fill="none" stroke="#', svg)
+            for y in re.findall(r"[\d.]+ ([\d.]+)", path)
+        ]
+        assert {"-2", "-1", "0", "1", "2"} <= set(texts)
+        assert texts["change of the result"][1] < min(curves)
+        assert texts["step of a"][1] > max(curves)
 
 
 def test_presets_and_a_call_in_a_lesson():
