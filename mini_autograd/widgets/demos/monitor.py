@@ -227,8 +227,7 @@ class Inline(StaticPicture):
         return on_paper(self.svg)
 
     def _repr_html_(self) -> str:
-        svg = self.svg.replace('style="', 'style="max-width: 100%; height: auto; ', 1)  # a page may be narrower
-        return f'<div class="ma-monitor" style="color: var(--jp-ui-font-color1, black)">{svg}</div>'
+        return f'<div class="ma-monitor" style="color: var(--jp-ui-font-color1, black)">{self.svg}</div>'
 
 
 class InNotebook:

@@ -54,7 +54,8 @@ def draw(monitor: Progress) -> str:
             title = ", ".join(series) or "nothing logged yet"
         parts.append(f'<g transform="translate({number * (WIDTH + 20)} 52)">{plot(title, series, monitor.step)}</g>')
     lost = monitor.describe()
-    return picture(full, 52 + PLOT + 44 + KEY * math.ceil(lines / 2), parts, f"Training monitor. {lost}")
+    svg = picture(full, 52 + PLOT + 44 + KEY * math.ceil(lines / 2), parts, f"Training monitor. {lost}")
+    return svg.replace('style="', 'style="max-width: 100%; height: auto; ', 1)  # a page may be narrower
 
 
 def some(norms: Mapping[str, Series]) -> dict[str, Series]:

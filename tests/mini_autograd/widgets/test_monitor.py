@@ -232,6 +232,7 @@ def test_in_a_notebook_the_last_picture_stays():
     assert "step 20 of 20: finished; loss" in finished["text/plain"]
     assert "length of the gradient, by layer" in finished["image/svg+xml"]
     live = finished["text/html"].partition(">")[2].removesuffix("</div>")
+    assert 'style="max-width: 100%; height: auto;' in live  # it shrinks with a narrow page
     assert finished["image/svg+xml"] == on_paper(live)  # only the HTML takes the page's colors
     assert broken["text/plain"] == "step 7 of 20: stopped in step 8; loss 7"
     assert failed["text/plain"] == "step 9 of 20: stopped in step 10; loss 9"
