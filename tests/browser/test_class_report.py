@@ -1,0 +1,30 @@
+"""The class report on a phone: its tables scroll in their own boxes, and the page does not."""
+
+from unittest import mock
+
+import pytest
+
+from autograder.grading.commands import report as command
+from autograder.grading.report.class_report import ClassReport
+from tests.autograder.grading.test_report import record
+
+pytestmark = pytest.mark.browser
+
+MESSAGE = "needed: `grad * second`, and the two operands are swapped in the rule of `multiply`"
+
+
+def test_the_page_does_not_scroll_sideways(chromium, tmp_path):
+    records = [
+        record(f"student_{number:03}", number % 5, MESSAGE, ("operands_swapped",), seconds=3.0 + number)
+        for number in range(20)
+    ]
+    killed = record("kim", 0, "A hidden test failed: your code stopped the notebook's process.")
+    report = ClassReport("02_scalar_engine", "course", "today", [*records, killed], {})
+    with mock.patch.object(command, "collected", return_value=report):
+        command.write(None, "02_scalar_engine", tmp_path / "report.html")
+    page = chromium.new_page()
+    page.set_viewport_size({"width": 390, "height": 800})
+    page.goto((tmp_path / "report.html").as_uri())
+    assert page.evaluate("() => document.documentElement.scrollWidth") == 390
+    assert page.locator(".fact.warn").inner_text().split() == ["1", "need", "a", "look"]
+    page.close()
