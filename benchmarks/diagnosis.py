@@ -2,7 +2,8 @@
 
 `python -m benchmarks.diagnosis` plants every bug of the bank in two engines of students (closures, Function classes),
 checks them as a lesson would, and checks the same engines in the ways of other courses. `--markdown` prints the table
-of docs/benchmarks.md. `--unseen` plants mistakes that the bank does not hold in a third engine, a tape. Times are
+of docs/benchmarks.md. `--unseen` plants mistakes that the bank does not hold in a third engine, a tape. `--real` tries
+mistakes rebuilt from repairs of public engines (`tests/real`), in engines of twelve styles. Times are
 milliseconds of processor time: of the search for a bug, and of one whole check from expressions to verdict and name,
 without what is kept between checks (half of it is PyTorch's).
 """
@@ -28,6 +29,7 @@ from autograder.student import check_engine, check_gradients
 from benchmarks.diagnosis_styles import STYLES, notices
 from tests.autograder.bugs import planted
 from tests.autograder.bugs.unseen import UNSEEN
+from tests.real import corpus
 
 SLOW = 300  # milliseconds
 
@@ -167,6 +169,23 @@ def unseen_text() -> str:
     )
 
 
+REAL = {"engines": corpus.mistakes_in_engines}
+"""The groups of real mistakes; each has a place, a name, and a `verdict()`."""
+
+
+def real_text(missed: bool) -> str:
+    """A table of what the cards say of real mistakes, and perhaps the mistakes whose cause they do not name."""
+    verdicts: dict[str, list[str]] = {}
+    lines = []
+    for group, mistakes in REAL.items():
+        for mistake in mistakes():
+            verdict, said = mistake.verdict()
+            verdicts.setdefault(group, []).append(verdict)
+            if missed and verdict != corpus.VERDICTS[0]:
+                lines.append(f"\n{mistake.place}.{mistake.name}: {verdict}\n{said}")
+    return "\n".join([corpus.table(verdicts), *lines])
+
+
 def _unseen_report(mistake: Any) -> Any:
     credit: Any = check_gradients(mistake.expressions, mistake.inputs, points=1, engine=mistake.engine())
     return credit.reports[0]
@@ -178,12 +197,16 @@ def main() -> None:
     parser.add_argument("--missed", action="store_true", help="list the bugs that were not named first or took long")
     parser.add_argument("family", nargs="*", help="only these families")
     parser.add_argument("--unseen", action="store_true", help="only mistakes that the bank does not hold")
+    parser.add_argument("--real", action="store_true", help="only mistakes from repairs of public engines")
     options = parser.parse_args()
     if options.unseen:
         print(unseen_text())
         return
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
+        if options.real:
+            print(real_text(options.missed))
+            return
         found = trials(options.family)
     print((markdown if options.markdown else text)(rows_of(found)))
     for trial in found if options.missed else ():

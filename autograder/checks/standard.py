@@ -7,7 +7,6 @@ that are replaced rather than added by a second `backward`, or a graph that it c
 from __future__ import annotations
 
 import contextlib
-import operator
 import re
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,7 +27,7 @@ from autograder.runs.expected import Expected, expected_of
 from autograder.runs.inputs import FLOAT32, FLOAT64, AwayFromZero, Spec, positive
 from autograder.runs.methods import reference_methods
 from autograder.runs.programs import programs_of
-from autograder.runs.ways import Adapter, Ways
+from autograder.runs.ways import METHODS, Adapter, Unseeded, Ways, operated
 
 COLUMNS = ("value", "gradient", "broadcast", "reuse", "second call", "deep graph")
 RIGHT, WRONG, NONE = "right", "wrong", "-"
@@ -43,7 +42,6 @@ NOTES = {
 DEEP, DOUBLED, EXPLODES = 2000, 25, 12
 MOST_CARDS = 6
 CLOSE = 1e-5
-METHODS = {"__add__": "add", "__mul__": "mul", "__sub__": "sub", "__truediv__": "div", "__matmul__": "dot"}
 OF_ARRAYS = ("sum", "mean", "__matmul__", "matmul", "dot", "reshape", "shape", "transpose", "T")
 SHAPE = (2, 3)
 NUMBER = re.compile(r"-?\d[\d.e+-]*")
@@ -54,7 +52,7 @@ STRETCHED = (((2, 3), (3,)), ((2, 1), (1, 3)), ((2, 3), (1, 3)))
 class Operation:
     """A row of the list. `needs`: the method without which an engine does not have it. `shapes`: of the inputs, where
     an engine has arrays; None if it is elementwise. `chained`: whether thousands of it in a row stay small numbers.
-    `optional`: an engine may refuse these arguments.
+    `optional`: an engine may refuse these arguments. `turned`: the operation with its operands the other way round.
     """
 
     name: str
@@ -65,6 +63,7 @@ class Operation:
     shapes: tuple[tuple[int, ...], ...] | None = None
     chained: bool = False
     optional: bool = False
+    turned: Callable[..., Any] | None = None
 
     def specs(self, arrays: bool) -> list[Spec]:
         shapes = self.shapes or (SHAPE if arrays else (),) * self.inputs
@@ -83,15 +82,7 @@ def _method(name: str, *arguments: Any, **options: Any) -> Callable[..., Any]:
 
 
 def _operator(name: str) -> Callable[..., Any]:
-    """An operator or, in an engine without operators, the method for it."""
-    special = f"__{name}__"
-
-    def function(a: Any, b: Any) -> Any:
-        if hasattr(a, special) or not hasattr(a, METHODS[special]):
-            return getattr(operator, name)(a, b)
-        return getattr(a, METHODS[special])(b)
-
-    return function
+    return lambda a, b: operated(name, a, b)
 
 
 def _reshape(a: Any) -> Any:
@@ -118,9 +109,9 @@ OPERATIONS = (
     Operation("a * 2", "__mul__", lambda a: a * 2.0),
     Operation("2 * a", "__rmul__", lambda a: 2.0 * a),
     Operation("a - 2", "__sub__", lambda a: a - 2.0),
-    Operation("2 - a", "__rsub__", lambda a: 2.0 - a),
+    Operation("2 - a", "__rsub__", lambda a: 2.0 - a, turned=lambda a: a - 2.0),
     Operation("a / 2", "__truediv__", lambda a: a / 2.0),
-    Operation("2 / a", "__rtruediv__", lambda a: 2.0 / a),
+    Operation("2 / a", "__rtruediv__", lambda a: 2.0 / a, turned=lambda a: a / 2.0),
     *(
         Operation(f"{name}(a)", name, _method(name), chained=name in ("tanh", "relu", "sigmoid"))
         for name in ("exp", "tanh", "relu", "sigmoid", "sin", "cos", "abs")
@@ -145,6 +136,16 @@ def _shared(a: Any, b: Any) -> Any:
     return _SUM(c, _PRODUCT(c, a))
 
 
+def _shared_first(a: Any, b: Any) -> Any:
+    c = _PRODUCT(a, b)
+    return _SUM(_PRODUCT(c, a), c)
+
+
+def _shared_often(a: Any, b: Any) -> Any:
+    c = _PRODUCT(a, b)
+    return _SUM(_PRODUCT(c, c), _PRODUCT(c, c))
+
+
 def _doubled(a: Any) -> Any:
     for _ in range(DOUBLED):
         a = _SUM(a, a)
@@ -153,6 +154,8 @@ def _doubled(a: Any) -> Any:
 
 GRAPHS = (
     Operation("c + c * a, where c = a * b", "__mul__", _shared, 2),
+    Operation("c * a + c, where c = a * b", "__mul__", _shared_first, 2),
+    Operation("c * c + c * c, where c = a * b", "__mul__", _shared_often, 2),
     Operation("(a * b + a) * (a + b)", "__mul__", lambda a, b: _PRODUCT(_SUM(_PRODUCT(a, b), a), _SUM(a, b)), 2),
     Operation(f"a = a + a, {DOUBLED} times", "__add__", _doubled, 1),
 )
@@ -256,7 +259,7 @@ class _Trial:
         names = (
             [operation.needs]
             if operation.inputs == 1 and operation not in GRAPHS
-            else [operation.needs, METHODS.get(operation.needs, "")]
+            else [operation.needs, METHODS.get(operation.needs.strip("_"), "")]
         )
         return any(hasattr(self.known, name) for name in names) or operation.needs in FUNCTIONS
 
@@ -280,6 +283,9 @@ class _Trial:
             cells["gradient"] = problem.status
             self.unchecked.append(f"{problem.status}: {problem.text}")
             return
+        if problem is not None and problem.forward and self.is_turned(operation):
+            text = f"{problem.text}\n`{operation.needs}` has its operands the wrong way round"
+            first = replace(first, comparison=replace(first.comparison, problem=replace(problem, text=text)))
         if problem is not None and _is_near(problem):
             cells["value" if problem.forward else "gradient"] = NEAR
             return
@@ -319,6 +325,22 @@ class _Trial:
             return "" if same else OTHER
         return ""
 
+    def is_turned(self, operation: Operation) -> bool:
+        """Whether the value is that of the operands the other way round."""
+        ways = Ways(self.engine)
+        with contextlib.suppress(Exception):
+            if operation.turned is not None:
+                numbers = ways.numbers(operation.function(ways.leaf(self.small, self.dtype)))
+                return bool(np.allclose(numbers, operation.turned(self.small), rtol=CLOSE))
+        return False
+
+    def begin(self, output: Any, ways: Ways) -> None:
+        """Go backward from a result, in whatever way there is."""
+        try:
+            ways.start(output, np.ones_like(self.small), self.dtype)
+        except Unseeded:
+            ways.start(output, None, self.dtype)
+
     def explodes(self) -> bool:
         """Whether `backward` takes many times as long for a few more `a = a + a`. Calls are counted, not seconds."""
         calls = []
@@ -337,7 +359,7 @@ class _Trial:
                 before = sys.getprofile()
                 sys.setprofile(note)
                 try:
-                    ways.start(output, np.ones_like(self.small), self.dtype)
+                    self.begin(output, ways)
                 finally:
                     sys.setprofile(before)
             calls.append(count)
@@ -381,7 +403,7 @@ class _Trial:
                 output = operation.function(*(leaf, one)[: operation.inputs])
                 for _ in range(DEEP):
                     output = operation.function(*(output, one)[: operation.inputs])
-                ways.start(output, np.ones_like(self.small), self.dtype)
+                self.begin(output, ways)
         except RecursionError:
             return RECURSION
         except Exception:
@@ -398,7 +420,7 @@ def _is_near(problem: Problem) -> bool:
 def _is_lacking(error: str, public: str) -> bool:
     """Whether an error says that the engine does not have an operation at all, in this form."""
     kind, _, message = error.partition(": ")
-    if kind in ("NotImplementedError", "AssertionError"):
+    if kind.partition(",")[0] in ("NotImplementedError", "AssertionError"):
         return True
     words = ("unsupported operand", "unexpected keyword", "positional argument", "has no attribute", "not callable")
     return kind in ("TypeError", "AttributeError") and any(word in message for word in words) and "grad" not in message

@@ -15,17 +15,17 @@ from typing import Any
 import numpy as np
 
 from autograder.runs.comparison import Worst, explained, most_wrong, within, worst_element
-from autograder.runs.engine_protocol import run_programs
+from autograder.runs.engine_protocol import begins_at_arrays, run_programs
 from autograder.runs.engines import Draw, Run, run_where_it_lives
 from autograder.runs.errors import Raised
 from autograder.runs.expected import Expected, answers_by_reference, expected_of_draws, measured
 from autograder.runs.inputs import FLOAT32, FLOAT64, Array
 from autograder.runs.programs import Program, programs_of
-from autograder.runs.ways import NOWHERE, product
+from autograder.runs.ways import NOWHERE, operated
 
 LONGEST_TEXT = 400
 (WEIGHING_NUMBERS,) = programs_of({"a * number": lambda a: a * 0.75}, 1)
-(WEIGHING_ARRAYS,) = programs_of({"(a * b).sum()": lambda a, b: product(a, b).sum()}, 2)
+(WEIGHING_ARRAYS,) = programs_of({"(a * b).sum()": lambda a, b: operated("mul", a, b).sum()}, 2)
 SHAPE_ERRORS = ("ValueError", "IndexError", "AxisError")
 """What NumPy raises if shapes do not fit: such an exception says something about the gradients."""
 ABOUT_SHAPES = re.compile(r"shape|size|dimension|broadcast", re.IGNORECASE)
@@ -144,11 +144,12 @@ def _beginning_with_one(
     if wrong is None:
         return None
     missing = wrong.error or f"`{weighing.name}` is wrong itself"
+    begins = run_where_it_lives(engine, begins_at_arrays) is True
     found = []
     for program, entries, comparison in zip(programs, expected, weighed, strict=True):
         ones = [replace(entry.draw, cotangent=None, again=None) for entry in entries]
         pair = _on_draws(engine, program, ones)
-        refused = pair[1].problem is not None and pair[1].problem.error
+        refused = pair[1].problem is not None and pair[1].problem.error and not begins
         if refused and comparison.problem and comparison.problem.error in ("", wrong.error):
             pair = entries, _nowhere(missing)
         elif refused:
@@ -179,7 +180,7 @@ def _compared_unseeded(
         return compare_on_draws(answer, program, [entry.draw for entry in expected])
     draws = [replace(entry.draw, cotangent=None, again=None) for entry in expected]
     expected, comparison = compare_on_draws(answer, program, draws)
-    if "error" in answer and np.ndim(expected[0].reference.value):
+    if "error" in answer and answer.get("begins") is not True and np.ndim(expected[0].reference.value):
         return expected, _nowhere(missing)
     return expected, comparison
 

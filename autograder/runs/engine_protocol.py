@@ -4,7 +4,6 @@ only, beside the two modules of ours that travel with them. They return plain tr
 
 from __future__ import annotations
 
-import operator
 import time
 from collections.abc import Callable
 from typing import Any
@@ -12,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from autograder.runs.plain_values import LONGEST_TEXT, described, plain
-from autograder.runs.ways import Unseeded, Ways
+from autograder.runs.ways import Unseeded, Ways, operated
 
 
 def run_programs(engine: Any, programs: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -33,7 +32,8 @@ def run_programs(engine: Any, programs: list[dict[str, Any]]) -> list[dict[str, 
 
 def _run_program(ways: Ways, function: Callable[..., Any], draws: list[Any]) -> dict[str, Any]:
     """One program on its draws. If `backward` cannot be given a gradient, it begins with 1, and `unseeded` says why.
-    `weighed`: the output was multiplied by its gradient first, because `backward` takes none.
+    `weighed`: the output was multiplied by its gradient first, because `backward` takes none. `begins`: `backward`
+    begins with ones at an array.
     """
     answer = _run_draws(ways, function, draws)
     weighed = bool(ways.weighing)
@@ -41,7 +41,7 @@ def _run_program(ways: Ways, function: Callable[..., Any], draws: list[Any]) -> 
         answer = _run_draws(ways, function, draws)
     if "unseeded" in answer:
         ones = [{**draw, "cotangent": None, "again": None} for draw in draws]
-        return {**_run_draws(ways, function, ones), "unseeded": answer["unseeded"]}
+        return {**_run_draws(ways, function, ones), "unseeded": answer["unseeded"], "begins": ways.begins()}
     return {**answer, "weighed": weighed}
 
 
@@ -84,6 +84,11 @@ def _run_draw(ways: Ways, function: Callable[..., Any], draw: dict[str, Any], re
 
 def _all(read: Callable[[Any, bool], Any], leaves: list[Any], scalars: list[bool]) -> list[Any]:
     return [read(leaf, scalar) for leaf, scalar in zip(leaves, scalars, strict=True)]
+
+
+def begins_at_arrays(engine: Any) -> bool:
+    """Whether `backward` begins with ones at an array."""
+    return Ways(engine).begins()
 
 
 def ways_in_words(engine: Any) -> str:
@@ -162,7 +167,7 @@ def replayed(steps: list[Any], leaves: Any) -> Any:
     for kind, name, arguments, options, pick in steps:
         given = [filled(argument) for argument in arguments]
         if kind == "operator":
-            result = getattr(operator, name)(*given)
+            result = operated(name, *given)
         elif kind == "attribute":
             result = getattr(given[0], name)
         else:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import contextlib
 import inspect
+import operator
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -29,6 +30,8 @@ SWITCH = re.compile(
 )
 VISITED = re.compile(r"visited|seen|order|topo|stack|path|nodes")
 LIST = 2  # the form of a leaf
+METHODS = {"add": "add", "mul": "mul", "sub": "sub", "truediv": "div", "matmul": "dot"}
+"""The methods of engines without operators."""
 NOWHERE = "the check cannot start `backward` here"
 
 
@@ -241,7 +244,7 @@ class Ways:
         """The sum of output times seed. Raises Unseeded if the engine cannot do that."""
         scalar = np.ndim(seed) == 0
         try:
-            weighed = product(output, seed if scalar else self.engine(seed))
+            weighed = operated("mul", output, seed if scalar else self.engine(seed))
             for axis in range(np.ndim(seed)):  # in some engines a sum is that over the last axis
                 if axis == 0 or np.size(self.numbers(weighed)) > 1:
                     weighed = weighed.sum()
@@ -288,10 +291,17 @@ class Ways:
         """A leaf, and a small expression of it, with whichever operation there is."""
         leaf, other = self.leaf(np.full(shape, 0.5), "float64"), self.leaf(np.full(shape, 1.5), "float64")
         try:
-            with_operator = hasattr(leaf, "__add__") or not hasattr(leaf, "add")
-            return leaf, leaf + other if with_operator else leaf.add(other)
+            return leaf, operated("add", leaf, other)
         except Exception:
-            return leaf, product(leaf, other)
+            return leaf, operated("mul", leaf, other)
+
+    def begins(self) -> bool:
+        """Whether `backward` without a gradient can begin at an array, and not only at a number."""
+        with contextlib.suppress(Exception):
+            _, output = self._small((2,))
+            self._without(output, getattr(output, self._backward_of(output) or "backward"))
+            return True
+        return False
 
     def described(self) -> str:
         """The ways in one line. Leaves an engine alone whose own code raises an error."""
@@ -337,9 +347,12 @@ class Ways:
         return f".{name}({seed}) takes {kind}"
 
 
-def product(output: Any, other: Any) -> Any:
-    """The product, with the operator or, in an engine without operators, the method."""
-    return output * other if hasattr(output, "__mul__") or not hasattr(output, "mul") else output.mul(other)
+def operated(name: str, *operands: Any) -> Any:
+    """The result of an operator of the module `operator` or, in an engine without operators, of the method for it."""
+    first, method = operands[0], METHODS.get(name)
+    if method is None or hasattr(first, f"__{name}__") or not hasattr(first, method):
+        return getattr(operator, name)(*operands)
+    return getattr(first, method)(*operands[1:])
 
 
 def _tracking(engine: Any) -> str | None:
