@@ -1,9 +1,12 @@
 """Does `autograder check FILE` say what is right and wrong in an engine, and does it always end?"""
 
+import doctest
+import os
 import re
 import subprocess
 import sys
 import textwrap
+from pathlib import Path
 
 import pytest
 
@@ -168,6 +171,29 @@ def test_an_engine_in_a_package_by_name_and_by_adapter(tmp_path, monkeypatch):
         "from autograder.student import Adapter\nfrom .base import Value\nadapter = Adapter(Value)\n"
     )
     assert load(str(folder / "adapted.py"))[0].leaf.__name__ == "Value"
+
+
+PAGE = Path(__file__).parents[3] / "docs" / "your_own_engine.md"
+BLOCK = re.compile(r"^```(python|console)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
+
+
+def test_the_examples_on_the_page_give_what_it_shows(tmp_path):
+    shown = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+    commands = {"autograder": ["autograder.cli"], "pytest": ["pytest", "-p", "no:cacheprovider"], "python": []}
+    tried = 0
+    for language, text in BLOCK.findall(PAGE.read_text(encoding="utf-8")):
+        first, _, rest = text.partition("\n")
+        if language == "python":
+            (tmp_path / first.removeprefix("# ")).write_text(text, encoding="utf-8")
+            continue
+        name, *arguments = first.removeprefix("$ ").split()
+        module = [part for each in commands[name] for part in (["-m", each] if "." in each or each == name else [each])]
+        command = [sys.executable, *module, *arguments]
+        environment = {**os.environ, "PYTHONPATH": str(PAGE.parents[1])}
+        done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, check=False, env=environment)
+        assert doctest.OutputChecker().check_output(rest, done.stdout, shown), f"{first}\n{done.stdout}{done.stderr}"
+        tried += 1
+    assert tried == 4
 
 
 def test_pytest_shows_the_card_in_any_editor(tmp_path):
