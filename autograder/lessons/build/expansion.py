@@ -45,7 +45,7 @@ def _notebook_cells(cells: Sequence[TextCell]) -> list[TextCell]:
         elif "quiz" in cell.tags:
             result += expand_quiz(cell)
         elif cell.is_test and cell.kind == "code":
-            points = cell.metadata.get("points") or points_of_test(alone[cell.grade_id], float(cell.nbgrader["points"]))
+            points = cell.metadata.get("worth") or points_of_test(alone[cell.grade_id], float(cell.nbgrader["points"]))
             result.append(replace(cell, source=f"{CHECK_COMMENT.format(points)}\n{alone[cell.grade_id]}"))
         elif cell.kind == "code" and only_imports(cell.source):
             result.append(replace(cell, source=f"{IMPORT_COMMENT.format(_imported(cell))}\n{cell.source}"))

@@ -69,7 +69,7 @@ def read_questions(cell: TextCell) -> list[Question]:
 def expand_quiz(cell: TextCell) -> list[TextCell]:
     """The three cells that a quiz cell becomes: Markdown questions, a solution cell for the letters, a locked check."""
     if not cell.is_test or not cell.grade_id:
-        raise cell.error('a quiz needs nbgrader={"grade": true, "grade_id": ..., "points": ...}')
+        raise cell.error('a quiz needs test="NAME" and points=2')
     questions = read_questions(cell)
     answers = re.sub(r"\W", "_", cell.grade_id) + "_answers"
     sealed = seal_quiz({q.key: q.letters for q in questions}, {q.key: q.text for q in questions})

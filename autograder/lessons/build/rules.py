@@ -24,7 +24,7 @@ from autograder.notebooks.regions import HIDDEN_TESTS, MARK_SCHEME, SOLUTION, ed
 from autograder.notebooks.statements import bound_names
 from autograder.notebooks.unclaimed import called
 
-KNOWN_METADATA = {"nbgrader", "tags", "exercise", "title", "jupyter", "items", "check", "points"}
+KNOWN_METADATA = {"nbgrader", "tags", "exercise", "title", "jupyter", "items", "check", "worth"}
 MOST_HINTS = 3
 REGION_NAMES = {SOLUTION: "a solution", HIDDEN_TESTS: "hidden tests", MARK_SCHEME: "a mark scheme"}
 LIKE_AN_EDGE = re.compile(r"\W*(BEGIN|END)[\W_]+(HIDDEN[\W_]*TESTS?|SOLUTIONS?|MARK[\W_]*SCHEMES?)\W*", re.IGNORECASE)

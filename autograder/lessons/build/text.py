@@ -27,6 +27,8 @@ from autograder.notebooks.statements import tree_of
 PLAIN_TAGS = {"demo", "engine", "visible", "quiz", "hint", "raises-exception"}
 STYLE_TAG = re.compile(r"style:([A-Za-z0-9_]+)")
 CELL_LINE = re.compile(r"^# %%(?P<rest>.*)$")
+SHORT = {"solution": {"solution": True}, "test": {"grade": True}}
+"""Short words on a cell line, with an id, for nbgrader's marks."""
 NBGRADER_DEFAULTS = {"schema_version": 3, "grade": False, "solution": False, "task": False}
 
 
@@ -110,7 +112,7 @@ def _with_check(cell: TextCell, path: Path) -> TextCell:
         raise cell.error("a cell with check= has nothing else: id, points and source come from the check")
     marks = {"grade": True, "grade_id": f"test_{name}", "locked": True, "points": checks[name].most}
     metadata = cell.metadata | {
-        "points": points_in_words(checks[name]),
+        "worth": points_in_words(checks[name]),
         "nbgrader": dict(sorted((NBGRADER_DEFAULTS | marks).items())),
     }
     return replace(cell, source=test_source(path, checks[name]), metadata=metadata)
@@ -151,6 +153,10 @@ def _metadata(cell: NotebookNode) -> dict[str, Any]:
     metadata = {
         name: value for name, value in cell.metadata.items() if name not in ("lines_to_next_cell", "cell_marker")
     }
+    for word, meaning in SHORT.items():
+        if word in metadata:
+            points = {"points": metadata.pop("points")} if "points" in metadata else {}
+            metadata["nbgrader"] = {"grade_id": metadata.pop(word), **meaning, **points}
     if isinstance(metadata.get("nbgrader"), dict):
         complete = NBGRADER_DEFAULTS | metadata["nbgrader"]
         complete.setdefault("locked", not complete["solution"])

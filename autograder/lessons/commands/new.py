@@ -52,7 +52,7 @@ print("the slope of x**2 at 3 is about", ((3 + h) ** 2 - 3**2) / h)
 # %% [markdown] tags=["hint"] exercise="slope"
 # Compare the number above with 3. Try other places.
 
-# %% nbgrader={"grade_id": "slope", "solution": true}
+# %% solution="slope"
 def slope(x):
     """The derivative of x**2. `x` is a number; `slope(3.0)` is 6.0."""
     ### BEGIN SOLUTION
