@@ -13,7 +13,7 @@ from autograder.cards.check_report import Line, Report
 from autograder.localize.error_patterns import arrays_of, in_common
 from autograder.localize.showing import shown
 from autograder.runs import engine_protocol
-from autograder.runs.answers import NO_RETURN, Unusable, failure_in, number_or_array, shown_shape
+from autograder.runs.answers import Unusable, failure_in, number_or_array, shown_shape
 from autograder.runs.comparison import EPSILON, ROUNDINGS, explained, largest_finite, worst_element
 from autograder.runs.context import CheckContext, tell
 from autograder.runs.engines import Run, run_where_it_lives
@@ -22,6 +22,7 @@ from autograder.runs.expected import Expected, expected_of, measured
 from autograder.runs.inputs import Array, Spec, cases_of
 from autograder.runs.programs import Program, argument_names, programs_of
 from autograder.runs.replay import Evidence
+from autograder.runs.slips import NO_RETURN
 
 DRAWS = 4
 DISTURBANCE, SAMPLES = 2.0**-30, 3

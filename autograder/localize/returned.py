@@ -19,12 +19,12 @@ import numpy as np
 
 from autograder.localize.subexpressions import Trial
 from autograder.localize.tracing import BINARY, Step
-from autograder.runs.answers import NO_RETURN
 from autograder.runs.comparison import within
 from autograder.runs.engine_protocol import replayed
 from autograder.runs.engines import run_where_it_lives
 from autograder.runs.inputs import Array
 from autograder.runs.plain_values import LONGEST_TEXT, plain
+from autograder.runs.slips import NO_RETURN
 from autograder.runs.ways import Ways
 
 FORGOTTEN = (

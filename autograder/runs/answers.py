@@ -21,6 +21,7 @@ from autograder.runs.errors import Raised
 from autograder.runs.expected import Expected, answers_by_reference, expected_of_draws, measured
 from autograder.runs.inputs import FLOAT32, FLOAT64, Array
 from autograder.runs.programs import Program, programs_of
+from autograder.runs.slips import NO_RETURN, slip
 from autograder.runs.ways import NOWHERE, operated
 
 LONGEST_TEXT = 400
@@ -37,18 +38,6 @@ WRONG_TYPE = "a gradient has the wrong type"
 INPUT_CHANGED = "the data of an input was changed by the calculation"
 NOT_KEPT = "a tensor does not keep the numbers that it is given"
 GRADIENT_CHANGED = "`backward` changed the array of the incoming gradient that was passed to it"
-NO_RETURN = "is a `return` missing?"
-NONE_FOR_A_NUMBER = re.compile(r"'NoneType' object cannot be interpreted|indices must be integers.* NoneType")
-RESULT_CALLED = re.compile(r"'(tuple|list|float)' object is not callable")
-TENSOR = re.compile(r"[A-Z]\w*(\(|<| object)|<.*[A-Z]\w* object at")
-"""The printed form of a tensor or a node."""
-UNKNOWN_OPERATOR = re.compile(
-    r"unsupported operand type.*'[A-Z]\w*' and '([A-Z]\w*|int|float)'|bad operand type for unary"
-)
-INDEXED = re.compile(r"index|getitem")
-"""In the printed form of a tensor that came from an index."""
-UNKNOWN_ATTRIBUTE = re.compile(r"'[A-Z]\w*' object has no attribute")
-"""Python's message for an operation that a student's class, whose name begins with a capital, does not have."""
 
 
 @dataclass(frozen=True)
@@ -261,56 +250,11 @@ def failure_in(answer: Any) -> Problem | None:
         return Problem(UNWRITTEN + (f" (`{line.strip()}`)" if line.strip() else ""), UNWRITTEN, number)
     public = f"your code raised {kind}" if _is_exception_name(kind) else "your code raised an error"
     text = f"your code raised {kind}" + (f": {message}" if message else "")
-    if guess := _cause(kind, message):
+    if guess := slip(kind, message):
         text += f" ({guess})"
     where = f"in the line `{line.strip()}`" if line.strip() else ""
     raised = f"{kind}: {message}" if message else kind
     return Problem(f"{text}\n{where}".strip(), public, number, error=f"{raised}, {where}" if where else raised)
-
-
-def _cause(kind: str, message: str) -> str:
-    """The usual cause of an error like this one, as a question; empty if none is known."""
-    if kind == "RecursionError":
-        return "does a function call itself without end, or once for each node of a long graph?"
-    if "backward through the graph a second time" in message:
-        return "was a node released before its own rule ran?"
-    if "does not require grad and does not have a grad_fn" in message:
-        return "was recording switched off and never switched back on, or is a result not recorded?"
-    if "non-broadcastable output operand" in message:
-        return "was a broadcast summed back?"
-    if kind == "TypeError" and "'NoneType' object is not callable" in message:
-        return "is None called like a function? A leaf has no rule"
-    if kind == "TypeError" and NONE_FOR_A_NUMBER.search(message):
-        return "is None used as a number, such as an axis that was not given?"
-    if kind in ("TypeError", "AttributeError") and "NoneType" in message:
-        return NO_RETURN
-    if kind == "TypeError" and RESULT_CALLED.search(message):
-        return "is a pair of parentheses too many, or was a rule called where the rule itself should be passed?"
-    if kind == "TypeError" and "'int' object is not callable" in message:
-        return "was the name of a class or of a function given to a number?"
-    if kind == "KeyError" and TENSOR.match(message):
-        if INDEXED.search(message):
-            return (
-                "are the inputs of a result `a`, which a loop takes apart, in place of the tuple `(a,)`? Or had "
-                "nothing arrived at this node yet?"
-            )
-        return (
-            "nothing had arrived at this node: was it visited too early, was a share added to the wrong key or not at "
-            "all, was a result made without its rule, or is this the first gradient that arrives?"
-        )
-    if kind == "TypeError" and UNKNOWN_OPERATOR.search(message):
-        return (
-            "does a rule need `.data` here, or did you not run the cell that defines this operator after the cell that "
-            "defines the class?"
-        )
-    if "'AccumulateGrad' object has no attribute 'backward'" in message:
-        return "an AccumulateGrad is the end of a path: it has no rule to call"
-    if kind == "AttributeError" and UNKNOWN_ATTRIBUTE.search(message):
-        return (
-            "is it misspelled, does a rule need `.data` here, or did you not run the cell that defines it after the "
-            "cell that defines the class?"
-        )
-    return ""
 
 
 def _is_exception_name(name: str) -> bool:

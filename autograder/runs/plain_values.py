@@ -4,6 +4,8 @@ student's code is data, too. These functions travel into the sandbox: standard l
 
 from __future__ import annotations
 
+import builtins
+import difflib
 import os
 import traceback
 from typing import Any
@@ -11,6 +13,7 @@ from typing import Any
 import numpy as np
 
 LONGEST_TEXT = 400
+SIMILAR = 0.75
 LARGEST_ARRAY = 1_000_000
 OUR_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
@@ -55,9 +58,24 @@ def described(error: BaseException) -> dict[str, str]:
         description["type"] = str(type(error).__name__)[:LONGEST_TEXT]
         description["line"] = _line_of(error)
         description["message"] = str(error).strip()[:LONGEST_TEXT]  # some of NumPy's end with a space
+        description["message"] += meant(error)
     except BaseException:
         return description
     return description
+
+
+def meant(error: BaseException) -> str:
+    """The name that was probably meant by one that does not exist, in a sentence; empty if none is similar."""
+    name = getattr(error, "name", None)
+    if not isinstance(name, str) or not isinstance(error, NameError | AttributeError):
+        return ""
+    if isinstance(error, AttributeError):
+        known = dir(error.obj)
+    else:
+        *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+        known = [*frame.f_locals, *frame.f_globals, *dir(builtins)]
+    found = difflib.get_close_matches(name, [other for other in known if other != name], 1, SIMILAR)
+    return f". Did you mean `{found[0]}`?" if found else ""
 
 
 def _line_of(error: BaseException) -> str:

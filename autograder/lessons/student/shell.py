@@ -21,6 +21,8 @@ from autograder.lessons.student.exercises import Exercises
 from autograder.notebooks.statements import bound_names, parse
 from autograder.notebooks.unclaimed import POINTS_GIVING
 from autograder.runs.engines import has_torch
+from autograder.runs.plain_values import meant
+from autograder.runs.slips import slip
 from autograder.sandbox.inside.engine_file import EngineError
 
 FIRST_CALLS = 4
@@ -58,8 +60,7 @@ def prepare(shell: Any) -> None:
     shell.events.register("post_run_cell", lambda _: limits.close())
     shell.events.register("post_run_cell", note_what_is_missing)
     shell.events.register("post_run_cell", say_that_assertions_hold)
-    kinds = (RecursionError, NotImplementedError, ModuleNotFoundError, NameError, EngineError, AssertionError)
-    shell.set_custom_exc(kinds, shown_shortly)
+    shell.set_custom_exc((Exception,), shown_shortly)
 
 
 def is_check(info: Any) -> bool:
@@ -134,14 +135,27 @@ def shown_shortly(
         sealed = any(len(line) > LONGEST_LINE for part in lines for line in part.split("\n"))
         if sealed or (_of_cell(trace, last) and _is_given(last)):
             lines = [f"{kind.__name__}: {NOT_DEFINED.format(error)}"]
+        else:
+            lines = [*lines, *_usual_cause(shell, error)]
         shell._showtraceback(kind, error, lines)
     elif isinstance(error, AssertionError) and str(error) and _is_alone(error) and _of_cell(trace, last):
         shell._showtraceback(kind, error, [f"{kind.__name__}: {error}"])
+    elif cause := _usual_cause(shell, error):
+        lines = shell.InteractiveTB.structured_traceback(kind, error, trace, tb_offset=tb_offset)
+        shell._showtraceback(kind, error, [*lines, *cause])
     elif not isinstance(error, NotImplementedError) or error.args or last.tb_frame.f_code.co_name == "<module>":
         shell.showtraceback((kind, error, trace), tb_offset=tb_offset)
     else:
         name = last.tb_frame.f_code.co_qualname.rpartition("<locals>.")[2]
         shell._showtraceback(kind, error, [NOT_YET.format(name=f"`{name}`")])
+
+
+def _usual_cause(shell: Any, error: BaseException) -> list[str]:
+    """What errors like this one usually come from, as lines below its traceback; none except for tests of exercises."""
+    if not shell.user_ns["In"][-1].startswith(CHECKS):
+        return []
+    found = (slip(type(error).__name__, str(error)), meant(error).removeprefix(". "))
+    return [line[:1].upper() + line[1:] for line in found if line]
 
 
 def note_what_is_missing(result: Any) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import time
 
 import pytest
@@ -10,6 +11,7 @@ from nbconvert.filters import strip_ansi
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_notebook
 
+CHECK = "# Run this cell to check your answer (1 point).\n"
 CELLS = {
     "holds": "assert [number for number in (1, 2)] == [1, 2]",
     "no assertion": "numbers = [1]",
@@ -27,6 +29,11 @@ CELLS = {
     "an error with words": "def half(x):\n    raise NotImplementedError('odd numbers')\n\n\nhalf(1)",
     "answers missing": f"quiz(answers, sealed='{'x' * 20_000}')",
     "check before the answer": "# Run this cell to check your answer (1 point).\nassert norm2(1) in [2, 4]",
+    "a return missing": CHECK + "def half(x):\n    x / 2\n\n\nassert half(2) + 1 == 2",
+    "a name misspelled": "def root(x):\n    squared = x * x\n    return sqared",
+    "its check": CHECK + "assert root(1) == 1",
+    "an argument forgotten": CHECK + "assert root() == 1",
+    "not in a check": "root()",
     "a name in another cell": "assert norm2(1) in [2, 4]",
     "no engine": "autograder.student.start_lesson('engine1.cut_off')",
     "endless": "def again(x):\n    return again(x)\n\n\nassert again(1)",
@@ -79,6 +86,19 @@ def test_a_check_without_its_answer_shows_nothing_of_its_code(outputs: dict[str,
     assert "assert norm2(1)" in strip_ansi("\n".join(outputs["a name in another cell"][0].traceback))
 
 
+SLIPS = {
+    "a return missing": "TypeError: .*\nIs a `return` missing\\?$",
+    "its check": "NameError: .*\nIs it misspelled, or did the cell that defines it not run.\nDid you mean `squared`.$",
+    "an argument forgotten": "TypeError: .*\nWas an argument forgotten in the call, or is there one too many in",
+    "not in a check": "TypeError: [^\n]*$",
+}
+
+
+@pytest.mark.parametrize("name", SLIPS)
+def test_the_usual_cause_stands_below_an_error_in_a_check(name: str, outputs: dict[str, list[NotebookNode]]) -> None:
+    assert re.search(SLIPS[name], strip_ansi("\n".join(outputs[name][0].traceback)))
+
+
 def test_a_failed_assertion_of_the_cell_is_one_line_and_others_show_where(
     outputs: dict[str, list[NotebookNode]],
 ) -> None:
@@ -108,7 +128,7 @@ def test_a_recursion_without_end_is_short(name: str, outputs: dict[str, list[Not
 
 
 def test_a_cell_of_assertions_that_never_ends_is_stopped() -> None:
-    soon = "import autograder.checks.limits\n\nautograder.checks.limits.SECONDS = 0.5\nimport autograder.student"
+    soon = "from autograder.checks import limits\n\nlimits.SECONDS, limits.ASLEEP = 0.5, 100\nimport autograder.student"
     order = "def order(nodes):\n    while nodes:\n        nodes = list(nodes)"
     test = "# Run this cell to check your answer (1 point).\nassert order([1]) == [1]"
     cells = [new_code_cell(source) for source in (soon, order, test, "print('on')")]

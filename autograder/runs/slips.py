@@ -1,0 +1,134 @@
+"""Slips that Python itself reports: the usual cause of an error, as a question, by its class and its message.
+
+One table for all checks. The first row that fits is said; rows about one engine's habits come before rows about Python.
+Standard library only: students wait for this too.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+NO_RETURN = "is a `return` missing?"
+ANY = ""
+
+
+@dataclass(frozen=True)
+class Slip:
+    """The classes of an error, separated by spaces (ANY), a pattern for its message, and the question."""
+
+    kinds: str
+    pattern: str
+    question: str
+
+    def fits(self, kind: str, message: str) -> bool:
+        return (not self.kinds or kind in self.kinds.split()) and re.search(self.pattern, message) is not None
+
+
+TENSOR = r"^([A-Z]\w*(\(|<| object)|<.*[A-Z]\w* object at)"
+"""The beginning of the printed form of a tensor or a node."""
+SLIPS = (
+    Slip("RecursionError", ANY, "does a function call itself without end, or once for each node of a long graph?"),
+    Slip(ANY, "backward through the graph a second time", "was a node released before its own rule ran?"),
+    Slip(
+        ANY,
+        "does not require grad and does not have a grad_fn",
+        "was recording switched off and never switched back on, or is a result not recorded?",
+    ),
+    Slip(ANY, "non-broadcastable output operand", "was a broadcast summed back?"),
+    Slip("TypeError", "'NoneType' object is not callable", "is None called like a function? A leaf has no rule"),
+    Slip(
+        "TypeError",
+        "'NoneType' object cannot be interpreted|indices must be integers.* NoneType",
+        "is None used as a number, such as an axis that was not given?",
+    ),
+    Slip("TypeError AttributeError", "NoneType", NO_RETURN),
+    Slip(
+        "TypeError",
+        r"'(tuple|list|float)' object is not callable",
+        "is a pair of parentheses too many, or was a rule called where the rule itself should be passed?",
+    ),
+    Slip(
+        "TypeError",
+        "'int' object is not callable",
+        "was the name of a class or of a function given to a number?",
+    ),
+    Slip(
+        "KeyError",
+        rf"{TENSOR}.*(index|getitem)",
+        "are the inputs of a result `a`, which a loop takes apart, in place of the tuple `(a,)`? Or had nothing "
+        "arrived at this node yet?",
+    ),
+    Slip(
+        "KeyError",
+        TENSOR,
+        "nothing had arrived at this node: was it visited too early, was a share added to the wrong key or not at all, "
+        "was a result made without its rule, or is this the first gradient that arrives?",
+    ),
+    Slip(
+        "TypeError",
+        r"unsupported operand type.*'[A-Z]\w*' and '([A-Z]\w*|int|float)'|bad operand type for unary",
+        "does a rule need `.data` here, or did you not run the cell that defines this operator after the cell that "
+        "defines the class?",
+    ),
+    Slip(
+        ANY,
+        "'AccumulateGrad' object has no attribute 'backward'",
+        "an AccumulateGrad is the end of a path: it has no rule to call",
+    ),
+    Slip(
+        "AttributeError",
+        r"'[A-Z]\w*' object has no attribute",
+        "is it misspelled, does a rule need `.data` here, or did you not run the cell that defines it after the cell "
+        "that defines the class?",
+    ),
+    # Python, whatever the engine
+    Slip(
+        "UnboundLocalError",
+        ANY,
+        "does every way through the function give this name a value before it is used? A name that is given a value "
+        "anywhere in a function is the function's own",
+    ),
+    Slip("NameError", ANY, "is it misspelled, or did the cell that defines it not run?"),
+    Slip(
+        "AttributeError",
+        "'(list|tuple|dict|set)' object has no attribute",
+        "is it a list or a tuple here, or an entry of it?",
+    ),
+    Slip(
+        "TypeError",
+        r"missing \d+ required positional argument",
+        "was an argument forgotten in the call, or is there one too many in the definition?",
+    ),
+    Slip(
+        "TypeError",
+        r"takes \d+ positional arguments? but \d+ (was|were) given",
+        "was an argument forgotten in the definition, such as `self`, or is there one too many in the call?",
+    ),
+    Slip("TypeError", "got an unexpected keyword argument", "is the name of the argument the one in the definition?"),
+    Slip(
+        "TypeError",
+        r"concatenate (list \(not \"tuple|tuple \(not \"list)|operand type.*('list' and 'tuple'|'tuple' and 'list')",
+        "is a list where a tuple is needed, or the other way around?",
+    ),
+    Slip("TypeError", "can't multiply sequence|operand type.*'(list|tuple)'", "is a list or a tuple used as an array?"),
+    Slip(
+        "TypeError",
+        "cannot unpack non-iterable|'(int|float)' object is not (iterable|subscriptable)",
+        "is it one number where a tuple or an array is needed? `(a,)` is a tuple with one entry",
+    ),
+    Slip(
+        "TypeError",
+        "'(function|method|builtin_function_or_method|type)' object is not|operand type.*'(function|method)'",
+        "are the parentheses of a call missing?",
+    ),
+    Slip("TypeError", "unhashable type", "is a list or an array used as a key? A tuple can be one"),
+    Slip("ValueError", "values to unpack", "how many values are there on the right, and how many names on the left?"),
+    Slip("IndexError", "pop from|index out of range", "is it empty here, or does a loop go one step too far?"),
+    Slip("KeyError", ANY, "was anything put into the dictionary under this key?"),
+)
+
+
+def slip(kind: str, message: str) -> str:
+    """The usual cause of an error of this class with this message, as a question; empty if none is known."""
+    return next((row.question for row in SLIPS if row.fits(kind, message)), "")
