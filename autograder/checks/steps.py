@@ -60,16 +60,17 @@ def run_steps(
         students = sys.modules["IPython"].get_ipython().user_ns
     scope = Scope(sent, students)
     outcomes: list[dict[str, Any]] = []
-    with np.errstate(all="ignore"), _limited(seconds):
-        for source in steps:
-            try:
-                outcomes.append(_run(source, scope))
-            except KeyboardInterrupt:
-                raise
-            except BaseException as error:
-                outcomes.append({"error": described(error)})
-                if isinstance(error, TookTooLong):
-                    break
+    try:
+        with np.errstate(all="ignore"), _limited(seconds):
+            for source in steps:
+                try:
+                    outcomes.append(_run(source, scope))
+                except (KeyboardInterrupt, TookTooLong):
+                    raise
+                except BaseException as error:
+                    outcomes.append({"error": described(error)})
+    except TookTooLong as error:  # out here nothing rings again
+        outcomes.append({"error": described(error)})
     return outcomes
 
 

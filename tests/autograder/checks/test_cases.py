@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
+import time
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+from autograder.checks import steps
 from autograder.checks.cases import Check, run_check, steps_of
 from autograder.checks.known import Signatures
 from autograder.checks.outcomes import difference, same, short_name
@@ -137,6 +139,20 @@ def test_a_loop_without_end_is_named_with_its_line_and_the_other_cases_run() -> 
     (report,) = run(found, total=total).reports
     assert [line.status for line in report.lines] == ["wrong", "right"]
     assert "does not end, or takes longer than 0.3 seconds; it was in the line `" in report.lines[0].explanation
+
+
+def test_the_limit_of_a_case_ends_before_its_outcome_is_described(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It rings again if the student's code swallows the first time; on a busy machine that may be long after."""
+
+    def slowly(error: BaseException) -> dict[str, str]:
+        time.sleep(2 * steps.AGAIN)
+        return {"type": type(error).__name__}
+
+    monkeypatch.setattr(steps, "described", slowly)
+    assert steps.run_steps({}, {}, ["1", "while True: pass", "2"], 0.1) == [
+        {"value": 1},
+        {"error": {"type": "TookTooLong"}},
+    ]
 
 
 def test_of_a_hidden_case_only_its_public_words_are_shown() -> None:
