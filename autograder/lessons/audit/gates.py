@@ -23,6 +23,7 @@ from autograder.lessons.audit.finding import Finding
 from autograder.lessons.audit.kernel_run import crashes, failures, run_in_kernel, slowest_check, validated
 from autograder.lessons.audit.passed_gates import PassedGates, fingerprint_of
 from autograder.lessons.audit.strength import AskedProgram, strength_of
+from autograder.lessons.build.cases import checks_of
 from autograder.lessons.build.lesson_files import LessonTextError, files_beside, place_files
 from autograder.lessons.build.notebook import assemble, styles
 from autograder.lessons.build.rules_of_tests import gradient_checks
@@ -66,8 +67,10 @@ class Lesson:
 
     @property
     def gradient_tests(self) -> list[str]:
+        """The test cells that check gradients, in their source or in a check on random inputs beside the text."""
+        drawing = {f"test_{name}" for name, check in checks_of(self.text).items() if check.drawn}
         cells = [cell for cell in self.source.cells if is_test(cell)]
-        return [grade_id(cell) for cell in cells if gradient_checks(cell.source)]
+        return [grade_id(cell) for cell in cells if grade_id(cell) in drawing or gradient_checks(cell.source)]
 
 
 def audit_lesson(

@@ -21,6 +21,7 @@ from autograder import cli
 from autograder.judge.seeds import seed_of
 from autograder.lessons.audit import gates, passed_gates, variants
 from autograder.lessons.audit.gates import Lesson, audit_lesson
+from autograder.lessons.build.notebook import assemble
 from autograder.lessons.commands import audit
 from autograder.notebooks.cells import grade_id, is_code_solution, is_test
 from autograder.runs.context import check_context, listening
@@ -261,6 +262,17 @@ def test_zeros_keep_values_and_spoil_every_gradient(make_lesson: Callable[[str],
     product = a * b
     product.backward()
     assert (product.data, a.grad, b.grad) == (10.0, 0.0, 0.0)
+
+
+def test_a_check_beside_the_text_is_one_of_gradients_if_it_draws_inputs(make_lesson: Callable[[str], Lesson]) -> None:
+    lesson = make_lesson(TEXT)
+    assert lesson.gradient_tests == ["test_slope", "test_number"]
+    checks = 'from autograder.checks.cases import Check\n\ncheck = Check("slope", points=2)\n'
+    lesson.text.with_name("checks_01.py").write_text(f"{checks}check.function('slope', lambda x: 2 * x, [3.0])\n")
+    cell = '# %% nbgrader={"grade_id": "test_slope", "grade": true, "points": 2}\n' + CHECK
+    lesson.text.write_text(TEXT.replace(cell, '# %% check="slope"\n'))
+    lesson.source = assemble(lesson.text)
+    assert lesson.gradient_tests == ["test_slope", "test_number"]
 
 
 def audit_of(lesson: Lesson) -> list[str]:
