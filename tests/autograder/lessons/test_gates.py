@@ -269,8 +269,7 @@ def test_a_check_beside_the_text_is_one_of_gradients_if_it_draws_inputs(make_les
     assert lesson.gradient_tests == ["test_slope", "test_number"]
     checks = 'from autograder.checks.cases import Check\n\ncheck = Check("slope", points=2)\n'
     lesson.text.with_name("checks_01.py").write_text(f"{checks}check.function('slope', lambda x: 2 * x, [3.0])\n")
-    cell = '# %% nbgrader={"grade_id": "test_slope", "grade": true, "points": 2}\n' + CHECK
-    lesson.text.write_text(TEXT.replace(cell, '# %% check="slope"\n'))
+    lesson.text.write_text(re.sub(rf"# %%.*\n{re.escape(CHECK)}", '# %% check="slope"\n', TEXT))
     lesson.source = assemble(lesson.text)
     assert lesson.gradient_tests == ["test_slope", "test_number"]
 
