@@ -14,7 +14,7 @@ import pytest
 import torch
 from torch.utils.checkpoint import checkpoint as torch_checkpoint
 
-from tests.course.planting import LessonTests, cells_that_define, secret_by_name, solved, styles
+from tests.course.planting import LessonTests, cells_that_define, solved, styles
 
 LESSON = "13_memory"
 
@@ -24,10 +24,6 @@ class TestLesson(LessonTests):
     test_cells = 6
     visible = True
     examples = 15
-
-
-def test_visible_tests_share_no_name_with_hidden_ones() -> None:
-    assert secret_by_name(LESSON) == set()
 
 
 @pytest.fixture(params=["", *styles(LESSON)], ids=lambda style: style or "solution")

@@ -327,6 +327,22 @@ def test_checks_on_random_inputs_stand_beside_the_cases(tmp_path: Path) -> None:
     assert report.lines[0].explanation == "`double` is not defined: run the cell that defines it, and then this one"
 
 
+def twice(x: Any) -> Any:
+    """A function of a file of cases, for the reference of a hidden check."""
+    return 2 * x
+
+
+@pytest.mark.parametrize(("double", "points"), [(lambda x: x + x, 3.0), (lambda x: abs(x + x), 0.0), (abs, 0.0)])
+def test_all_or_none_of_the_points_with_checks_on_random_inputs(double: Any, points: float) -> None:
+    found = Check("double", points=3)
+    found.case("one", ">>> double(1)\n2")
+    found.function("double", lambda x: 2 * x, [3.0])
+    add = eval("lambda check: (check.function('double', lambda x: twice(x), [-3.0], hidden=True),)", {})
+    credit = run_check(found, {"double": double}, CheckContext(), NONE, add)
+    assert (credit, credit.whole, credit.is_whole) == (points, 3.0, points == 3.0)
+    assert [report.points for report in credit.reports] == [3.0, None, None]
+
+
 @pytest.mark.sandbox
 @pytest.mark.parametrize(
     ("answer", "points", "said"),
