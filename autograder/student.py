@@ -46,7 +46,6 @@ __all__ = [
     "between",
     "broken_engine",
     "check",
-    "check_engine",
     "check_function",
     "check_gradients",
     "check_handwritten_gradient",
@@ -161,27 +160,6 @@ def check_tangents(
     from autograder.checks.tangents import tangents_report
 
     return _checked(tangents_report, jvp, expression, inputs, points=points, name=name)
-
-
-def check_engine(
-    *behaviors: str, points: float | None = None, engine: Any = None, no_grad: Any = None, name: str | None = None
-) -> Credit | None:
-    """Check engine behavior that gradients do not show, against PyTorch.
-
-    `behaviors`: "gradients of leaves only", "None and zero", "freed after backward", "retained graph", "no_grad".
-    `engine` and `no_grad`: by default the notebook's `MiniTensor` and `no_grad`; only the behavior "no_grad" needs the
-    second.
-    """
-    frame = sys._getframe(1)
-    try:
-        found = _in_caller(frame, ENGINE) if engine is None else engine
-        if no_grad is None and "no_grad" in behaviors:
-            no_grad = _in_caller(frame, "no_grad")
-    except NameError as error:
-        return _finish(_missing(error.name or ENGINE, points), points)
-    from autograder.checks.behavior import behavior_report
-
-    return _checked(behavior_report, found, behaviors, no_grad, points=points, name=name)
 
 
 def check(name: str, hidden: Any = None) -> Credit:

@@ -25,7 +25,7 @@ from autograder.bugs.bank import BUGS, bug
 from autograder.bugs.bug import Bug
 from autograder.checks import diagnosis
 from autograder.runs import expected
-from autograder.student import check_engine, check_gradients
+from autograder.student import check_gradients
 from benchmarks.diagnosis_styles import STYLES, notices
 from tests.autograder.bugs import planted
 from tests.autograder.bugs.unseen import UNSEEN
@@ -123,17 +123,7 @@ def trials(only: Sequence[str]) -> list[Trial]:
             others = {name: notices(name, engine, list(check.expressions.values()), check.inputs) for name in STYLES}
             entry = bug(mistake.bug)
             found.append(Trial(entry, mistake.where, style, _named(credit), credit != 1, took, searches[0], others))
-    if not only or "engine" in only:
-        found += [_behavior(planted, *mistake) for mistake in planted.BEHAVIORS]
     return found
-
-
-def _behavior(planted: Any, name: str, form: str) -> Trial:
-    """A mistake that only `check_engine` can see."""
-    entry, engine, check = bug(name), planted.STYLES["functions"]((name, form)), planted.CHECKS["engine"]
-    credit, took = timed(lambda: check_engine(entry.behavior, points=1, engine=engine, no_grad=engine.no_grad))
-    others = {style: notices(style, engine, list(check.expressions.values()), check.inputs) for style in STYLES}
-    return Trial(entry, form, "functions", _named(credit), credit != 1, took, took, others)
 
 
 def _named(credit: Any) -> tuple[str, ...]:

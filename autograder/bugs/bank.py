@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from autograder.bugs.bug import Bug
 from autograder.bugs.families import (
-    behavior,
     broadcast,
     engine,
     linear_algebra,
@@ -18,7 +17,7 @@ from autograder.bugs.families import (
     upstream,
 )
 
-FAMILIES = (local_rule, upstream, broadcast, linear_algebra, reduction, shape, neural, engine, behavior)
+FAMILIES = (local_rule, upstream, broadcast, linear_algebra, reduction, shape, neural, engine)
 
 BUGS: tuple[Bug, ...] = tuple(entry for family in FAMILIES for entry in family.BUGS)
 """All bugs. If several explain a student's numbers equally well, the earliest is named first."""

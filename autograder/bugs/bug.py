@@ -59,8 +59,7 @@ class Bug:
 
     `examples` shows the mistake in the formulas of some operations, for use when it is known to sit there.
     `forms` are further forms of the mistake: other wrong rules of the same kind. `shapes`: if the wrong rules give
-    gradients of wrong shapes, what engines do with these: keep them (True) or add them to zeros (False). `behavior`:
-    the behavior that shows a bug hidden from values and gradients (see `checks.behavior`).
+    gradients of wrong shapes, what engines do with these: keep them (True) or add them to zeros (False).
     `drops_gradients`: its rules leave out the gradient of an input, and so may return fewer gradients than inputs.
 
     `by_hand`: describes a bug of an engine in gradients worked out without one; empty if it cannot occur there.
@@ -79,7 +78,6 @@ class Bug:
     engine: Callable[[Sequence[str]], Sequence[Variant]] | None = None
     engine_operations: tuple[str, ...] = ()
     shapes: tuple[bool, ...] = ()
-    behavior: str = ""
     drops_gradients: bool = False
     by_hand: str = ""
     said_in: str = "in the rule{s} of {rules},"

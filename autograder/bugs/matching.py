@@ -31,8 +31,6 @@ __all__ = ["Diagnosis", "diagnose", "diagnose_all"]
 
 LARGEST = 20_000  # numbers in one draw
 MOST_NAMED = 3
-VISIBLE = tuple(bug for bug in BUGS if not bug.behavior)
-"""The bugs that values and gradients of an expression can show."""
 
 
 @dataclass(frozen=True)
@@ -102,7 +100,7 @@ def diagnose_all(evidence: Sequence[Evidence]) -> Diagnosis:
                 diagnosis = _diagnosis(bugs, found, failing)
                 known = all(name in OPERATIONS for entry in failing for name in search.graph(entry, 0).operations)
                 return diagnosis if known else replace(diagnosis, certain=None, operations=())
-            return _of_pairs(find_pairs(search, failing, passing, VISIBLE))
+            return _of_pairs(find_pairs(search, failing, passing, BUGS))
         except OverBudget:
             return Diagnosis()
 
@@ -112,7 +110,7 @@ def _single(
 ) -> tuple[tuple[Bug, ...], list[list[Suspect]]]:
     """The bugs that each explain everything, and where they would sit in each failing expression."""
     found: list[list[Suspect]] = []
-    bugs = VISIBLE
+    bugs = BUGS
     for entry in failing:
         found.append(consistent_with_passing(search, suspects_in(search, entry, bugs), entry, passing))
         bugs = tuple(bug for bug in bugs if any(suspect.bug is bug for suspect in found[-1]))

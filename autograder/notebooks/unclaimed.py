@@ -16,7 +16,7 @@ from autograder.notebooks.regions import without_hidden_tests
 from autograder.notebooks.statements import tree_of
 
 POINTS_GIVING = {
-    *("check_gradients", "check_handwritten_gradient", "check_tangents", "check_function", "check_engine"),
+    *("check_gradients", "check_handwritten_gradient", "check_tangents", "check_function"),
     *("check", "expose", "quiz"),
 }
 SHOWING = {"print", "display"}

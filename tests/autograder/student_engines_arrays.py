@@ -6,8 +6,6 @@ arrives, uses counted for the order; differences and quotients are made of other
 saved values are freed. `mistake` is a pair (name of the bug, operation or form), `more` are further wrong rules.
 """
 
-from contextlib import contextmanager
-
 import numpy as np
 
 from tests.autograder.student_engines_operations import RIGHT, WRONG
@@ -307,7 +305,6 @@ orders = {
 
 def functions(mistake=("", ""), *more):
     bug, where = mistake
-    recording = [True]
 
     class Function:
         def __init__(self, name, options, inputs):
@@ -336,14 +333,14 @@ def functions(mistake=("", ""), *more):
         def __init__(self, data, requires_grad=False):
             self.data = np.asarray(data, dtype=np.float64)
             self.requires_grad = requires_grad
-            self.grad = np.zeros(self.data.shape) if bug == "zero_for_none" and requires_grad else None
+            self.grad = None
             self.function = None
 
         def call(self, name, options, *inputs):
             inputs = tuple(x if isinstance(x, MiniTensor) else MiniTensor(x) for x in inputs)
             function = Function(name, options, inputs)
             out = MiniTensor(function.forward(*(x.data for x in inputs)))
-            if any(x.requires_grad for x in inputs) and (recording[0] or bug == "recording_left_on"):
+            if any(x.requires_grad for x in inputs):
                 out.requires_grad, out.function = True, function
             return out
 
@@ -354,8 +351,6 @@ def functions(mistake=("", ""), *more):
             return self * (other if isinstance(other, MiniTensor) else MiniTensor(other)) ** -1
 
         def store(self, g):
-            if bug == "none_for_zero" and not np.any(g):
-                return
             if bug == "gradient_aliased":
                 if self.grad is None:
                     self.grad = g
@@ -375,9 +370,8 @@ def functions(mistake=("", ""), *more):
                 if node not in pending:
                     continue
                 g = pending.pop(node)
-                if node.function is None or bug == "non_leaf_gradient_kept":
-                    node.store(g)
                 if node.function is None:
+                    node.store(g)
                     continue
                 visited.append(node.function)
                 for source, share in zip(node.function.inputs, node.function.backward(g), strict=True):
@@ -390,7 +384,7 @@ def functions(mistake=("", ""), *more):
                     uses[source] -= 1
                     if uses[source] == 0 or (bug == "no_topological_order" and source not in ready):
                         ready.append(source)
-            if (not retain_graph or bug == "retain_graph_ignored") and bug != "graph_not_freed":
+            if not retain_graph:
                 for function in visited:
                     function.saved = None
 
@@ -406,19 +400,4 @@ def functions(mistake=("", ""), *more):
                 stack.append(source)
         return uses
 
-    @contextmanager
-    def no_grad():
-        before = recording[0]
-        recording[0] = False
-        left_well = False
-        try:
-            yield
-            left_well = True
-        finally:
-            if bug == "nested_no_grad_lost":
-                recording[0] = True
-            elif bug != "recording_not_restored" or (where == "exception" and left_well):
-                recording[0] = before
-
-    MiniTensor.no_grad = staticmethod(no_grad)
     return MiniTensor

@@ -94,11 +94,11 @@ def strength_of(checks: Sequence[AskedProgram], writes_backward: bool) -> Streng
         graphs = {id(check): calls_in(check) for check in checks}
         for cell, its_checks in cells.items():
             for bug in BUGS:
-                if bug.engine is None and not bug.behavior:
+                if bug.engine is None:
                     _rule_bug(found, cell, its_checks, graphs, bug)
         if writes_backward:
             for bug in BUGS:
-                if bug.engine is not None and not bug.behavior:
+                if bug.engine is not None:
                     _engine_bug(found, checks, graphs, bug)
     return found
 

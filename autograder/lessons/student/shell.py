@@ -159,7 +159,7 @@ def _usual_cause(shell: Any, error: BaseException) -> list[str]:
 
 
 def note_what_is_missing(result: Any) -> None:
-    """Note the names that a cell has not defined for want of PyTorch: cells that use them need it, too."""
+    """Note the names that a cell has not defined because there is no PyTorch: cells that use them need it, too."""
     if result.info is not None and result.error_in_exec is not None and _wants_torch(result.error_in_exec):
         NEED_TORCH.update(bound_names(parse(result.info.raw_cell)))
 

@@ -169,18 +169,6 @@ ENGINE = (
     *(Mistake(name, "", CHECKS["broadcast"]) for name in arrays.UNDO),
     Mistake("broadcast_one_operand_only", "", CHECKS["broadcast"]),
 )
-BEHAVIORS = (
-    ("non_leaf_gradient_kept", ""),
-    ("graph_not_freed", ""),
-    ("retain_graph_ignored", ""),
-    ("none_for_zero", ""),
-    ("zero_for_none", ""),
-    ("recording_left_on", ""),
-    ("recording_not_restored", "always"),
-    ("recording_not_restored", "exception"),
-    ("nested_no_grad_lost", ""),
-)
-"""The mistakes that `check_engine` sees in an engine of Function classes."""
 OTHER_CHECKS = {
     "matmul_all_axes_reversed": "batches",
     "matmul_batch_mixed": "batches",

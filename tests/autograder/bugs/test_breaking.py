@@ -53,7 +53,7 @@ def test_an_example_shows_a_bug_or_does_not(name: str, showing: str, hiding: str
     assert "not exposed" in other.sentence()
 
 
-@pytest.mark.parametrize("bug", [bug for bug in BUGS if not bug.behavior], ids=lambda bug: bug.name)
+@pytest.mark.parametrize("bug", BUGS, ids=lambda bug: bug.name)
 def test_every_bug_of_numbers_can_be_handed_out(bug: Any) -> None:
     engine = broken_engine(bug.name)
     answer = engine.run(lambda a: (a * a + a).sum(), [np.array([1.0, 2.0])])

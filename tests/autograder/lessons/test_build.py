@@ -240,7 +240,7 @@ BROKEN = {
 
 
 GIVING = {
-    "another check": 'credit = check_engine("freed after backward", points=3)',
+    "another check": "credit = check_gradients(lambda a: a * a, [()], points=3)",
     "points of its own": "credit = check_function(slope, float, [1.0], points=1)\ncredit += 2 * (slope(1) == 2)",
 }
 

@@ -9,7 +9,6 @@ from autograder.runs.inputs import between
 from autograder.runs.printed import MOST_CHARACTERS, MOST_LINES
 from autograder.student import (
     CheckFailed,
-    check_engine,
     check_function,
     check_gradients,
     check_handwritten_gradient,
@@ -53,7 +52,6 @@ CHECKS = {
     "gradients": lambda: check_gradients(lambda a: a * a, [()], engine=Loud),
     "handwritten": lambda: check_handwritten_gradient(slope_of_square, lambda x: x * x, [()]),
     "function": lambda: check_function(square, lambda x: x * x, [between(1, 2)]),
-    "engine": lambda: check_engine("None and zero", engine=Loud),
     "tangents": lambda: check_tangents(jvp, lambda x: x * x, [()]),
 }
 
