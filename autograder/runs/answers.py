@@ -138,8 +138,9 @@ def _beginning_with_one(
     for program, entries, comparison in zip(programs, expected, weighed, strict=True):
         ones = [replace(entry.draw, cotangent=None, again=None) for entry in entries]
         pair = _on_draws(engine, program, ones)
-        refused = pair[1].problem is not None and pair[1].problem.error and not begins
-        own = refused == wrong.error  # `backward` raises it anyway, so it is not about the gradient that it gets
+        raised = pair[1].problem.error if pair[1].problem is not None else ""
+        refused = raised and not begins
+        own = raised == wrong.error  # `backward` raises it anyway, so it is not about the gradient that it gets
         if refused and not own and comparison.problem and comparison.problem.error in ("", wrong.error):
             pair = entries, _nowhere(missing)
         elif refused:
