@@ -68,7 +68,7 @@ print(weigth)
 import math
 import time
 
-from autograder.student import between, check_gradients, hints, predict, progress, quiz
+from autograder.student import between, check, check_gradients, hints, predict, progress, quiz
 
 # %% [markdown]
 # ## 2. A demonstration
@@ -192,22 +192,9 @@ def product_rule(a, b, gradient):
     ### END SOLUTION
 
 # %% [markdown]
-# The gray cell below is a **test cell**. You cannot change it, and your points come from it. When you hand in, it runs once more on other numbers, and a part of it that you do not see here, the hidden checks, tries your code in other ways. There is nothing to guess: hidden checks ask only for what the text says.
+# The gray cell below is a **test cell**. You cannot change it, and your points come from it. Its cases stand in `checks_00.py`, beside this notebook. When you hand in, it runs once more on other numbers, and a part that you do not see here, the hidden checks, tries your code in other ways. There is nothing to guess: hidden checks ask only for what the text says.
 
-# %% nbgrader={"grade": true, "grade_id": "test_product_rule", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-credit = check_gradients(
-    {"a * b": lambda a, b: a * b},
-    [between(-3.0, 3.0), between(-3.0, 3.0)],
-    points=0.5,
-)
-### BEGIN HIDDEN TESTS
-credit = credit + check_gradients(
-    {"a * (b * a)": lambda a, b: a * (b * a)},
-    [between(-3.0, 3.0), between(-3.0, 3.0)],
-    points=0.5,
-)
-### END HIDDEN TESTS
-credit
+# %% check="product_rule"
 
 # %% [markdown] items="140"
 # ## 4. The machine, as a kitchen
@@ -243,7 +230,7 @@ print("done")
 # %% [markdown]
 # If even that does not help, restart the kernel (*Kernel*, *Restart Kernel*) and run the cells from the top. A message such as *the kernel appears to have died* means that the Python process has ended, usually because it ran out of memory. Restart here too; your text is safe.
 #
-# Running all cells stops at the first unexpected error. A check that gives points and shows a card raises none: the card says what is wrong, and the run goes on. A test cell with assertions (`assert`) does raise an error, so the run stops there. To go on after a cell that failed, click into the next cell and choose *Run*, then *Run Selected Cell and All Below*.
+# Running all cells stops at the first unexpected error. A check that gives points raises none: its card says what is wrong, and the run goes on. A test cell with assertions (`assert`) does raise an error, so the run stops there. To go on after a cell that failed, click into the next cell and choose *Run*, then *Run Selected Cell and All Below*.
 #
 # | you see | it means | do |
 # | --- | --- | --- |
