@@ -25,8 +25,7 @@ import numpy as np
 # %%
 import time
 
-from autograder.student import between, check_function, check_gradients, hints, positive
-from autograder.student import predict, progress, quiz
+from autograder.student import check, hints, predict, progress, quiz
 
 # %%
 progress(short=True)
@@ -153,39 +152,7 @@ def sum_to(grad, shape):
     return grad.sum(axis=stretched, keepdims=True)
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_sum_to", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-def back_to(grad, shape):
-    """Your function. A check passes arrays of floats, so the shape becomes a tuple here."""
-    return sum_to(np.asarray(grad), tuple(round(float(size)) for size in shape))
-
-
-def added_one_by_one(grad, shape):
-    """Entry by entry: each entry of the large array is added to the one that it was copied from."""
-    small = np.empty([round(float(size)) for size in shape])
-    places = np.broadcast_to(np.arange(small.size).reshape(small.shape), np.shape(grad))
-    return np.bincount(places.ravel(), np.ravel(grad), small.size).reshape(small.shape)
-
-
-def averages():
-    """Whether the rows of an array come back as their means."""
-    rows = np.array([[1.0, 2.0, 9.0], [4.0, 6.0, 5.0]])
-    try:
-        return np.array_equal(back_to(rows, (2, 1)), [[4.0], [5.0]])
-    except Exception:
-        return False  # the check below says what it was
-
-
-shapes = [[(3, 4), [4]], [(2, 3), []]]  # of grad, which is drawn; then the shape itself
-credit = check_function(back_to, added_one_by_one, shapes, points=1, name="axes added in front")
-shapes = [[(3, 4), [3, 1]], [(3, 3), [3, 1]], [(3, 4), [1, 4]], [(3, 3), [3, 3]], [(5, 3, 4), [3, 1]]]
-shapes.append([(3, 4), [1, 1]])
-name = "axes of size 1: a mean in place of a sum" if averages() else "axes of size 1"
-credit = credit + check_function(back_to, added_one_by_one, shapes, points=1, name=name)
-### BEGIN HIDDEN TESTS
-shapes = [[(5, 2, 3), [2, 1]], [(2, 3, 2, 2), [1, 3, 1, 2]], [(4, 4, 4), [1]], [(1, 3), [1, 1]], [(1, 1), [1]]]
-credit = credit + check_function(back_to, added_one_by_one, shapes, points=2, name="both")
-### END HIDDEN TESTS
-credit
+# %% check="sum_to"
 
 # %% [markdown]
 # ## 3. One object for an array
@@ -408,156 +375,12 @@ def backward(self, gradient=None):
 
 MiniTensor.backward = backward
 
-# %% nbgrader={"grade": true, "grade_id": "test_backward", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-def forgets_a_leaf(self):
-    """Whether backward runs without an error, but leaves an input of -(a * b) without a .grad."""
-    other = type(self)(3.0)
-    try:
-        (-(self * other)).backward()
-    except Exception:
-        return False  # the check below says what it was
-    return self.grad is None or other.grad is None
-
-
-MiniTensor.forgets_a_leaf = forgets_a_leaf
-assert not MiniTensor(2.0).forgets_a_leaf(), (
-    "after (-(a * b)).backward(), a or b has no .grad. Leaves get one too: is .grad set before you ask "
-    "whether there is a rule, and does the loop reach every node of topological_order(self)?"
-)
-credit = check_gradients(
-    {
-        "a * b": lambda a, b: a * b,
-        "a * -b + a + b": lambda a, b: a * -b + a + b,
-        "(a + b) + a * a": lambda a, b: (a + b) + a * a,
-        "a * a + (a + b)": lambda a, b: a * a + (a + b),
-        "c + c * a where c = a * b": lambda a, b: (lambda c: c + c * a)(a * b),
-    },
-    [[(3, 4), (3, 4)], [(3, 4), (4,)], [(3, 1), (1, 4)], [(2, 3), ()]],
-    points=2,
-)
-### BEGIN HIDDEN TESTS
-
-
-def used_early_and_late(a, b):
-    c = a * b
-    return c + (a + c).exp() * b
-
-
-credit = credit + check_gradients(
-    {
-        "early and late": used_early_and_late,
-        "twice": lambda a, b: a * a + b + b,
-        "in front": lambda a, b: b * -b * a,
-    },
-    [[(2, 1, 3), (4, 1)], [(3,), (2, 2, 3)], [(1, 1), (2, 2)], [(1,), ()]],
-    points=2,
-)
-### END HIDDEN TESTS
-credit
+# %% check="backward"
 
 # %% [markdown]
 # Next, how the pass begins:
 
-# %% nbgrader={"grade": true, "grade_id": "test_cotangent", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
-def message_of_backward(tensor):
-    """The error message of backward() without a cotangent; the empty string if there is none."""
-    try:
-        tensor.backward()
-    except RuntimeError as error:
-        return str(error)
-    return ""
-
-
-words = "grad can be implicitly created only for scalar outputs"
-a = MiniTensor([1.0, 2.0, 3.0])
-assert a.grad is None, "before backward, .grad is None"
-message = message_of_backward(a * a)
-assert message == words, f"three outputs, no cotangent: raise {words!r}, not {message!r}"
-assert a.grad is None, "when backward refuses, nothing may have been added to .grad"
-
-(a * 2.0).backward([1.0, 10.0, 100.0])
-assert np.array_equal(a.grad, [2.0, 20.0, 200.0]), (
-    f"a * 2 with the cotangent [1, 10, 100]: a.grad is [2, 20, 200], not {a.grad}"
-)
-(a * 3.0).backward(np.ones(3))
-assert np.array_equal(a.grad, [5.0, 23.0, 203.0]), "a second call adds to .grad"
-
-b = MiniTensor([[4.0]])
-assert message_of_backward(b * 5.0) == "", "an output with one entry needs no cotangent"
-assert np.array_equal(b.grad, [[5.0]]), f"b * 5, cotangent 1: b.grad is [[5.]], not {b.grad}"
-assert np.shape(b.grad) == (1, 1), f"the gradient of b has the shape (1, 1), not {np.shape(b.grad)}"
-
-c, d = MiniTensor([1.0, 2.0]), MiniTensor([0.0, 0.0])
-e = c * 2.0
-(e + d).backward([1.0, 10.0])
-assert np.array_equal(e.grad, [1.0, 10.0]), "nodes between output and leaves get a .grad too"
-
-
-def twice(self, cotangent, source):
-    """Call backward twice with one array. Returns it, and what source.grad was after the first call."""
-    self.backward(cotangent)
-    held = source.grad
-    self.backward(cotangent)
-    return cotangent, held
-
-
-MiniTensor.twice = twice
-c = MiniTensor([1.0, -1.0])
-d = c + c
-v, held = d.twice(np.array([3.0, 4.0]), c)
-assert np.array_equal(v, [3.0, 4.0]), (
-    f"the cotangent that was passed must stay [3, 4], and is {v} now: does += write into it?"
-)
-assert np.array_equal(c.grad, [12.0, 16.0]), (
-    f"d = c + c, and two calls with [3, 4]: [12, 16], not {c.grad}. Both uses of c count, and a rule "
-    "gets what has arrived in its own call, not what .grad holds"
-)
-assert np.array_equal(d.grad, [6.0, 8.0]), "the output keeps the sum of the cotangents too"
-assert np.array_equal(held, [6.0, 8.0]), (
-    f"the array that c.grad was after the first call must stay [6, 8], and is {held} now: "
-    "does += write into it?"
-)
-
-
-def once():
-    """A rule for two inputs that is right at its first call only."""
-    calls = []
-
-    def rule(grad):
-        calls.append(grad)
-        return (grad * len(calls),) * 2
-
-    return rule
-
-
-c, d = MiniTensor([1.0, 2.0]), MiniTensor([3.0, 4.0])
-MiniTensor(np.ones(2), (c, d), "once", once()).backward([1.0, 10.0])
-assert c.grad is not None and d.grad is not None, (
-    f"c and d, the two inputs of one operation, both get a .grad; here they are {c.grad} and {d.grad}"
-)
-assert np.array_equal(c.grad, d.grad), "a rule should be called once, for all its inputs together"
-c, d = MiniTensor([1.0, 2.0]), MiniTensor([3.0, 4.0])
-e = MiniTensor(np.ones(2), (c, d), "once", once())
-(e + e).backward([1.0, 10.0])
-assert np.array_equal(c.grad, [2.0, 20.0]), (
-    "e + e uses e twice, but the rule of e should be called once, when both shares have arrived. This "
-    f"rule is right at its first call only: c.grad is [2, 20], not {c.grad}"
-)
-c = MiniTensor([[1.0], [2.0]])
-e = MiniTensor(np.ones((2, 1)), (c,), "times size", lambda grad: (grad * np.size(grad),))
-(e + MiniTensor(np.zeros(3))).backward(np.ones((2, 3)))
-assert np.array_equal(c.grad, [[6.0], [6.0]]), (
-    "the sum stretches e from shape (2, 1) to (2, 3). The rule of e needs a gradient of shape (2, 1): "
-    "is each share brought to the shape of its input before it is added to the dict?"
-)
-### BEGIN HIDDEN TESTS
-assert message_of_backward(MiniTensor(np.ones((2, 1))) * 2.0) == words, "two outputs need a cotangent"
-e = MiniTensor([1.0, 2.0])
-f = e + MiniTensor([0.0, 0.0])
-f.backward([1.0, 1.0])
-(e + e).backward([1.0, 1.0])
-assert np.array_equal(f.grad, [1.0, 1.0]), "adding to the gradient of one node must not change that of another"
-### END HIDDEN TESTS
+# %% check="cotangent"
 
 # %% [markdown]
 # Here is a small layer with a bias, and the same lines in PyTorch. Each row of the output uses the bias once.
@@ -641,36 +464,7 @@ MiniTensor.__truediv__ = divide
 MiniTensor.__rtruediv__ = lambda a, other: divide(other, a)  # for other / a
 MiniTensor.relu = relu
 
-# %% nbgrader={"grade": true, "grade_id": "test_elementwise", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
-credit = check_gradients(
-    {"a / b": lambda a, b: a / b, "b / 2 - a / b.log()": lambda a, b: b / 2 - a / b.log()},
-    [[(3, 4), between(1.5, 2.5, (3, 4))], [(3, 1), between(1.5, 2.5, (4,))]],
-    points=1,
-)
-credit = credit + check_gradients(
-    {"a.relu()": lambda a: a.relu(), "a.relu() + a": lambda a: a.relu() + a}, [(3, 4)], points=0.5
-)
-credit = credit + check_gradients(
-    {"a.relu() where an entry is 0": lambda a: a.relu()},
-    [np.array([0.0, -1.0, 2.0])],
-    at_kinks="PyTorch",
-    points=0.5,
-)
-### BEGIN HIDDEN TESTS
-credit = credit + check_gradients(
-    {
-        "1 / a - a**0.5 / 3": lambda a: 1 / a - a**0.5 / 3,
-        "3 - a.log() / 2": lambda a: 3 - a.log() / 2,
-    },
-    [[positive((2, 3))], [positive()]],
-    points=1,
-)
-credit = credit + check_gradients(
-    {"(a + b).relu() * b": lambda a, b: (a + b).relu() * b}, [(2, 3, 1), (2, 1, 2)], points=1
-)
-credit = credit + check_gradients({"large arrays": lambda a, b: b / a}, [(150, 1), (90,)], points=1)
-### END HIDDEN TESTS
-credit
+# %% check="elementwise"
 
 # %% [markdown]
 # ## 6. Sums and means
@@ -744,48 +538,7 @@ def mean_over(a, dim=None, keepdim=False):
 MiniTensor.sum = sum_over
 MiniTensor.mean = mean_over
 
-# %% nbgrader={"grade": true, "grade_id": "test_reductions", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-def seen_in_means(self):
-    """What is wrong with self.mean() and self.mean(0) if self is ones of shape (3, 4)."""
-    try:
-        found = {12: self.mean().data, 3: self.mean(0).data}
-        texts = [f" (the mean of {n} ones is {np.ravel(means)[0]:.3g})" for n, means in found.items()]
-        texts = ["" if np.allclose(means, 1.0) else text for text, means in zip(texts, found.values())]
-        shape = np.shape(found[12])
-        return f" (the value has the shape {shape}, not ())" if shape else texts[0], texts[1]
-    except Exception:
-        return "", ""  # the check below says what it was
-
-
-MiniTensor.seen_in_means = seen_in_means
-of_all, of_columns = MiniTensor(np.ones((3, 4))).seen_in_means()
-credit = check_gradients(
-    {
-        "a.sum()": lambda a: a.sum(),
-        "a.sum(1)": lambda a: a.sum(1),
-        "a.sum(0)": lambda a: a.sum(0),
-        "a.sum(-1)": lambda a: a.sum(-1),
-        f"a.mean(){of_all}": lambda a: a.mean(),
-        f"a.mean(0){of_columns}": lambda a: a.mean(0),
-        "a * a.mean(-1, keepdim=True)": lambda a: a * a.mean(-1, keepdim=True),
-        "a.mean(None, keepdim=True)": lambda a: a.mean(None, keepdim=True),
-    },
-    [[(3, 4)], [(3, 3)], [(2, 2, 2)]],
-    points=2,
-)
-### BEGIN HIDDEN TESTS
-credit = credit + check_gradients(
-    {
-        "sum, kept": lambda a: a * a.sum(1, keepdim=True),
-        "sum, last axis": lambda a: a.sum(-1) * 2.0,
-        "mean, kept": lambda a: a * a.mean(0, keepdim=True),
-        "mean, middle axis": lambda a: a.mean(1),
-    },
-    [[(2, 3, 4)], [(2, 2, 2)], [(3, 1, 2)]],
-    points=2,
-)
-### END HIDDEN TESTS
-credit
+# %% check="reductions"
 
 # %% [markdown]
 # ## 7. Rearranging and multiplying
@@ -894,89 +647,9 @@ MiniTensor.reshape = reshape
 MiniTensor.transpose = transpose
 MiniTensor.__getitem__ = getitem
 
-# %% nbgrader={"grade": true, "grade_id": "test_rearranging", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-def seen_in_index(self, cotangent):
-    """What is wrong with the rule of self[1], in brackets; empty if it is none of these mistakes."""
-    try:
-        self[1].backward(cotangent)
-    except Exception as error:
-        flat = "array is 0-dimensional" in str(error)  # np.zeros_like(a)
-        return " (the rule indexes an array without axes: a is no array, but a.data is)" if flat else ""
-    again = np.array_equal(self.grad, cotangent[1])
-    why = " (the rule returns grad[index], but grad has the shape of a[index] already)"
-    return why if again else ""
+# %% check="rearranging"
 
-
-def gradient_of_second_call(self, cotangent):
-    """What a second call of backward from self[[0, 2]] gives to self, which starts anew."""
-    picked = self[[0, 2]]
-    for _ in range(2):
-        picked.grad = self.grad = None
-        picked.backward(cotangent)
-    return self.grad
-
-
-def second_call(v):
-    return MiniTensor(np.zeros(3)).gradient_of_second_call(np.asarray(v))
-
-
-def put_back(v):
-    return np.array([v[0], 0.0, v[1]])
-
-
-MiniTensor.seen_in_index = seen_in_index
-MiniTensor.gradient_of_second_call = gradient_of_second_call
-why = MiniTensor(np.zeros((3, 4))).seen_in_index(np.array([1.0, 2.0, 3.0, 4.0]))
-credit = check_gradients(
-    {
-        "a.reshape(2, 6)": lambda a: a.reshape(2, 6),
-        "a.transpose(0, 1)": lambda a: a.transpose(0, 1),
-        "a.reshape(2, 2, 3).transpose(1, 2)": lambda a: a.reshape(2, 2, 3).transpose(1, 2),
-        "a.reshape(2, 3, 2).transpose(0, 2)": lambda a: a.reshape(2, 3, 2).transpose(0, 2),
-        f"a[1]{why}": lambda a: a[1],
-        "a[:, 1:3]": lambda a: a[:, 1:3],
-        "a[[0, 2, 2]]": lambda a: a[[0, 2, 2]],
-        "a[[0, 1, 1], [3, 2, 2]]": lambda a: a[[0, 1, 1], [3, 2, 2]],
-    },
-    [(3, 4)],
-    points=1.5,
-)
-name = "y = a[[0, 2]], then y.backward(v) twice, with a.grad = None in between: a.grad"
-credit = credit + check_function(second_call, put_back, [[(2,)]], points=0.5, name=name)
-### BEGIN HIDDEN TESTS
-credit = credit + check_gradients(
-    {
-        "transposed": lambda a: a.T * 2.0,
-        "three axes": lambda a: a.reshape(2, -1, 3).transpose(0, 2),
-        "one row": lambda a: a.reshape(-1),
-        "pairs": lambda a: a[[0, 1, 1, 2, 1], [3, 3, 0, 0, 3]],
-        "table of rows": lambda a: a[np.array([[0, 1], [1, 1], [2, 0]])],
-        "one entry": lambda a: a[2, 1] * a[-1, 1],
-    },
-    [(3, 4)],
-    points=2,
-)
-### END HIDDEN TESTS
-credit
-
-# %% nbgrader={"grade": true, "grade_id": "test_matmul", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-credit = check_gradients(
-    {"a @ b": lambda a, b: a @ b},
-    [[(3, 4), (4, 2)], [(3, 3), (3, 3)]],
-    points=1,
-)
-credit = credit + check_gradients(
-    {"a @ b, stacks": lambda a, b: a @ b, "(a @ b).exp() @ b, stacks": lambda a, b: (a @ b).exp() @ b},
-    [[(2, 3, 3), (3, 3)], [(2, 3, 3), (2, 3, 3)]],
-    points=1,
-)
-### BEGIN HIDDEN TESTS
-shapes = [[(2, 1, 3, 4), (5, 4, 2)], [(3, 4), (2, 4, 1)]]
-credit = credit + check_gradients({"stacks": lambda a, b: a @ b}, shapes, points=1)
-shapes = [[(4,), (4, 3)], [(3, 4), (4,)], [(4,), (4,)]]
-credit = credit + check_gradients({"vectors": lambda a, b: a @ b}, shapes, points=1)
-### END HIDDEN TESTS
-credit
+# %% check="matmul"
 
 # %% [markdown]
 # Now your own engine answers the opening question, with the same layer and the same weights.
@@ -995,7 +668,7 @@ print(f"largest difference from PyTorch {np.abs(W.grad - weights_torch.grad.nump
 # %% [markdown]
 # ## 8. What a check can and cannot see
 #
-# `check_gradients` draws its cotangents at random. Is that necessary? The obvious check is simpler: sum the output to one number, call `backward()`, compare with moved inputs. Summing means a cotangent of ones.
+# The checks of gradients draw their cotangents at random. Is that necessary? The obvious check is simpler: sum the output to one number, call `backward()`, compare with moved inputs. Summing means a cotangent of ones.
 #
 # Here are two wrong rules. The first, for the transpose, does not transpose the cotangent back. The second, for softmax, which turns a row of numbers into probabilities, returns zeros. (The helper `probabilities` calculates the value.)
 
@@ -1130,122 +803,7 @@ MiniTensor.softmax = softmax
 MiniTensor.log_softmax = log_softmax
 MiniTensor.cross_entropy = cross_entropy
 
-# %% nbgrader={"grade": true, "grade_id": "test_softmax", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false}
-def is_cut_off(self, labels):
-    """Whether the loss can be calculated, but was not made from these logits."""
-    try:
-        return self not in topological_order(self.cross_entropy(labels))
-    except Exception:
-        return False  # the check below says what it was
-
-
-def tried(self, operation, argument, cotangent):
-    """The value of an operation, such as "softmax", and the gradient of self."""
-    try:
-        with np.errstate(all="ignore"):
-            output = getattr(self, operation)(argument)
-            output.backward(np.array(cotangent))  # a copy, which a rule may write into
-        return output.data, self.grad
-    except Exception:
-        return None, None  # the check below says what it was
-
-
-def same_as(found, mistakes):
-    """Which mistake gives the same numbers, in brackets; the empty string if none of them does."""
-    fits = [text for text, wrong in mistakes.items() if np.shape(found) == np.shape(wrong)]
-    fits = [text for text in fits if found is not None and np.allclose(found, mistakes[text])]
-    return f" ({fits[0]})" if fits else ""
-
-
-MiniTensor.is_cut_off, MiniTensor.tried = is_cut_off, tried
-labels = np.array([2, 0, 2, 1])
-cut = MiniTensor(np.ones((4, 3))).is_cut_off(labels)
-why = ", whose graph does not lead back to a: .data cuts it" if cut else ""
-
-x = np.array([[0.5, -1.0, 2.0], [1.0, 3.0, 0.0], [-2.0, 0.0, 1.5], [2.0, 1.0, -1.0]])
-v = np.array([[1.0, 5.0, -2.0], [3.0, 0.0, 2.0], [4.0, -1.0, 1.0], [2.0, 2.0, 7.0]])
-p = np.exp(x) / np.exp(x).sum(axis=1, keepdims=True)
-log_of_columns = x - np.log(np.exp(x).sum(axis=0))
-log_p, sums, picked = np.log(p), v.sum(axis=1, keepdims=True), np.log(p)[np.arange(4), labels]
-e = np.exp(x - x.max(axis=1, keepdims=True))
-of_e = e * (v - (v * e).sum(axis=1, keepdims=True))
-_, found = MiniTensor(x).tried("softmax", 1, v)
-of_softmax = same_as(
-    found,
-    {
-        "a sum over all entries, not over each row": p * (v - (v * p).sum()),
-        "exp(x - m), not divided by its sum, in place of p": of_e,
-    },
-)
-value, found = MiniTensor(x).tried("log_softmax", 1, v)
-of_log = same_as(value, {"each row is too large by its m": log_p + x.max(axis=1, keepdims=True)})
-of_log = of_log or same_as(
-    found,
-    {
-        "the rule uses the output in place of p": v - log_p * sums,
-        "a mean over each row, not a sum": v - p * v.mean(axis=1, keepdims=True),
-        "the rule sums v * p in place of v": v - p * (v * p).sum(axis=1, keepdims=True),
-        "a sum over all entries, not over each row": v - p * v.sum(),
-    },
-)
-loss, _ = MiniTensor(x).tried("cross_entropy", labels, 1.0)
-why = why or same_as(
-    loss,
-    {
-        "the sum over the rows, not their mean": -picked.sum(),
-        "divided by the number of all entries, not of the rows": -picked.sum() / x.size,
-        "log_softmax along axis 0, not along each row": -log_of_columns[np.arange(4), labels].mean(),
-        "[labels] picks whole rows": -log_p[labels].mean(),
-        "the minus sign is missing": picked.mean(),
-        "[:, labels] picks these columns from every row": -log_p[:, labels].mean(),
-    },
-)
-credit = check_gradients(
-    {
-        f"a.softmax(1){of_softmax}": lambda a: a.softmax(1),
-        "a.softmax(0)": lambda a: a.softmax(0),
-        f"a.log_softmax(1){of_log}": lambda a: a.log_softmax(1),
-        "a.log_softmax(0)": lambda a: a.log_softmax(0),
-        f"a.cross_entropy(labels){why}": lambda a: a.cross_entropy(labels),
-    },
-    [(4, 3)],
-    points=2,
-)
-large = np.array([[1000.0, 998, 0], [-1000, -999, -1001], [0, 0, 1], [900, 900, -900]])
-parts = [large[0:1], large[1:2], large[2:3], large[3:4], large]
-values = [MiniTensor(some).tried("log_softmax", 1, 0 * some)[0] for some in parts]
-*alone, together = [value is not None and bool(np.isfinite(value).all()) for value in values]
-shifted = all(alone) and not together and values[-1] is not None
-of_large = " (no row alone has an inf: is m the largest of each row?)" if shifted else ""
-with np.errstate(divide="ignore"):
-    e = np.exp(large - large.max(axis=1, keepdims=True))
-    rounded = np.log(e / e.sum(axis=1, keepdims=True))
-of_large = of_large or same_as(values[-1], {"the logarithm of a p that was rounded to 0": rounded})
-credit = credit + check_gradients(
-    {
-        "softmax of large logits": lambda a: a.softmax(1),
-        f"log_softmax of large logits{of_large}": lambda a: a.log_softmax(1),
-        "cross_entropy of large logits": lambda a: a.cross_entropy(labels),
-    },
-    [large],
-    points=1,
-)
-### BEGIN HIDDEN TESTS
-repeated = np.array([0, 0, 4, 1, 0, 4, 4, 2])
-credit = credit + check_gradients(
-    {
-        "first axis": lambda a: a.softmax(0) * a.log_softmax(0),
-        "last axis": lambda a: a.softmax(-1) + a.log_softmax(-1),
-    },
-    [[(2, 3)], [(2, 3, 4)]],
-    points=1,
-)
-credit = credit + check_gradients({"eight rows": lambda a: a.cross_entropy(repeated) * a}, [(8, 5)], points=1)
-credit = credit + check_gradients(
-    {"large logits": lambda a: a.log_softmax(1) + a.softmax(1)}, [between(-900.0, 900.0, (4, 3))], points=1
-)
-### END HIDDEN TESTS
-credit
+# %% check="softmax"
 
 # %% [markdown]
 # ## 10. A classifier
@@ -1461,57 +1019,9 @@ def max_over(a, dim=None, keepdim=False):
 
 MiniTensor.max = max_over
 
-# %% nbgrader={"grade": true, "grade_id": "test_maximum", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
-def values_of(found):
-    """PyTorch's max with an axis returns values and places; yours returns the values."""
-    return found[0] if isinstance(found, tuple) else found
+# %% check="maximum"
 
-
-credit = check_gradients(
-    {
-        "a.max()": lambda a: a.max(),
-        "a.max(1)": lambda a: values_of(a.max(1)),
-        "a.max(0)": lambda a: values_of(a.max(0)),
-        "a.max(-1, keepdim=True)": lambda a: values_of(a.max(-1, keepdim=True)),
-    },
-    [[(2, 3, 2)], [(3, 4)], [(3, 3)]],
-    points=1,
-)
-### BEGIN HIDDEN TESTS
-credit = credit + check_gradients(
-    {
-        "max, first axis": lambda a: values_of(a.max(0)) * 3.0,
-        "max, kept": lambda a: values_of(a.max(-1, keepdim=True)) * 3.0,
-    },
-    [[(2, 3, 4)], [(2, 2, 2)], [(3, 1, 2)]],
-    points=1,
-)
-### END HIDDEN TESTS
-credit
-
-# %% nbgrader={"grade": true, "grade_id": "test_ties", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
-a = MiniTensor([[3.0, 1.0, 3.0], [0.0, 2.0, 2.0]])
-a.max().backward(8.0)
-right = [[4, 0, 4], [0, 0, 0]]
-assert np.allclose(a.grad, right), f"a.max(), cotangent 8: both 3s share it, {right}, not {a.grad}"
-
-b = MiniTensor([[3.0, 1.0, 3.0], [0.0, 2.0, 2.0]])
-b.max(1).backward([8.0, 16.0])
-right = [[8, 0, 0], [0, 16, 0]]
-assert np.allclose(b.grad, right), f"b.max(1): the first of equals in a row, {right}, not {b.grad}"
-
-c = MiniTensor([[3.0, 1.0], [3.0, 2.0]])
-c.max(0).backward([8.0, 16.0])
-right = [[8, 0], [0, 16]]
-assert np.allclose(c.grad, right), f"c.max(0): the first of equals in a column, {right}, not {c.grad}"
-### BEGIN HIDDEN TESTS
-c = MiniTensor([[-2.0, -2.0], [-2.0, -5.0]])
-c.max().backward()
-assert np.allclose(c.grad, [[1 / 3, 1 / 3], [1 / 3, 0]])
-d = MiniTensor([[-2.0, -2.0], [-2.0, -5.0]])
-d.max(0, keepdim=True).backward([[1.0, 2.0]])
-assert np.allclose(d.grad, [[1, 2], [0, 0]])
-### END HIDDEN TESTS
+# %% check="ties"
 
 # %% [markdown]
 # ## Which product is it?
