@@ -45,9 +45,33 @@ def test_an_engine_of_methods_whose_sums_are_arrays_of_one():
     table = cells(trial)
     for name in ("a + b", "a * b", "sum(a)", "c + c * a, where c = a * b"):
         assert table[name][:2] == ("right", "right"), name
+    assert table["a + b"][2] == "-", "it does not stretch arrays"
     assert table["a = a + a, 25 times"][1] == "slow"
     assert any(note.startswith("slow: ") for note in trial.notes)
     assert not trial.reports
+
+
+class Stretching(Plain):
+    """Stretches its second operand only, and raises an error of NumPy's otherwise."""
+
+    def add(self, other):
+        stretched = np.broadcast_to(other.data, self.data.shape)
+        axes = tuple(range(self.data.ndim - other.data.ndim))
+        return Stretching(
+            self.data + stretched, (self, other), lambda g: (g, g.sum(axis=axes).reshape(other.data.shape))
+        )
+
+    def mul(self, other):
+        return Stretching(super().mul(other).data, (self, other), lambda g: (g * other.data, g * self.data))
+
+    def sum(self):
+        return Stretching(np.array([self.data.sum()]), (self,), lambda g: (g * np.ones_like(self.data),))
+
+
+def test_stretching_that_an_engine_refuses_is_not_asked_of_it():
+    trial = try_engine(Stretching)
+    assert cells(trial)["a + b"][:3] == ("right", "right", "wrong"), "an axis of size 1 is not summed"
+    assert "(1, 3)" not in trial.reports[0].text(), "both operands are stretched there"
 
 
 class Sums(arrays.closures()):
