@@ -342,7 +342,7 @@ def _wrong(check: Check, step: CaseStep, outcome: Mapping[str, Any]) -> tuple[st
         came = f"it gives {shown(got)}" if "value" in outcome else "it raises nothing"
         return "wrong", f"`{step.source}` must raise {step.right.rstrip('*')}; {came}"
     if CONDITION.search(step.right):
-        if evaluated(step.right, {**check.scope, "got": got}):
+        if _holds(step.right, {**check.scope, "got": got}):
             return None
         return "wrong", f"`{step.source}` is {shown(got)}; right would be: {step.right}"
     right = evaluated(step.right, check.scope)
@@ -376,6 +376,14 @@ def _raised(check: Check, step: CaseStep, error: Mapping[str, Any]) -> tuple[str
     if problem is None or kind == NOTHING:
         return "wrong", f"`{step.source}` gave no usable answer"
     return problem.status, problem.text if problem.unwritten else f"at `{step.source}`, {problem.text}"
+
+
+def _holds(condition: str, scope: Mapping[str, Any]) -> bool:
+    """Whether a condition holds. One that cannot be asked of what came back, such as of another kind, does not."""
+    try:
+        return bool(evaluated(condition, scope))
+    except Exception:
+        return False
 
 
 def evaluated(text: str, scope: Mapping[str, Any]) -> Any:

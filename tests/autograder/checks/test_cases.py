@@ -72,6 +72,7 @@ WRONG = {
     "no error": ("total([])", "ValueError: empty*", "must raise ValueError: empty; it gives 0"),
     "a statement without error": ("value = 1", "ValueError", "must raise ValueError; it raises nothing"),
     "a condition": ("total([1])", "got > 1", "is 1; right would be: got > 1"),
+    "a condition on another kind": ("[1]", "got > 1", "is [1]; right would be: got > 1"),
     "a truth for a number": ("True", "1", "is True, not 1"),
     "a name that is not there": ("another([1])", "1", "`another` is not defined: run the cell that defines it"),
     "an object": ("object()", "1", "is a object, not 1"),
