@@ -100,47 +100,20 @@ def test_a_rule_on_arrays_is_refused_by_name(engine: dict[str, Any]) -> None:
     np.testing.assert_array_equal(engine["grad"](Doubled.apply(x).sum(), x)[0].data, [2.0, 2.0])
 
 
-OTHER_ABS = """
-class Abs(Function):
-    @staticmethod
-    def forward(ctx, a):
-        ctx.save_for_backward(a)
-        return np.abs(a)
-
-    @staticmethod
-    def backward(ctx, grad):
-        (a,) = ctx.saved_tensors
-        return grad * np.sign(a)
-
-
-MiniTensor.abs = lambda self: Abs.apply(self)
-"""
-
-
-def test_what_abs_of_lesson_08_saves_makes_no_difference_to_exercise_1() -> None:
-    names: dict[str, Any] = {"__name__": LESSON}
-    for cell in cells_that_define(LESSON, tests=True):
-        if cell.grade_id == "reconnected":
-            exec(OTHER_ABS, names)
-        exec(cell.source, names)
-        if cell.grade_id == "test_reconnected":
-            return
-    raise AssertionError("there is no such test cell")
-
-
 @pytest.mark.parametrize(
     ("skipped", "said"),
     [
         ("class Scatter(Function):", "the cells of lesson 10, section 2, do that"),
-        ("    walk_back(root, cotangent, create_graph if", "run the cell between your answer and this check"),
+        ("    walk_back(root, cotangent, create_graph if", "the cell between your answer and this check"),
     ],
 )
 def test_the_check_of_the_walk_names_a_given_cell_that_has_not_run(skipped: str, said: str) -> None:
     names: dict[str, Any] = {"__name__": LESSON}
     for cell in cells_that_define(LESSON, tests=True):
         if cell.grade_id == "test_walk":
-            with pytest.raises((AssertionError, RuntimeError), match=said), check_context(explained=False):
-                exec(without_hidden_tests(cell.source), names)
+            with check_context(explained=False):
+                credit = eval(without_hidden_tests(cell.source), names)
+            assert said in "".join(report.text() for report in credit.reports)
             return
         if skipped not in cell.source and not cell.nbgrader.get("grade"):
             exec(cell.source, names)
