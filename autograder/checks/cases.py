@@ -26,7 +26,6 @@ from __future__ import annotations
 
 import ast
 import copy
-import fnmatch
 import functools
 import re
 import sys
@@ -358,10 +357,10 @@ def _error_in(outcome: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _is_expected(step: CaseStep, error: Mapping[str, Any]) -> bool:
-    pattern = step.right if step.right.endswith("*") or ":" in step.right else f"{step.right}*"
-    return bool(ERROR.match(step.right)) and fnmatch.fnmatchcase(
-        f"{error.get('type')}: {error.get('message')}", pattern
-    )
+    expected = step.right if step.right.endswith("*") or ":" in step.right else f"{step.right}*"
+    pattern = ".*".join(map(re.escape, expected.split("*")))
+    came = re.fullmatch(pattern, f"{error.get('type')}: {error.get('message')}", re.DOTALL)
+    return came is not None and bool(ERROR.match(step.right))
 
 
 def _raised(check: Check, step: CaseStep, error: Mapping[str, Any]) -> tuple[str, str]:

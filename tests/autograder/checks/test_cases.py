@@ -49,6 +49,7 @@ RIGHT = {
     "a tuple": ("(total([1]), 'a')", "(1.0, 'a')"),
     "the beginning of an error": ("total(None)", "TypeError"),
     "an error with a text": ("total(None)", "TypeError: *iterable"),
+    "an error with brackets in its text": ("int('[3]?')", "ValueError: *'[3]?'"),
     "a condition": ("total([1])", "got > 0 and got < 2"),
     "a condition over two lines": ("total([1])", "got > 0 and (\n    got < 2\n)"),
     "anything": ("total(None)", "anything"),
