@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Any
 
 import numpy as np
@@ -85,7 +85,16 @@ class Trace:
     def is_like(self, other: Trace) -> bool:
         """Whether the steps, and the shapes of all arrays, are the same."""
         shapes = [[array.shape for array in entry.arrays] for entry in (self, other)]
-        return self.steps == other.steps and shapes[0] == shapes[1]
+        return shapes[0] == shapes[1] and _equal(*([astuple(step) for step in entry.steps] for entry in (self, other)))
+
+
+def _equal(one: Any, other: Any) -> bool:
+    """Whether arguments are equal: an expression may make an array, such as an index, anew each time."""
+    if isinstance(one, list | tuple) and type(one) is type(other):
+        return len(one) == len(other) and all(map(_equal, one, other))
+    if isinstance(one, np.ndarray) or isinstance(other, np.ndarray):
+        return np.array_equal(one, other)
+    return bool(one == other)
 
 
 class Untraceable(Exception):  # noqa: N818

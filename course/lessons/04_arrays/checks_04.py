@@ -96,6 +96,16 @@ check.case(
     """,
 )
 check.case(
+    "a second call adds to what the first has found",
+    """
+    >>> a, b = MiniTensor([2.0, 3.0]), MiniTensor([5.0, 7.0])
+    >>> (a * b).backward([1.0, 10.0])
+    >>> (a * b).backward([1.0, 10.0])
+    >>> a.grad, b.grad
+    (array([10.0, 140.0]), array([4.0, 60.0]))
+    """,
+)
+check.case(
     "inputs that are stretched",
     """
     >>> a, b = MiniTensor([[1.0], [2.0]]), MiniTensor([10.0, 20.0, 30.0])

@@ -3,6 +3,7 @@
 import math
 import re
 from dataclasses import dataclass, field
+from itertools import count
 from pathlib import Path
 
 import numpy as np
@@ -412,3 +413,9 @@ def test_hints_on_a_function_that_raises_speak_of_the_error_and_not_of_copies():
     assert function_hints("") is FUNCTIONS
     assert function_hints("TypeError: unsupported operand type(s) for *: 'NoneType' and 'NoneType'") is IN_A_FUNCTION
     assert function_hints("RuntimeError: element 0 does not require grad and does not have a grad_fn") is NOT_RECORDED
+
+
+def test_an_index_array_that_is_made_anew_is_the_same_step_if_its_numbers_are_the_same():
+    draws, numbers = [Draw((np.ones(3),), np.ones(2))] * 2, count()
+    same, other = (lambda a: a[np.array([0, 2])]), (lambda a: a[np.array([0, next(numbers) % 3])])
+    assert [len(traces_of(programs_of(index, 1)[0], draws, most=2)) for index in (same, other)] == [2, 1]
