@@ -25,8 +25,7 @@ import time
 
 import numpy as np
 
-from autograder.student import between, check_function, check_handwritten_gradient
-from autograder.student import hints, predict, progress, quiz
+from autograder.student import check, hints, predict, progress, quiz
 
 # %%
 progress(short=True)
@@ -196,119 +195,7 @@ def numerical_gradient(f, x, h=1e-5):
     return gradient
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_numerical_gradient", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-def two_sums(x):
-    return x.sum() * (x**2).sum()  # each slope depends on all entries
-
-
-def slip(function, inputs, mistakes):
-    """The mistake that gives the same numbers, in brackets; an empty string if none of them does."""
-    try:
-        found = np.array(function(*inputs), dtype=float)
-        shapes = ((), found.shape)  # a single number must not fit by broadcasting
-        likely = {text: wrong for text, wrong in mistakes.items() if np.shape(wrong) in shapes}
-        fits = [text for text, wrong in likely.items() if np.allclose(found, wrong)]
-    except Exception:
-        return ""  # the check below says what it was
-    return f" ({fits[0]})" if fits else ""
-
-
-def square_of_sum(x):
-    return x.sum() ** 2
-
-
-mistakes = {  # at six ones and with the step 0.5, where all slopes are 12
-    "is each entry put back before the next one is moved?": [[12, 11, 10], [9, 8, 7]],
-    "only the first entry is computed; does return stand inside the loop?": [[12, 0, 0], [0, 0, 0]],
-    "f(x + h) - f(x) is divided by 2 * h; the second call should be at x - h": 6.25,
-    "all entries of x are moved at once": 72,
-    "a whole row of x is moved at once": 36,
-    "a whole row of x is moved at once; x[i] is a view of it": 20.25,
-}
-cause = slip(numerical_gradient, (square_of_sum, np.ones((2, 3)), 0.5), mistakes)
-credit = check_function(
-    numerical_gradient,
-    lambda f, x: np.sum(x**2) + 2 * x * np.sum(x),
-    [[two_sums, (3,)], [two_sums, (2, 3)], [two_sums, ()]],
-    tolerance=1e-7,
-    points=1,
-    name=f"gradient of x.sum() * (x**2).sum(){cause}",
-)
-
-
-def product_of_rows(x):
-    return (x[0] * x[1]).sum()  # needs the shape of x
-
-
-def at_transposed(f):
-    return numerical_gradient(f, np.array([[1.0, 4.0], [2.0, 5.0], [3.0, 6.0]]).T)
-
-
-credit = credit + check_function(
-    at_transposed,
-    lambda f: np.array([[4.0, 5.0, 6.0], [1.0, 2.0, 3.0]]),
-    [[product_of_rows]],
-    tolerance=1e-7,
-    points=0.5,
-    name="at a transposed array; f is called with an array of the shape of x",
-)
-
-
-def half_of_two_sums(x):
-    return two_sums(x) / 2
-
-
-def at_whole_numbers(f):
-    return numerical_gradient(f, np.array([1, 2, -2]))
-
-
-credit = credit + check_function(
-    at_whole_numbers,
-    lambda f: np.array([5.5, 6.5, 2.5]),
-    [[half_of_two_sums]],
-    tolerance=1e-6,
-    points=0.5,
-    name="at the whole numbers [1, 2, -2], whose array cannot hold x + h or a slope of 5.5",
-)
-
-
-def cube_and_squares(x):
-    return x.sum() ** 3 + (x**2).sum()
-
-
-credit = credit + check_function(
-    numerical_gradient,
-    lambda f, x, h: 3 * np.sum(x) ** 2 + h**2 + 2 * x,
-    [[cube_and_squares, (2, 2), 0.5]],
-    tolerance=1e-9,
-    points=0.5,
-    name="with the large step h = 0.5",
-)
-### BEGIN HIDDEN TESTS
-credit = credit + check_function(
-    numerical_gradient,
-    lambda f, x, h: 3 * np.sum(x) ** 2 + h**2 + 2 * x,
-    [[cube_and_squares, (1, 3, 1), 0.25]],
-    tolerance=1e-9,
-    points=0.5,
-    name="with another large step",
-)
-
-
-def mixed(x):
-    return x[0] * x[1] ** 2 + x[2]
-
-
-credit = credit + check_function(
-    numerical_gradient,
-    lambda f, x: np.array([x[1] ** 2, 2.0 * x[0] * x[1], 1.0]),
-    [[mixed, (3,)], [mixed, np.array([2, -3, 5])]],
-    tolerance=1e-7,
-    points=1,
-    name="entries that differ",
-)
-### END HIDDEN TESTS
-credit
+# %% check="numerical_gradient"
 
 # %% [markdown]
 # What does it cost? **Predict** how often your function calls `f` for an array of 1000 entries, then count.
@@ -470,32 +357,7 @@ def product_and_sum_gradient(x, y):
     return d_s * y + d_s, d_s * x
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_product_and_sum", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-x, y = 2.0, 3.0
-d_s = 2 * (x * y + x)
-mistakes = {
-    "the contributions of two uses are added, not multiplied": (d_s * y * d_s, d_s * x),
-    "in x * y the gradient for y has the factor x": (d_s * y + d_s, d_s),
-    "y is used only once": (d_s * y + d_s, d_s * x + d_s),
-    "the gradient for x has a factor 2 * s, like that for y": (y + 1, d_s * x),
-}
-credit = check_handwritten_gradient(
-    product_and_sum_gradient,
-    lambda x, y: (x * y + x) ** 2,
-    [between(0.5, 3.0), between(0.5, 3.0)],
-    points=2,
-    name=f"(x * y + x)**2{slip(product_and_sum_gradient, (x, y), mistakes)}",
-)
-### BEGIN HIDDEN TESTS
-credit = credit + check_handwritten_gradient(
-    product_and_sum_gradient,
-    lambda x, y: (x * y + x) ** 2,
-    [between(-3.0, -0.5), between(-5.0, -2.0)],
-    points=1,
-    name="(x * y + x)**2 at negative inputs",
-)
-### END HIDDEN TESTS
-credit
+# %% check="product_and_sum"
 
 # %% [markdown]
 # As algebra: with `s = x * y + x`, the gradients are `2 * s * (y + 1)` and `2 * s * x`. The `+ 1` is the second use of `x`. Compared with PyTorch:
@@ -540,43 +402,7 @@ def tanh_neuron_gradient(w, x, b, target):
     return d_z * x, d_z * w, d_z, -d_error
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_tanh_neuron", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-w, x, b, target = neuron = 0.5, 2.0, -0.25, -1.0
-a = math.tanh(w * x + b)
-error, slope = a - target, 1 - a**2
-without = np.array([slope * x, slope * w, slope, -1.0])  # the gradient of a - target
-assert not slip(tanh_neuron_gradient, neuron, {"this": without}), (
-    "a step is missing: the loss is error**2, so 2 * error goes back to the steps before"
-)
-d_z, twice = 2 * error * slope, 2 * error * (1 - math.tanh(a) ** 2)
-by_z, by_a = 2 * error * (1 - (w * x + b) ** 2), 2 * error * (1 - a)
-mistakes = {
-    "the slope of error**2 is 2 * error, not error": error * without,
-    "the slope of error**2 is 2 * error, not error**2": error**2 * without,
-    "the slope of tanh is 1 - a**2, not 1 - tanh(a)**2": (twice * x, twice * w, twice, -2 * error),
-    "the slope of tanh is 1 - a**2, not 1 - z**2": (by_z * x, by_z * w, by_z, -2 * error),
-    "the slope of tanh is 1 - a**2, not 1 - a": (by_a * x, by_a * w, by_a, -2 * error),
-    "the target does not go through tanh": (d_z * x, d_z * w, d_z, -d_z),
-    "b goes through tanh, like w and x": (d_z * x, d_z * w, 2 * error, -2 * error),
-    "b is added, so its gradient is d_z": (d_z * x, d_z * w, d_z * b, -2 * error),
-}
-credit = check_handwritten_gradient(
-    tanh_neuron_gradient,
-    lambda w, x, b, target: ((w * x + b).tanh() - target) ** 2,
-    [between(-1.0, 1.0), between(-1.0, 1.0), between(-0.5, 0.5), between(-2.0, 2.0)],
-    points=3,
-    name=f"(tanh(w * x + b) - target)**2{slip(tanh_neuron_gradient, neuron, mistakes)}",
-)
-### BEGIN HIDDEN TESTS
-credit = credit + check_handwritten_gradient(
-    tanh_neuron_gradient,
-    lambda w, x, b, target: ((w * x + b).tanh() - target) ** 2,
-    [between(0.5, 1.5), between(1.0, 1.5), between(0.2, 0.6), between(-1.0, 1.0)],
-    points=1,
-    name="a neuron with a large input",
-)
-### END HIDDEN TESTS
-credit
+# %% check="tanh_neuron"
 
 # %% [markdown] items="F44"
 # ## 4. A gradient of zero
@@ -610,60 +436,7 @@ def relu_neuron_gradient(w, x, b, target):
     return d_z * x, d_z * w, d_z, -d_error
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_relu_chain", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-w, x, b, target = neuron = 0.5, 2.0, -3.0, 1.5  # w * x + b is -2
-by_relu = 2 * (0.0 - target)
-mistakes = {
-    "where w * x + b is negative, relu has slope 0": (by_relu * x, by_relu * w, by_relu, -by_relu),
-    "the target does not go through relu": (0.0, 0.0, 0.0, 0.0),
-    "the error is relu(z) - target, not z - target": (0.0, 0.0, 0.0, -2 * (-2.0 - target)),
-}
-cause = slip(relu_neuron_gradient, neuron, mistakes)
-mistakes = {"relu has no factor 1 - a**2": (-5.0, -1.25, -2.5, -2.0)}  # a is 1.5 here
-cause = cause or slip(relu_neuron_gradient, (0.5, 2.0, 0.5, 0.5), mistakes)
-credit = check_handwritten_gradient(
-    relu_neuron_gradient,
-    lambda w, x, b, target: ((w * x + b).relu() - target) ** 2,
-    [
-        [between(0.5, 1.5), between(1.0, 3.0), between(0.1, 1.0), between(-4.0, -1.0)],
-        [between(0.5, 1.5), between(1.0, 3.0), between(0.1, 1.0), between(6.0, 9.0)],
-        [between(0.1, 0.3), between(0.5, 1.0), between(0.1, 0.4), between(2.0, 3.0)],
-        [between(0.5, 1.5), between(1.0, 3.0), between(-9.0, -6.0), between(1.0, 4.0)],
-    ],
-    points=2,
-    name=f"(relu(w * x + b) - target)**2{cause}",
-)
-
-
-def by_name(w, x, b, target):
-    """Your four gradients, with their names for the card."""
-    found = relu_neuron_gradient(w, x, b, target)
-    several = found if isinstance(found, (tuple, list, np.ndarray)) else [found]
-    assert len(several) == 4, "four gradients are needed, of w, x, b and target"
-    return dict(zip(["w", "x", "b", "target"], several))
-
-
-credit = credit + check_function(
-    by_name,
-    lambda w, x, b, target: {"w": 0.0, "x": 0.0, "b": 0.0, "target": 2 * target},
-    [[0.5, 4.0, -2.0, 3.0]],
-    tolerance=1e-9,
-    points=1,
-    name="at the corner, where w * x + b is exactly 0 and relu has slope 0, as on the left",
-)
-### BEGIN HIDDEN TESTS
-credit = credit + check_handwritten_gradient(
-    relu_neuron_gradient,
-    lambda w, x, b, target: ((w * x + b).relu() - target) ** 2,
-    [
-        [between(-1.5, -0.5), between(-3.0, -1.0), between(-0.2, 0.2), between(5.0, 9.0)],
-        [between(-1.5, -0.5), between(1.0, 3.0), between(-1.0, 0.2), between(-4.0, -1.0)],
-    ],
-    points=1,
-    name="negative weights",
-)
-### END HIDDEN TESTS
-credit
+# %% check="relu_chain"
 
 # %% [markdown]
 # Look at the neuron from the docstring twice, with `b = -1.5` and with `b = -3`. **Predict** what training does to each.
@@ -859,32 +632,7 @@ def relative_error(a, b):
     return float(difference / size) if size > 0 else 0.0
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_relative_error", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
-cases = [
-    ([1.0, -4.0], [1.0, -3.0], 0.25, "the difference is 1 and the largest absolute entry is 4"),
-    ([1.0, -3.0], [1.0, -4.0], 0.25, "swapping the arrays must not matter"),
-    ([0.5, 8.0], [1.5, 8.0], 0.125, "the difference is 1 and the largest entry is 8, elsewhere"),
-    ([1.0, 2.0], [2.0, 4.0], 0.5, "of the differences 1 and 2 the larger one counts"),
-    ([0.0, 0.0], [0.0, 0.0], 0.0, "two zero gradients agree"),
-    (2.0, -2.0, 2.0, "the shape is (), the difference 4 and the largest entry 2"),
-    ([[1.0, 2.0], [4.0, 0.0]], [[1.0, 3.0], [4.0, 0.0]], 0.25, "arrays may have any shape"),
-    ([0.0, 0.0], [3.0, 0.0], 1.0, "a gradient that was lost has a relative error of 1"),
-    ([8.0, 1.0], [8.0, 1 + 2**-20], 2**-23, "a small difference is not 0"),
-    ([2**-200], [2**-199], 0.5, "only the ratio counts, however small the entries are"),
-]
-for one, other, right, why in cases:
-    a, b = np.array(one), np.array(other)
-    found = relative_error(a, b)
-    assert a.tolist() == one and b.tolist() == other, "relative_error must leave its inputs as they are"
-    assert isinstance(found, (int, float)), f"relative_error should return a float, not {found!r}"
-    if math.isclose(found, right, rel_tol=1e-6):
-        why = "nothing may be added to the divisor, not even a small number"
-    assert found == right, f"for {one} and {other} the answer is {right}, not {found}: {why}"
-### BEGIN HIDDEN TESTS
-a, b = np.array([[1e-6, -8e-6], [2e-6, 0.0]]), np.array([[1e-6, -8e-6], [4e-6, 0.0]])
-assert abs(relative_error(a, b) - 0.25) < 1e-12, "small gradients count too"
-assert relative_error(np.array([5.0, 1.0]), np.array([5.0, 1.0])) == 0.0
-### END HIDDEN TESTS
+# %% check="relative_error"
 
 # %% [markdown]
 # Now use it. A gradient for `abs(x)`, written by somebody in a hurry:

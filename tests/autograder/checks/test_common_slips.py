@@ -395,11 +395,13 @@ def test_an_interrupted_run_of_the_grader_is_left_as_it_is(interrupted_soon):
     assert type(stopped.value) is KeyboardInterrupt
 
 
-def test_the_first_exercise_shows_a_card_before_anything_is_written():
+def test_the_first_exercise_shows_a_card_before_anything_is_written(monkeypatch):
     """Nothing outside the check calls the student's function, so no error takes the place of the card."""
-    cells = {grade_id(cell): cell.source for cell in release_notebook(assemble(text_of("01_derivatives"))).cells}
+    text = text_of("01_derivatives")
+    monkeypatch.syspath_prepend(str(text.parent))
+    cells = {grade_id(cell): cell.source for cell in release_notebook(assemble(text)).cells}
     names = solved("01_derivatives")
     exec(cells["numerical_gradient"], names)
-    exec(cells["test_numerical_gradient"], names)
-    assert names["credit"] == 0
-    assert "not written yet" in names["credit"].reports[0].text()
+    credit = eval(cells["test_numerical_gradient"], names)
+    assert credit == 0
+    assert "not written yet" in credit.reports[0].text()
