@@ -267,11 +267,6 @@ def run_check(
     return Credit(sum(report.earned for report in reports), tuple(reports))
 
 
-def _in_scope(function: Any, scope: dict[str, Any]) -> Callable[[Check], None]:
-    """A function from a notebook, with the names of a file of cases: what it adds was written there."""
-    return types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, function.__closure__)
-
-
 def _open(parts: Sequence[Any]) -> list[Any]:
     return [part for part in parts if not part.hidden]
 
@@ -315,15 +310,16 @@ def _run(names: Any, sent: Mapping[str, Any], sources: list[str], seconds: float
 def _result(check: Check, case: Case, steps: Sequence[CaseStep], outcomes: Sequence[Any]) -> CaseResult:
     """The verdict on a case: its first wrong step decides."""
     for number, step in enumerate(steps):
-        outcome = outcomes[number] if number < len(outcomes) else {}
-        wrong = _wrong(check, step, outcome if isinstance(outcome, dict) else {"error": {"type": NOTHING}})
+        outcome = outcomes[number] if number < len(outcomes) else None
+        outcome = outcome if isinstance(outcome, dict) else {"error": {"type": NOTHING}}
+        wrong = _wrong(check, step, outcome)
         if wrong is None:
             continue
         status, text = wrong
         ran = "\n".join(step.source for step in steps[: number + 1])
         line = Line(case.title, status, text, details=(("steps", ran),))
         if case.hidden:
-            line = Line(case.title, status, RAISED if _error_in(outcome or {}) else OTHERWISE)
+            line = Line(case.title, status, RAISED if _error_in(outcome) else OTHERWISE)
         return CaseResult(case, line, tuple(outcomes))
     return CaseResult(case, Line(case.title, "right"), tuple(outcomes))
 
@@ -331,7 +327,7 @@ def _result(check: Check, case: Case, steps: Sequence[CaseStep], outcomes: Seque
 def _wrong(check: Check, step: CaseStep, outcome: Mapping[str, Any]) -> tuple[str, str] | None:
     """Status and sentence of a step that went wrong; None if it is right."""
     error, got = _error_in(outcome), outcome.get("value")
-    if step.right == "anything":
+    if step.right == "anything" and error.get("type") != NOTHING:
         return None
     if error:
         return None if _is_expected(step, error) else _raised(check, step, error)

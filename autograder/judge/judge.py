@@ -21,7 +21,7 @@ from autograder.judge.verdict import CellVerdict, Verdict
 from autograder.judge.writing.answers import STOPPED, troubles
 from autograder.judge.writing.messages import cut, error_name, explain, said_by
 from autograder.judge.writing.outputs import INSIDE, clean_student_outputs, printable, said_of_believed, verdict_outputs
-from autograder.judge.writing.points import points_for_value
+from autograder.judge.writing.points import added_up, points_for_value
 from autograder.notebooks.cells import CodeCell, code_cells
 from autograder.notebooks.libraries import kind_for
 from autograder.notebooks.regions import hidden_lines
@@ -245,7 +245,7 @@ def _decide(cell: CodeCell, shown: CellOutcome, scored: CellOutcome, printed: st
         if scored is shown or (scored.failed_hidden and shown.error is None):
             return 0.0, explain(scored), False
         return 0.0, explain(shown) if shown.error else "The test failed when it was run again.", False
-    points, reason = points_for_value(scored.value, cell.points)
+    points, reason = points_for_value(added_up(scored.value, scored.reports, cell.points), cell.points)
     if reason:
         return points, HIDDEN_VALUE.format(cell.points) if scored.hidden_value else reason, False
     if points >= cell.points:

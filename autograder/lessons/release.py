@@ -20,7 +20,6 @@ from traitlets.utils.importstring import import_item
 from autograder.lessons.build.case_files import without_hidden_cases
 from autograder.nbgrader_plugins.configuration import RELEASE
 from autograder.nbgrader_plugins.release import QuizStubs, ReleaseError
-from autograder.nbgrader_plugins.release import RefuseUnclaimedPoints as RefuseUnclaimedPoints  # courses name it here
 from autograder.notebooks.cells import grade_id
 from autograder.notebooks.regions import edges, regions
 from autograder.quizzes import sealing

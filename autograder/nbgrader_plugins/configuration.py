@@ -24,7 +24,6 @@ SUBMISSION_TIME = f"{PLUGINS}.submission_time.SubmissionTime"
 QUIZ_STUBS = f"{PLUGINS}.release.QuizStubs"
 GET_GRADES = f"{PLUGINS}.grades.GetGrades"
 HOLD_BACK = f"{PLUGINS}.release.HoldBack"
-UNCLAIMED_POINTS = f"{PLUGINS}.release.RefuseUnclaimedPoints"
 
 SANITIZE = [
     "nbgrader.preprocessors.ClearOutput",
@@ -54,7 +53,6 @@ RELEASE = [
     "nbgrader.preprocessors.ClearOutput",
     "nbgrader.preprocessors.CheckCellMetadata",
     "nbgrader.preprocessors.ComputeChecksums",
-    UNCLAIMED_POINTS,
     "nbgrader.preprocessors.SaveCells",
     HOLD_BACK,
     "nbgrader.preprocessors.ClearHiddenTests",
@@ -129,7 +127,6 @@ NEIGHBORS = (
     (COMMENTS, "SaveAutoGrades", "after"),
     (SUBMISSION_TIME, "AssignLatePenalties", "before"),
     (QUIZ_STUBS, "ClearSolutions", "after"),
-    (UNCLAIMED_POINTS, "SaveCells", "before"),
     (HOLD_BACK, "SaveCells", "after"),
     (f"{PLUGINS}.feedback.HideHiddenTests", "GetGrades", "after"),
     (f"{PLUGINS}.first_screen.FirstScreen", "GetGrades", "after"),

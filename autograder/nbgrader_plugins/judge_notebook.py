@@ -9,9 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from shlex import quote
 from typing import Any, ClassVar
-from weakref import WeakKeyDictionary
 
 from nbformat import NotebookNode
 from nbgrader.coursedir import CourseDirectory
@@ -24,14 +22,12 @@ from autograder.nbgrader_plugins.configuration import cell_seconds
 from autograder.nbgrader_plugins.converter_context import course_directory, source_notebook
 from autograder.nbgrader_plugins.course_secret import course_secret
 from autograder.notebooks.cells import code_cells
-from autograder.notebooks.lost_points import ADVICE, lost_points, tests_in
 from autograder.notebooks.verdicts import SolutionTrial
 from autograder.sandbox.process.limits import Limits, SandboxUnavailable
 
 TRIALS: dict[str, SolutionTrial] = {}  # of each assignment that this process has graded
 GRADED: Counter[tuple[str, str]] = Counter()  # how many submissions of each notebook
 SOLUTION_FAILS = "%s.ipynb: the solution itself does not get full marks for the test cell %r. %s"
-SAID: WeakKeyDictionary[Any, set[str]] = WeakKeyDictionary()  # what each run of nbgrader's converter has said
 
 
 class JudgeNotebook(NbGraderPreprocessor):
@@ -70,7 +66,6 @@ class JudgeNotebook(NbGraderPreprocessor):
         coursedir = course_directory(self)
         place = resources["nbgrader"]
         notebook = source_notebook(coursedir, place["assignment"], place["notebook"])
-        self._say_lost_points(nb, place["assignment"], place["notebook"])
         limits = Limits(cell_seconds=self.cell_seconds, query_seconds=self.query_seconds)
         secret = course_secret(coursedir)
         folder = Path(coursedir.format_path(coursedir.source_directory, ".", place["assignment"]))
@@ -112,17 +107,6 @@ class JudgeNotebook(NbGraderPreprocessor):
         GRADED[key] += 1
         if GRADED[key] == REHEARSED_BEFORE:
             rehearse_apart(source, **options)
-
-    def _say_lost_points(self, nb: NotebookNode, assignment: str, notebook: str) -> None:
-        """Log a warning for each test that gives marks for nothing, once for all submissions of a run."""
-        converter = getattr(self.parent, "parent", None)
-        said = set() if converter is None else SAID.setdefault(converter, set())
-        found = [sentence for sentence in lost_points(notebook, tests_in(nb)) if sentence not in said]
-        for sentence in found:
-            self.log.warning("%s: %s", assignment, sentence)
-        if found:
-            self.log.warning("%s: %s", assignment, ADVICE.format(assignment=quote(assignment)))
-        said.update(found)
 
 
 def submitted_files(coursedir: CourseDirectory, assignment: str, student: str) -> dict[str, bytes]:

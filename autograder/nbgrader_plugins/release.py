@@ -9,8 +9,7 @@ from nbformat import NotebookNode
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Bool
 
-from autograder.notebooks.cells import grade_id, is_code_solution, is_locked, is_test
-from autograder.notebooks.unclaimed import unclaimed_points
+from autograder.notebooks.cells import grade_id, is_code_solution, is_locked
 from autograder.quizzes import sealing
 from autograder.sandbox.inside import engine_file
 
@@ -19,18 +18,6 @@ QUIZ_ANSWERS = re.compile(r"\A\w+_answers = \{\n(?:    .*\n)*\}\n")
 
 class ReleaseError(Exception):
     """The student's version would show something that students must not see, or give marks for nothing."""
-
-
-class RefuseUnclaimedPoints(NbGraderPreprocessor):
-    """Refuses a test cell that would give full marks to everybody, because it discards the points of its checks."""
-
-    def preprocess_cell(
-        self, cell: NotebookNode, resources: ResourcesDict, cell_index: int
-    ) -> tuple[NotebookNode, ResourcesDict]:
-        """Raises ReleaseError with the cell's name, the line, and what to write there."""
-        if is_test(cell) and (lost := unclaimed_points(cell.source)):
-            raise ReleaseError(f"test cell {grade_id(cell)!r}, line {lost[0]}: {lost[1]}")
-        return cell, resources
 
 
 class HoldBack(NbGraderPreprocessor):

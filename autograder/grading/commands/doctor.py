@@ -99,7 +99,7 @@ def _rows(assignment: Assignment, trials: dict[str, SolutionTrial]) -> Iterator[
     from autograder.grading.submission.trials import by_kind
     from autograder.nbgrader_plugins.direct import known_notebooks
     from autograder.notebooks.cells import code_cells
-    from autograder.notebooks.unclaimed import asserts_nothing
+    from autograder.notebooks.giving_points import asserts_nothing
     from autograder.notebooks.verdicts import SolutionTrial
 
     for name, known in known_notebooks(assignment.rows, assignment.files).items():

@@ -11,7 +11,6 @@ from nbformat import NotebookNode
 from autograder.grading.submission.assignments import Assignment
 from autograder.notebooks.cells import grade_id, is_grade, is_task, marks
 from autograder.notebooks.known_cells import Known, cells_in_rows
-from autograder.notebooks.lost_points import ADVICE, lost_points, tests_known
 
 CHANGED = (
     "The gradebook's version is the one that was graded. If the source is right, run "
@@ -30,15 +29,13 @@ def notices(assignment: Assignment, *, as_written: bool = True) -> list[str]:
     """Sentences, each about one cell, with what to do after each kind; none if all is well. `as_written`: the course's
     release leaves the text of test cells as it is.
     """
-    lost: list[str] = []
     other: list[str] = []
     for row in sorted(assignment.rows["notebook"], key=lambda row: row["name"]):
         name, known = row["name"], cells_in_rows(assignment.rows, row["id"])
-        lost += lost_points(name, tests_known(known))
         if source := _source(assignment, name):
             other += _other_cells(name, _marked(source), known)
     changed = differences(assignment, as_written=as_written)
-    return [*_with_advice(lost, ADVICE, assignment.name), *changed, *_with_advice(other, OTHER_CELLS, assignment.name)]
+    return [*changed, *_with_advice(other, OTHER_CELLS, assignment.name)]
 
 
 def differences(assignment: Assignment, *, as_written: bool = True) -> list[str]:

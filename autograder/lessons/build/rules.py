@@ -16,13 +16,12 @@ from autograder.lessons.build.rules_of_tests import (
     checks_exist,
     graded_cells_have_points,
     points_in_a_test_add_up,
-    points_in_a_test_are_its_value,
     tests_assert,
 )
 from autograder.lessons.build.text import PLAIN_TAGS, STYLE_TAG, TextCell, syntax_tree
+from autograder.notebooks.giving_points import called
 from autograder.notebooks.regions import HIDDEN_TESTS, MARK_SCHEME, SOLUTION, edges
 from autograder.notebooks.statements import bound_names
-from autograder.notebooks.unclaimed import called
 
 KNOWN_METADATA = {"nbgrader", "tags", "exercise", "title", "jupyter", "items", "check", "worth"}
 MOST_HINTS = 3
@@ -244,7 +243,6 @@ RULES = (
     tests_assert,
     checks_exist,
     points_in_a_test_add_up,
-    points_in_a_test_are_its_value,
     regions_stand_where_they_belong,
     hints_and_styles_name_an_exercise,
     exercises_have_a_lead_in,

@@ -6,9 +6,8 @@ import ast
 from collections.abc import Iterator, Sequence
 
 from autograder.lessons.build.text import TextCell, syntax_tree
-from autograder.notebooks.regions import without_hidden_tests
+from autograder.notebooks.giving_points import POINTS_GIVING, called, gives_points
 from autograder.notebooks.statements import bound_names, tree_of
-from autograder.notebooks.unclaimed import POINTS_GIVING, called, gives_points, unclaimed_points
 
 GRADIENT_CHECKS = {"check_gradients", "check_handwritten_gradient", "check_tangents", "check_function"}
 
@@ -36,18 +35,6 @@ def points_in_a_test_add_up(cells: Sequence[TextCell]) -> None:
             raise cell.error(
                 f"the checks give {sum(p for p in found if p is not None)} points, but the cell has {total}"
             )
-
-
-def points_in_a_test_are_its_value(cells: Sequence[TextCell]) -> None:
-    """The points that the checks of a test cell give must be the value of its last line, for the judge and students."""
-    for cell in cells:
-        if cell.is_test and cell.kind == "code" and "quiz" not in cell.tags:
-            if lost := unclaimed_points(cell.source):
-                raise cell.error(lost[1], lost[0])
-            if lost := unclaimed_points(without_hidden_tests(cell.source)):
-                raise cell.error(
-                    "students would see no card: the line that gives the points belongs after END HIDDEN TESTS", lost[0]
-                )
 
 
 def tests_assert(cells: Sequence[TextCell]) -> None:

@@ -5,9 +5,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterator, Sequence
 
+from autograder.notebooks.giving_points import called, gives_points
 from autograder.notebooks.regions import hidden_lines
 from autograder.notebooks.statements import parse
-from autograder.notebooks.unclaimed import called, gives_points
 
 # JupyterLab folds a test cell to its first line, and does not wrap that line.
 APART = ": {:g} here, {:g} in hidden tests"

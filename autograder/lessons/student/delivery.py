@@ -27,7 +27,7 @@ STATE_FILE = "delivered.json"
 PACKAGE = Path(autograder.__file__).parent
 BUILDER = (
     *("lessons/build/*.py", "lessons/release.py", "nbgrader_plugins/configuration.py", "nbgrader_plugins/release.py"),
-    *("notebooks/cells.py", "notebooks/regions.py", "notebooks/unclaimed.py", "quizzes/sealing.py"),
+    *("notebooks/cells.py", "notebooks/regions.py", "notebooks/giving_points.py", "quizzes/sealing.py"),
     "sandbox/inside/engine_file.py",
 )
 """The code below PACKAGE that decides what a built lesson looks like."""

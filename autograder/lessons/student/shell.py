@@ -18,8 +18,8 @@ from typing import Any
 from autograder.cards.style import RIGHT, SANS
 from autograder.checks.limits import limited
 from autograder.lessons.student.exercises import Exercises
+from autograder.notebooks.giving_points import POINTS_GIVING
 from autograder.notebooks.statements import bound_names, parse
-from autograder.notebooks.unclaimed import POINTS_GIVING
 from autograder.runs.engines import has_torch
 from autograder.runs.plain_values import meant
 from autograder.runs.slips import slip

@@ -6,6 +6,7 @@ import json
 import sys
 import time
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -241,6 +242,15 @@ def test_a_name_belongs_to_one_check() -> None:
     Check("total")
     with pytest.raises(LessonError, match="two checks"):
         Check("total")
+
+
+@pytest.mark.parametrize("answer", [None, [], [{}], [None, None], "forged"])
+def test_an_answer_that_does_not_come_is_not_right(answer: Any) -> None:
+    class Names(dict[str, Any]):
+        sandbox = SimpleNamespace(run=lambda *asked: answer)
+
+    found = made(">>> total([1])\nanything\n>>> total([2])", points=1)
+    assert run_check(found, Names(), CheckContext(), NONE) == 0.0
 
 
 FILE = '''"""Cases."""

@@ -180,16 +180,6 @@ BROKEN = {
     "text for points": (TEST, TEST.replace("3}", '"3"}'), "positive number"),
     "points on a solution": (SLOPE, SLOPE.replace("}", ', "points": 1}'), "points without"),
     "points that do not add up": (TEST, TEST.replace("3}", "4}"), "checks give 3.0 points, but the cell has 4"),
-    "points that are forgotten": (
-        "### END HIDDEN TESTS\ncredit\n",
-        "### END HIDDEN TESTS\n",
-        "cell 'test_slope': the points of its checks are lost.* write `credit` as its last line",
-    ),
-    "points that students do not see": (
-        "### END HIDDEN TESTS\ncredit\n",
-        "credit\n### END HIDDEN TESTS\n",
-        "students would see no card",
-    ),
     "no solution region": ("    ### BEGIN SOLUTION\n", "", "END SOLUTION without BEGIN"),
     "no region at all": (
         "    ### BEGIN SOLUTION\n    factor = 2.0\n    return factor * x\n    ### END SOLUTION\n",

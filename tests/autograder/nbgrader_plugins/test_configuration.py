@@ -30,7 +30,7 @@ def test_the_release_list_is_that_of_nbgrader_and_our_stubs() -> None:
 
 
 def test_a_course_may_name_our_steps_of_a_release_where_they_once_were() -> None:
-    names = {"QuizStubs": "ClearSolutions", "RefuseUnclaimedPoints": "SaveCells"}
+    names = {"QuizStubs": "ClearSolutions"}
     for name, neighbor in names.items():
         listed = [f"autograder.lessons.release.{name}", f"nbgrader.preprocessors.{neighbor}"]
         c = Config()
