@@ -74,11 +74,14 @@ def short_name(outcomes: Sequence[Any]) -> str:
 
 
 def _settled(value: Any) -> Any:
-    """An outcome without what differs between machines and runs: the last digits of numbers, addresses."""
+    """An outcome without what differs between machines, runs and notebooks: the last digits of numbers, addresses, the
+    names that an error guesses.
+    """
     if isinstance(value, np.ndarray):
         return ["array", list(value.shape), [_settled(entry) for entry in value.ravel().tolist()]]
     if isinstance(value, dict) and isinstance(error := value.get("error"), dict):
-        return ["error", str(error.get("type")), ADDRESS.sub("0x", str(error.get("message")))[:80]]
+        message = str(error.get("message")).partition(". Did you mean `")[0]
+        return ["error", str(error.get("type")), ADDRESS.sub("0x", message)[:80]]
     if isinstance(value, dict):
         return {key: _settled(entry) for key, entry in value.items()}
     if isinstance(value, list | tuple):

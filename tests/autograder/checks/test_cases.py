@@ -222,6 +222,8 @@ def test_equal_outcomes_have_equal_names_on_other_machines() -> None:
     error = {"type": "TypeError", "message": "<A object at 0x7f7da7d0b4c0>", "line": "x"}
     other = {"type": "TypeError", "message": "<A object at 0x7f7da7d0b555>", "line": "y"}
     assert short_name([{"error": error}]) == short_name([{"error": other}])
+    guessed = error | {"message": error["message"] + ". Did you mean `data`?"}  # by the names in one notebook
+    assert short_name([{"error": error}]) == short_name([{"error": guessed}])
 
 
 def test_same_means_the_same_kind() -> None:
