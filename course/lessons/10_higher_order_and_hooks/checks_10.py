@@ -974,19 +974,19 @@ def log_of_sum(array, dim):
     return largest + np.log(np.exp(array - np.expand_dims(largest, dim)).sum(axis=dim))
 
 
-def direction(array):
+def vector_for(array):
     """A vector for the Hessian, of the shape of the array."""
     return np.cos(np.arange(np.size(array))).reshape(np.shape(array))
 
 
 def curvature(array, dim):
-    """Hessian of the sum of logsumexp along dim, times the direction, as the engine finds it."""
-    return hvp(lambda a: a.logsumexp(dim=dim).sum(), MiniTensor(array, requires_grad=True), direction(array)).data
+    """Hessian of the sum of logsumexp along dim, times the vector, as the engine finds it."""
+    return hvp(lambda a: a.logsumexp(dim=dim).sum(), MiniTensor(array, requires_grad=True), vector_for(array)).data
 
 
 def right_curvature(array, dim):
     """The same by its formula."""
-    s, v = softmax_of(array, dim), direction(array)
+    s, v = softmax_of(array, dim), vector_for(array)
     return s * (v - (s * v).sum(axis=dim, keepdims=True))
 
 
