@@ -227,27 +227,6 @@ def nested(call, x, w):
     return call(lambda x, w: call(lambda x: (x @ w).tanh(), x).exp() * w[0], x, w)
 
 
-def three_blocks(call, x, w):
-    """One weight in three blocks, and a way around each of them."""
-    for _ in range(3):
-        x = x + call(lambda x: ((x @ w).tanh() @ w).exp() * 0.1, x)
-    return x * w[0]
-
-
-def deeper(call, x, w):
-    """Checkpoints in a checkpoint."""
-
-    def inner(x):
-        return (x @ w).tanh().exp()
-
-    return call(lambda x, w: call(inner, call(inner, x).tanh()) * w[1], x, w)
-
-
-def two_results(call, x, w):
-    first, second = call(lambda x, w: ((x @ w).tanh(), x.exp()), x, w)
-    return first * second + first
-
-
 check = Check("checkpoint", "x, runs = MiniTensor([0.5, 1.0], requires_grad=True), []", points=5)
 check.case(
     "forward the function runs once, recorded, and gets the input itself",
@@ -344,11 +323,23 @@ check.gradients(
 check.hidden(
     "values and gradients of larger networks, bit by bit",
     """
-    >>> [unequal(program) for program in (three_blocks, deeper, two_results)]
+    >>> def three_blocks(call, x, w):
+    ...     for _ in range(3):
+    ...         x = x + call(lambda x: ((x @ w).tanh() @ w).exp() * 0.1, x)
+    ...     return x * w[0]
+    >>> def deeper(call, x, w):
+    ...     def inner(x):
+    ...         return (x @ w).tanh().exp()
+    ...     return call(lambda x, w: call(inner, call(inner, x).tanh()) * w[1], x, w)
+    >>> def two_results(call, x, w):
+    ...     first, second = call(lambda x, w: ((x @ w).tanh(), x.exp()), x, w)
+    ...     return first * second + first
+    >>> programs = three_blocks, deeper, two_results
+    >>> [unequal(program) for program in programs]
     [[0, 0, 0]] * 3
-    >>> [unequal(program, x_requires_grad=False) for program in (three_blocks, deeper, two_results)]
+    >>> [unequal(program, x_requires_grad=False) for program in programs]
     [[0, 0, 0]] * 3
-    >>> [unequal(program, w_requires_grad=False) for program in (three_blocks, deeper, two_results)]
+    >>> [unequal(program, w_requires_grad=False) for program in programs]
     [[0, 0, 0]] * 3
     """,
 )
@@ -376,8 +367,8 @@ check.gradients(
 
 
 def watching():
-    """A function for a checkpoint. For each run, weak references to its two arrays; at each rule, how many of them all
-    are still alive when the rule of tanh is about to run.
+    """A function for a checkpoint; weak references to the two arrays of each run; and, for each backward pass, how many
+    arrays are alive when the rule of exp, the last one, is about to run.
     """
     arrays, left = [], []
 
