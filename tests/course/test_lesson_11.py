@@ -12,7 +12,9 @@ import numpy as np
 import pytest
 import torch
 
-from tests.course.planting import LessonTests, cells_that_define, secret_by_name, solved, styles
+from autograder.checks.cases import wrong_outcomes
+from autograder.lessons.build.cases import checks_of
+from tests.course.planting import LessonTests, solved, styles, text_of
 
 LESSON = "11_training"
 
@@ -22,10 +24,6 @@ class TestLesson(LessonTests):
     test_cells = 5
     visible = True
     examples = 15
-
-
-def test_visible_tests_share_no_name_with_hidden_ones() -> None:
-    assert secret_by_name(LESSON) == set()
 
 
 @pytest.fixture(params=["", *styles(LESSON)], ids=lambda style: style or "solution")
@@ -39,140 +37,11 @@ def solution() -> dict[str, Any]:
 
 
 def test_recording_that_a_wrong_try_left_off_costs_nothing(engine: dict[str, Any]) -> None:
-    tests = [cell for cell in cells_that_define(LESSON, tests=True) if cell.nbgrader.get("grade")]
-    assert len(tests) == 5
-    for cell in tests:
+    checks = checks_of(text_of(LESSON))
+    assert len(checks) == 5
+    for check in checks.values():
         engine["switches"].recording = False
-        exec(cell.source, engine)
-
-
-ADAM = {
-    "the square is corrected with beta1": ('square"] / (1 - beta2 **', 'square"] / (1 - beta1 **'),
-    "(1 - beta) is missing in the square": ("(1 - beta2) * gradient**2", "gradient**2"),
-    "(1 - beta) is missing in the mean": ("(1 - beta1) * gradient", "gradient"),
-    "the square is corrected after the root": (
-        'square = state["square"] / (1 - beta2 ** state["step"])\n'
-        "        return self.lr * mean / (np.sqrt(square) + self.eps)",
-        "return self.lr * mean / (np.sqrt(state['square']) / (1 - beta2 ** state['step']) + self.eps)",
-    ),
-    "the mean does not start at 0": ('"mean", 0.0)', '"mean", gradient)'),
-    "the square is not corrected": ('state["square"] / (1 - beta2 ** state["step"])', 'state["square"]'),
-    "the mean is squared, not the gradient": ("* gradient**2", '* state["mean"] ** 2'),
-    "the root is missing": ("np.sqrt(square)", "square"),
-    "the new square gets (1 - beta1)": ("(1 - beta2) *", "(1 - beta1) *"),
-    "beta and (1 - beta) are swapped in the mean": (
-        'beta1 * state.get("mean", 0.0) + (1 - beta1) * gradient',
-        '(1 - beta1) * state.get("mean", 0.0) + beta1 * gradient',
-    ),
-    "eps is added to the quotient": ("(np.sqrt(square) + self.eps)", "np.sqrt(square) + self.eps"),
-    'state["step"] grows by 2 in each step, the given line adds 1 already': (
-        'state.get("step", 0) + 1\n',
-        'state.get("step", 0) + 1\n        state["step"] += 1\n',
-    ),
-    "the gradient is not squared in the square": ("* gradient**2", "* gradient"),
-    "the gradient is used in place of the corrected mean": ("self.lr * mean /", "self.lr * gradient /"),
-    "eps is always 1e-8": ("+ self.eps)", "+ 1e-8)"),
-    "betas are always 0.9 and 0.999": ("beta1, beta2 = self.betas", "beta1, beta2 = 0.9, 0.999"),
-    "change returned None: it should return what step subtracts": (
-        "        return self.lr * mean",
-        "        self.lr * mean",
-    ),
-}
-
-
-@pytest.mark.parametrize("reason", list(ADAM))
-def test_the_reason_is_the_mistake_that_fits_all_steps(reason: str) -> None:
-    """The first step alone gives the same numbers for several mistakes."""
-    names = solved(LESSON)
-    cells = {cell.grade_id: cell.source for cell in cells_that_define(LESSON, tests=True) if cell.nbgrader}
-    right, wrong = ADAM[reason]
-    assert cells["adam"].count(right) == 1
-    exec(cells["adam"].replace(right, wrong), names)
-    with pytest.raises(AssertionError) as caught:
-        exec(cells["test_adam"], names)
-    assert str(caught.value).split("]: ")[-1] == reason
-
-
-MESSAGES = {
-    "here each name begins with inner.": (
-        "module",
-        "in self.named_modules(remove_duplicate=False):",
-        "in [(path, part) for path, part in self.named_modules('', False) if path.count('.') < 1]:",
-    ),
-    "self.eps is missing": ("batchnorm", "centered / (variance + self.eps)", "centered / (variance + 1e-5)"),
-    "is .grad cleared after it?": (
-        "loop",
-        "        loss.backward()\n        total",
-        "        loss.backward()\n        optimizer.zero_grad()\n        total",
-    ),
-    "is the loss multiplied by 0?": ("loop", "(part_x.shape[0] / rows)", "(part_x.shape[0] // rows)"),
-    "each loss seems to be multiplied by 1 / rows": ("loop", "(part_x.shape[0] / rows)", "(1 / rows)"),
-    "the argument loss_function is never called": (
-        "loop",
-        "total += loss_function(model(x), y)",
-        "total += mse_loss(model(x), y)",
-    ),
-    "no gradient arrives at x": (
-        "batchnorm",
-        "mean = x.mean(dim=0)\n",
-        "x = x.detach()\n        mean = x.mean(dim=0)\n",
-    ),
-    "(dim=0 is over the rows)": (
-        "batchnorm",
-        """mean = x.mean(dim=0)
-        centered = x - mean
-        variance = (centered * centered).mean(dim=0)
-""",
-        """mean = x.mean(dim=1, keepdim=True)
-        centered = x - mean
-        variance = (centered * centered).mean(dim=1, keepdim=True)
-""",
-    ),
-    "(each batch counts the same, whatever its number of rows)": (
-        "loop",
-        """.item() * x.shape[0]
-                rows += x.shape[0]
-""",
-        """.item() * loader.batch_size
-                rows += loader.batch_size
-""",
-    ),
-    "not divided by the number of all rows": ("loop", "rows += x.shape[0]", "rows = x.shape[0]"),
-    "multiplied by rows of the part / micro_batch": ("loop", "(part_x.shape[0] / rows)", "(part_x.shape[0] / size)"),
-}
-
-
-@pytest.mark.parametrize("message", list(MESSAGES))
-def test_a_message_names_the_mistake(message: str) -> None:
-    names = solved(LESSON)
-    cells = {cell.grade_id: cell.source for cell in cells_that_define(LESSON, tests=True) if cell.nbgrader}
-    answer, right, wrong = MESSAGES[message]
-    assert cells[answer].count(right) == 1
-    exec(cells[answer].replace(right, wrong), names)
-    with pytest.raises(AssertionError) as caught:
-        exec(cells[f"test_{answer}"], names)
-    assert message in str(caught.value)
-    assert caught.value.__cause__ is None
-    assert caught.value.__suppress_context__ or caught.value.__context__ is None
-
-
-def test_a_loss_that_is_computed_twice_for_a_part_costs_nothing() -> None:
-    names = solved(LESSON)
-    cells = {cell.grade_id: cell.source for cell in cells_that_define(LESSON, tests=True) if cell.nbgrader}
-    right = (
-        "loss = loss_function(model(part_x), part_y) * (part_x.shape[0] / rows)",
-        "total += loss.item()",
-    )
-    other = (
-        "output, share = model(part_x), part_x.shape[0] / rows\n        loss = loss_function(output, part_y) * share",
-        "total += loss_function(output, part_y).item() * share",
-    )
-    source = cells["loop"]
-    for line, instead in zip(right, other, strict=True):
-        assert source.count(line) == 1
-        source = source.replace(line, instead)
-    exec(source, names)
-    exec(cells["test_loop"], names)
+        assert wrong_outcomes(check, engine) == {}
 
 
 def state_for_torch(model: Any) -> dict[str, torch.Tensor]:

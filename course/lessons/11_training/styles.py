@@ -220,9 +220,9 @@ def train_step(model, optimizer, loss_function, x, y, micro_batch=None):
     for part in np.array_split(np.arange(rows), range(micro_batch or rows, rows, micro_batch or rows)):
         begin, end = int(part[0]), int(part[-1]) + 1
         share = len(part) / rows
-        loss = loss_function(model(x[begin:end]), y[begin:end])
-        (loss * share).backward()
-        losses.append(share * loss.item())
+        output = model(x[begin:end])
+        (loss_function(output, y[begin:end]) * share).backward()
+        losses.append(share * loss_function(output, y[begin:end]).item())
     optimizer.step()
     return float(np.sum(losses))
 
