@@ -52,7 +52,7 @@ def run_lesson(
     """Run the solved lesson, and `at_test` at each of its test cells; with a mistake, only at those after it.
 
     `again` are cells that run a second time, after all others and before the test cells. Raises ValueError if the
-    mistake does not fit in exactly one place.
+    mistake does not fit in exactly one place, and SyntaxError if what it leaves is not Python.
     """
     sys.path.insert(0, str(text.parent))  # lessons find helpers and cases beside their notebooks
     names: dict[str, Any] = {"__name__": text.stem}
@@ -75,8 +75,9 @@ def run_lesson(
             if mistake is not None and cell.nbgrader:
                 source, times = mistake.into(source)
                 replaced += times
+            code = _code(source)  # a listed mistake that is not Python would pass for an exercise that did not run
             with suppress(Exception):  # a wrong engine may break a cell; the notebook continues
-                exec(_code(source), names)
+                exec(code, names)
     finally:
         sys.path.remove(str(text.parent))
     if mistake is not None and replaced != 1:

@@ -23,7 +23,7 @@
 import time
 import weakref
 
-from autograder.student import between, check_gradients, hints, predict, quiz, start_lesson
+from autograder.student import check, hints, predict, quiz, start_lesson
 
 # %%
 start_lesson()
@@ -159,21 +159,6 @@ def operations(expression, *numbers):
     return sum(node.rule is not None for node in nodes)
 
 
-def on_one_graph(backward, expression, number):
-    """The right gradient, the one that this backward pass finds, and how many operations there are.
-    The expression is computed once: it could give another graph at each call."""
-    leaf = MiniTensor(number)
-    output = expression(leaf)
-    assert isinstance(output, MiniTensor), f"the expression must give a MiniTensor, not {output!r}"
-    nodes = recursive_order(output)
-    every_path(output)
-    right = leaf.grad
-    for node in nodes:
-        node.grad = 0.0
-    backward(output)
-    return right, leaf.grad, sum(node.rule is not None for node in nodes)
-
-
 def compare(backward, expression, *numbers):
     """Print the number of operations, the right gradients, and those that a backward pass finds."""
     right = [round(grad, 6) for grad in gradients(every_path, expression, *numbers)]
@@ -234,53 +219,9 @@ def breaks_pushing_again(a):
     return b + b
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_breaks_overwriting", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
-for number in (2.0, 1.7):  # one of them is enough
-    right, found, size = on_one_graph(overwriting, breaks_overwriting, number)
-    wrong = abs(right - found) > 1e-9
-    if wrong:
-        break
-assert right == right, "the gradient is nan, which shows nothing: choose another expression"
-assert wrong, (
-    f"overwriting finds {found} at {number}. That is right: the bug does not show. "
-    "Try other expressions with `compare`"
-)
-assert size <= 6, f"{size} operations; take something away"
-print(f"{size} operation(s): the gradient is {right:g}, overwriting finds {found:g}")
-credit = 2 if size == 1 else 1
-print(f"{credit} of 2 points")
-### BEGIN HIDDEN TESTS
-wrong = 0
-for number in (2.0, 1.7, 0.9):
-    right, found, _ = on_one_graph(overwriting, breaks_overwriting, number)
-    wrong += abs(right - found) > 1e-9
-assert wrong > 0, "the second time the bug does not show"
-### END HIDDEN TESTS
-credit
+# %% check="breaks_overwriting"
 
-# %% nbgrader={"grade": true, "grade_id": "test_breaks_pushing_again", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
-for number in (2.0, 1.7):  # one of them is enough
-    right, found, size = on_one_graph(pushing_again, breaks_pushing_again, number)
-    wrong = abs(right - found) > 1e-9
-    if wrong:
-        break
-assert right == right, "the gradient is nan, which shows nothing: choose another expression"
-assert wrong, (
-    f"pushing_again finds {found} at {number}. That is right: the bug does not show. "
-    "Try other expressions with `compare`"
-)
-assert size <= 6, f"{size} operations; take something away"
-print(f"{size} operation(s): the gradient is {right:g}, pushing_again finds {found:g}")
-credit = 2 if size <= 2 else 1
-print(f"{credit} of 2 points")
-### BEGIN HIDDEN TESTS
-wrong = 0
-for number in (2.0, 1.7, 0.9):
-    right, found, _ = on_one_graph(pushing_again, breaks_pushing_again, number)
-    wrong += abs(right - found) > 1e-9
-assert wrong > 0, "the second time the bug does not show"
-### END HIDDEN TESTS
-credit
+# %% check="breaks_pushing_again"
 
 # %% [markdown]
 # Both bugs need a number that is **used twice**. Now look again at the code of `pushing_again`: it differs from `every_path`, which is right, in a single expression. It pushes on all that has arrived so far, not just the latest arrival, so the first arrival is pushed on a second time. `follow` prints a line whenever a node pushes its gradient on:
@@ -363,29 +304,7 @@ def breaks_nearest_first(a):
     return b + c
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_breaks_nearest_first", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-for number in (2.0, 0.8):  # one of them is enough
-    right, found, size = on_one_graph(nearest_first, breaks_nearest_first, number)
-    wrong = abs(right - found) > 1e-9
-    if wrong:
-        break
-assert right == right, "the gradient is nan, which shows nothing: choose another expression"
-assert wrong, (
-    f"nearest_first finds {found} at {number}. That is right: the bug does not show. "
-    "Try other expressions with `compare`"
-)
-assert size <= 8, f"{size} operations; take something away"
-print(f"{size} operation(s): the gradient is {right:g}, nearest_first finds {found:g}")
-credit = 3 if size <= 3 else 1.5
-print(f"{credit} of 3 points")
-### BEGIN HIDDEN TESTS
-wrong = 0
-for number in (2.0, 0.8, 1.9):
-    right, found, _ = on_one_graph(nearest_first, breaks_nearest_first, number)
-    wrong += abs(right - found) > 1e-9
-assert wrong > 0, "the second time the bug does not show"
-### END HIDDEN TESTS
-credit
+# %% check="breaks_nearest_first"
 
 # %% [markdown]
 # Now write the same sum both ways. **Predict** which one comes out wrong.
@@ -566,63 +485,7 @@ def is_topological(order):
     return len(place) == len(order) and all(place.get(source, -1) > place[node] for node, source in edges)
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_valid_order", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-a = MiniTensor(2.0)
-b = -a
-c = -b
-d = b + c
-
-
-def says(order, right, why):
-    """Whether is_topological gives the right answer; if not, say why it is the right one."""
-    before = list(order)
-    try:
-        found = is_topological(order)
-    except (AttributeError, IndexError, KeyError, TypeError, ValueError) as error:
-        print(f"is_topological raised {error!r}; {why}, so it is {right}")
-        return False
-    if len(order) != len(before) or any(one is not other for one, other in zip(order, before)):
-        print("is_topological must leave the list that it is given as it is")
-        return False
-    if type(found) is not bool:
-        print(f"is_topological should return True or False, a bool, not {found!r}")
-    elif found is not right:
-        print(f"is_topological should be {right}, not {found}: {why}")
-    return found is right
-
-
-credit = 0
-each = "in d, c, b, a each comes before its inputs (a and c are two nodes, though both are 2)"
-again = f"{each}, and this is the second call. Is something kept from the first?"
-if says([d, c, b, a], True, each) and says([d, c, b, a], True, again) and says(
-    [d, b, c, a], False, "in d, b, c, a the node c comes after its input b"
-):
-    credit = says([d, c, b], False, "in d, c, b the input a is missing")
-    credit = 1 + (says([d], False, "in d alone the inputs b and c are missing") and credit)
-    late = says([d, a, c, b], False, "in d, a, c, b the node b comes after its input a")
-    late = late and says([c, d, b, a], False, "in c, d, b, a the node d comes after its input c")
-    twice = late and says([d, c, c, b, a], False, "d, c, c, b, a has a node twice")
-    twice = twice and says([], True, "an empty list breaks no rule")
-    x, y = MiniTensor(1.0), MiniTensor(2.0)
-    s = x + y
-    t = s * x
-    twice = twice and says([t, s, x, y], True, "two leaves may come in either order")
-    u = x + x
-    twice = twice and says([u, x], True, "u = x + x comes before x, and each is there once")
-    twice = twice and says([u, t, s, y, x], True, "u and t are two results, and no rule is broken")
-    credit += twice and says([t, s, y, x], True, "two leaves may come in either order")
-print(f"{credit} of 3 points")
-### BEGIN HIDDEN TESTS
-x, y = MiniTensor(1.0), MiniTensor(2.0)
-s = x + y
-t = s * x
-for order in ([t, s, x, y], [t, s, y, x]):
-    assert is_topological(order) is True, "two leaves may come in either order"
-for order in ([t, x, s, y], [s, t, x, y], [x, y, s, t]):
-    assert is_topological(order) is False, "a node came after one of its inputs"
-assert is_topological([x]) is True, "a leaf alone"
-### END HIDDEN TESTS
-credit
+# %% check="valid_order"
 
 # %% [markdown]
 # Now the experiment. Seven nodes can be ordered in 5040 ways. Run a backward pass in **each** order and see which ones give the right gradients. **Predict:** more than the topological ones, or exactly those?
@@ -744,43 +607,7 @@ def contributions(expression, number, uses):
     return [leaf.grad for leaf in leaves]
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_contributions", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-def close(found, right):
-    if len(found) != len(right) or not all(isinstance(share, (int, float)) for share in found):
-        return False
-    return all(abs(one - other) < 1e-13 for one, other in zip(found, right))  # as exact as a rule
-
-
-found = contributions(lambda w: w[0] * w[1] + w[2] / 2, 3.0, 3)
-assert isinstance(found, list), f"return a list with one share per use, not {found!r}"
-right = [3.0, 3.0, 0.5]
-assert close(found, right), f"w[0] * w[1] + w[2] / 2 at 3: the shares are {right}, not {found}"
-found = contributions(lambda w: 4 * w[0] - w[1] * 2, -1.0, 3)
-right = [4.0, -2.0, 0.0]  # the third leaf is not used
-assert close(found, right), f"4 * w[0] - w[1] * 2 with three leaves: {right}, not {found}"
-found = contributions(lambda w: w[0] * w[0] + w[1], 2.0, 2)
-right = [4.0, 1.0]  # the first leaf is used twice
-assert close(found, right), f"w[0] * w[0] + w[1] at 2: the shares are {right}, not {found}"
-
-
-def early_and_late(w):
-    b = -w[0]
-    return b + -b
-
-
-found = contributions(early_and_late, 2.0, 1)
-assert close(found, [0.0]), (
-    f"b + -b, where b = -w[0]: the share is 0, not {found}. Use your engine's own backward, which the "
-    "tensor has as .backward()"
-)
-### BEGIN HIDDEN TESTS
-import math
-
-found = contributions(lambda w: (w[0] ** 3 * w[1]).exp(), 0.5, 2)
-assert close(found, [0.375 * math.exp(0.0625), 0.125 * math.exp(0.0625)]), "(w[0]**3 * w[1]).exp() at 0.5"
-first, second = (contributions(lambda w: w[0] * w[0] + w[1], 2.0, 2) for _ in range(2))
-assert close(first, [4.0, 1.0]) and close(second, [4.0, 1.0]), "called twice, it must give the same"
-### END HIDDEN TESTS
+# %% check="contributions"
 
 # %% [markdown]
 # **Predict** two things: the sum of the contributions, and which steps matter most.
@@ -885,57 +712,7 @@ def longest_chain(backward, most):
     return low
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_longest_chain", "locked": true, "points": 3, "schema_version": 3, "solution": false, "task": false}
-def found_for(self, limit):
-    """What longest_chain finds, up to 100, for a backward pass that survives chains of that many
-    operations, and the longest chain that it tried."""
-    lengths = [0]
-
-    def backward(output, gradient=1.0):
-        length = 0
-        while output.inputs:
-            output, length = output.inputs[0], length + 1
-        lengths.append(length)
-        assert len(lengths) <= 1000, "longest_chain has tried 1000 chains and does not come to an end"
-        if length > limit:
-            raise RecursionError("maximum recursion depth exceeded")
-        output.grad += gradient * (-1) ** length
-
-    return longest_chain(backward, 100), max(lengths)
-
-
-MiniTensor.found_for = found_for
-for limit in (0, 1, 37, 64, 99, 1000):
-    found, longest = MiniTensor(1.0).found_for(limit)
-    assert longest <= 100, f"most is 100, and a chain of {longest} negations was tried"
-    right = min(limit, 100)
-    assert found == right, (
-        f"backward fails at chains of more than {limit}; with most=100 that gives {right}, not "
-        f"{found}. The longest chain that it was given had {longest} operations"
-    )
-
-
-def found_for_broken(self):
-    """What longest_chain finds for a backward pass with a mistake, or the name of its error."""
-
-    def backward(output, gradient=1.0):
-        raise KeyError("a mistake")
-
-    try:
-        return longest_chain(backward, 100)
-    except KeyError as error:
-        return type(error).__name__
-
-
-MiniTensor.found_for_broken = found_for_broken
-found = MiniTensor(1.0).found_for_broken()
-assert found == "KeyError", (
-    f"backward has a mistake and raises KeyError; longest_chain hid that and found {found}. "
-    "Catch RecursionError alone"
-)
-### BEGIN HIDDEN TESTS
-assert MiniTensor(1.0).found_for(100) == (100, 100), "the longest chain that may be tried survives"
-### END HIDDEN TESTS
+# %% check="longest_chain"
 
 # %% tags=["demo"]
 limit_here = longest_chain(recursing, 5_000)
@@ -1025,198 +802,11 @@ def backward(self, gradient=1.0):
 
 MiniTensor.backward = backward
 
-# %% nbgrader={"grade": true, "grade_id": "test_iterative_order", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-def fits(root, count, name):
-    """Whether topological_order is right for a graph of that many nodes, all with different values."""
-    nodes = topological_order(root)
-    if nodes is None:
-        print("topological_order returned None. Is a return missing?")
-        print("(A list's own reverse() also returns None.)")
-        return False
-    if not isinstance(nodes, list):
-        print(f"topological_order must return a list, not {type(nodes).__name__}")
-        return False
-    if not all(hasattr(node, "inputs") for node in nodes):
-        print(f"the list must hold the MiniTensors themselves, not {nodes[:2]}")
-        return False
-    place = {node.data: number for number, node in enumerate(nodes)}
-    if len(nodes) != count or len(place) != count:
-        print(f"{name}: expected {count} nodes, each once;")
-        print(f"got {len(nodes)}, {len(place)} different ones")
-        if len(place) > count:
-            print("Some are of another graph: lists and sets must be made in each call")
-        return False
-    for node in nodes:
-        for source in node.inputs:
-            if place.get(source.data, -1) <= place[node.data]:
-                print(f"{name}: {node.data:g} was made from {source.data:g} and must come before it,")
-                print(f"even if {source.data:g} was met first")
-                return False
-    return True
+# %% check="iterative_order"
 
+# %% check="new_backward"
 
-a, b = MiniTensor(1.0), MiniTensor(2.0)
-c = a + b  # 3
-d = c + a  # 4
-y = c + d
-known = "where c = a + b and d = c + a"
-right = fits(y, 5, f"c + d, {known}")
-if right and not fits(y, 5, "a second call for the same graph"):
-    print("Is something kept from the first call?")
-    right = False
-right = right and fits(d + c, 5, f"d + c, {known}")
-for root in (d + c * c, c * c + d):
-    right = right and fits(root, 6, f"d and c * c, {known}")
-equal = MiniTensor(1.0) * MiniTensor(1.0)
-if right and len(topological_order(equal)) != 3:
-    print(f"1.0 * 1.0 makes three nodes; the order has {len(topological_order(equal))}. What counts is")
-    print("which object a node is, not its value")
-    right = False
-credit = 2 * right
-
-
-def looks(self, doublings):
-    """How often topological_order looks at the inputs of a node, in a graph of that many doublings."""
-    counted = []
-
-    class Counted(type(self)):
-        @property
-        def inputs(self):
-            counted.append(self)
-            return self.__dict__["sources"]
-
-        @inputs.setter
-        def inputs(self, sources):
-            self.__dict__["sources"] = sources
-
-    node = Counted(1.0)
-    for number in range(doublings):
-        node = Counted(2.0 ** (number + 1), (node, node), "+")
-    topological_order(node)
-    return len(counted)
-
-
-MiniTensor.looks = looks
-y = MiniTensor(1.0)
-for _ in range(40):
-    y = y + y
-if right and MiniTensor(1.0).looks(10) > 1000:
-    print("10 doublings make 11 nodes, but topological_order looks at inputs more than 1000 times:")
-    print("it follows every path. Go depth first, and to the inputs of each node only once")
-else:
-    credit += fits(y, 41, "40 doublings")
-
-
-def lines_run(self, times):
-    """How many lines run while backward goes through that many sums in a row, and how many functions
-    are at work at once."""
-    import sys
-
-    class Compared(type(self)):
-        __hash__ = type(self).__hash__
-
-        def __eq__(self, other):
-            return self is other  # one line for each comparison
-
-    node = Compared(1.0)
-    for _ in range(times):
-        node = Compared(1.0, (node, Compared(1.0)), "+", lambda grad: (grad, grad))
-    lines = depth = deepest = 0
-
-    def count(frame, event, argument):
-        nonlocal lines, depth, deepest
-        lines += event == "line"
-        depth += (event == "call") - (event == "return")
-        deepest = max(deepest, depth)
-        return count
-
-    before = sys.gettrace()
-    sys.settrace(count)
-    try:
-        node.backward()
-    finally:
-        sys.settrace(before)
-    return lines, deepest
-
-
-MiniTensor.lines_run = lines_run
-if credit == 3:
-    (few, shallow), (many, deep) = MiniTensor(1.0).lines_run(100), MiniTensor(1.0).lines_run(400)
-    if many >= 8 * few:
-        print(f"for 100 sums in a row {few} lines run, for 400 sums {many}, which is more than")
-        print("in proportion: look for a node in a set, not in a list")
-    elif deep > shallow + 100:
-        print(f"for 100 sums in a row {shallow} functions are at work at once, for 400 sums {deep}:")
-        print("that is recursion, and it has a limit wherever you set it. (If you have written this")
-        print("exercise, run its cell: until then the order of lesson 02 is in use)")
-    else:
-        credit += 1
-print(f"{credit} of 4 points")
-### BEGIN HIDDEN TESTS
-e = d + c * 10  # 34
-f = e * d + a  # 137
-larger = fits(f * e, 10, "a larger graph") and fits(e * f, 10, "a larger graph")
-smallest = fits(MiniTensor(5.0), 1, "a leaf") and fits(MiniTensor(5.0).exp(), 2, "exp")
-credit = max(0, credit - (not larger) - (not smallest))
-### END HIDDEN TESTS
-credit
-
-# %% nbgrader={"grade": true, "grade_id": "test_new_backward", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
-def used_early_and_late(a, b):
-    c = a * b
-    d = -c
-    return c.tanh() + d * c
-
-
-y = used_early_and_late(MiniTensor(3.0), MiniTensor(2.0))
-if not (fits(y, 7, "c.tanh() + d * c") and fits(y, 7, "a second call for the same graph")):
-    print("Start with the order. While it is wrong, the card below may blame what is right.")
-credit = check_gradients(
-    {"c.tanh() + d * c": used_early_and_late},
-    [between(-1.5, 1.5), between(-1.5, 1.5)],
-    points=0.5,
-)
-### BEGIN HIDDEN TESTS
-
-
-def used_at_every_step(a, b):
-    h = a
-    for _ in range(3):
-        h = (h * b + h).tanh() - b
-    return h * h
-
-
-credit = credit + check_gradients({"used at every step": used_at_every_step}, [between(-1.5, 1.5)] * 2, points=0.5)
-### END HIDDEN TESTS
-credit
-
-# %% nbgrader={"grade": true, "grade_id": "test_deep", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
-def negated(self, times):
-    """That many negations in a row: a method, so that grading calls your engine only once."""
-    for _ in range(times):
-        self = -self
-    return self
-
-
-MiniTensor.negated = negated
-x = MiniTensor(1.0)
-x.negated(3500).backward()
-assert x.grad == 1.0, f"3500 negations in a row have the gradient 1, not {x.grad}"
-### BEGIN HIDDEN TESTS
-def added_to(self, total, times):
-    for _ in range(times):
-        total = self + total
-    return total
-
-
-MiniTensor.added_to = added_to
-a, b = MiniTensor(0.5), MiniTensor(0.25)
-total = b.added_to(a, 2000)
-total.backward()
-assert (a.grad, b.grad) == (1.0, 2000.0), "2000 sums in a row"
-total.backward()
-assert (a.grad, b.grad) == (2.0, 4000.0), "2000 sums in a row, backward called twice"
-### END HIDDEN TESTS
+# %% check="deep"
 
 # %% [markdown]
 # Now try 50,000 operations: run them forward and backward, then drop them. **Predict** which of the three takes longest, and whether dropping the output frees everything at once, or leaves it to Python's garbage collector.
