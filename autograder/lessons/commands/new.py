@@ -18,7 +18,7 @@ BAD_NAME = "{!r} is not a valid name. Use lowercase letters, digits and undersco
 HEADER = """# ---
 # jupyter:
 #   jupytext:
-#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     cell_metadata_filter: solution,test,check,points,tags,exercise,items,nbgrader,-all
 #     text_representation:
 #       extension: .py
 #       format_name: percent

@@ -21,11 +21,10 @@ from autograder.checks.known import Signatures
 from autograder.files import write_if_changed
 from autograder.lessons.build.case_files import cases_file
 from autograder.lessons.build.cases import checks_of
-from autograder.lessons.build.lesson_engines import engine_after
 from autograder.lessons.build.lesson_files import MISTAKES, SIGNATURES
 from autograder.lessons.build.text import TextCell
 from autograder.lessons.mistakes.listed import KnownMistake, mistakes_of
-from autograder.lessons.mistakes.planting import run_lesson
+from autograder.lessons.mistakes.planting import cells_that_define, run_lesson
 
 CODE = ("checks/steps.py", "checks/outcomes.py")
 """The code below the package on which outcomes depend."""
@@ -87,10 +86,9 @@ def fingerprint(text: Path) -> str:
 
 def _parts(text: Path) -> Iterator[bytes]:
     package = Path(autograder.__file__).parent
-    yield from (path.read_bytes() for path in (text, cases_file(text), text.with_name(MISTAKES)) if path.is_file())
+    yield from (path.read_bytes() for path in (cases_file(text), text.with_name(MISTAKES)) if path.is_file())
+    yield from (cell.source.encode() for cell in cells_that_define(text))  # not the prose, nor the demonstrations
     yield from ((package / name).read_bytes() for name in CODE)
-    if (engine := engine_after(text, itself=False)) is not None:
-        yield engine.source.encode()
 
 
 def shows(text: Path, mistake: KnownMistake) -> bool:

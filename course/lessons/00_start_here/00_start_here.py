@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext:
-#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     cell_metadata_filter: solution,test,check,points,tags,exercise,items,nbgrader,-all
 #     text_representation:
 #       extension: .py
 #       format_name: percent
@@ -176,7 +176,7 @@ check_gradients({"a * b": lambda a, b: a * b}, [between(-3.0, 3.0), between(-3.0
 # %% [markdown] tags=["hint"] exercise="product_rule"
 # The strip along the side that grows is as long as the *other* side. So the share of `a` is the gradient times `b`.
 
-# %% nbgrader={"grade": false, "grade_id": "product_rule", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="product_rule"
 def product_rule(a, b, gradient):
     """The shares of the two factors in the gradient of a * b.
 
@@ -288,7 +288,7 @@ progress()
 #
 # Each lesson ends with a quiz. Wrong answers are explained too, and you may change yours as often as you like.
 
-# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_00", "locked": true, "points": 1, "schema_version": 3, "solution": false, "task": false}
+# %% test="quiz_00" points=1 tags=["quiz"]
 question(
     "state",
     "A cell says `n = n + 1`. You run it twice, then choose *Restart Kernel and Run All Cells*. A cell further up says `n = 0`. What is `n`?",

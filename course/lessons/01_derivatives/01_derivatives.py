@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext:
-#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     cell_metadata_filter: solution,test,check,points,tags,exercise,items,nbgrader,-all
 #     text_representation:
 #       extension: .py
 #       format_name: percent
@@ -168,7 +168,7 @@ for exponent in range(1, 16):
 # %% [markdown] tags=["hint"] exercise="numerical_gradient"
 # For each position: keep the old entry; set `old + h` and call `f`; set `old - h` and call `f`; put the old entry back; store the difference divided by `2 * h`.
 
-# %% nbgrader={"grade": false, "grade_id": "numerical_gradient", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="numerical_gradient"
 def numerical_gradient(f, x, h=1e-5):
     """Estimate the gradient of f at x by central differences.
 
@@ -341,7 +341,7 @@ print(np.round(numerical_gradient(lambda x: x * x + x, np.array(2.0)), 6))
 # %% [markdown] tags=["hint"] exercise="product_and_sum"
 # The sum passes `d_s` on to `p` and to `x`. The product passes `d_p * y` on to `x` and `d_p * x` on to `y`.
 
-# %% items="136 41" nbgrader={"grade": false, "grade_id": "product_and_sum", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="product_and_sum" items="136 41"
 def product_and_sum_gradient(x, y):
     """The gradient of out = (x * y + x)**2.
 
@@ -385,7 +385,7 @@ for name, theirs, ours in zip("xy", (x_torch, y_torch), product_and_sum_gradient
 # %% [markdown] tags=["hint"] exercise="tanh_neuron"
 # From `d_z` on, everything is as in the neuron without an activation: `w` gets `d_z * x`, `x` gets `d_z * w`, `b` gets `d_z`.
 
-# %% nbgrader={"grade": false, "grade_id": "tanh_neuron", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="tanh_neuron"
 def tanh_neuron_gradient(w, x, b, target):
     """The gradient of loss = (tanh(w * x + b) - target)**2.
 
@@ -419,7 +419,7 @@ def tanh_neuron_gradient(w, x, b, target):
 # %% [markdown] tags=["hint"] exercise="relu_chain"
 # Only one line of the previous neuron changes: `d_z` is `d_a` where `z > 0`, and `0.0` elsewhere. And `a` is `max(z, 0.0)`.
 
-# %% items="38" nbgrader={"grade": false, "grade_id": "relu_chain", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="relu_chain" items="38"
 def relu_neuron_gradient(w, x, b, target):
     """The gradient of loss = (relu(w * x + b) - target)**2.
 
@@ -616,7 +616,7 @@ print("difference", abs(forward_slope.item() - backward_slope.item()))
 # %% [markdown] tags=["hint"] exercise="relative_error"
 # `np.abs(a - b).max()` is the first number; `max(np.abs(a).max(), np.abs(b).max())` is the second. Divide only if the second is not zero.
 
-# %% nbgrader={"grade": false, "grade_id": "relative_error", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="relative_error"
 def relative_error(a, b):
     """The largest absolute difference of a and b, relative to their largest absolute entry.
 
@@ -734,7 +734,7 @@ print("your relative_error:", relative_error(np.zeros(2), true_gradient))
 # %% [markdown]
 # ## Quiz
 
-# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_01", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+# %% test="quiz_01" points=4 tags=["quiz"]
 question(
     "tiny_step",
     "At the start of the lesson the estimate with `h = 1e-13` was wrong in the fourth digit. Why?",

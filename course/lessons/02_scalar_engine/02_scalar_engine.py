@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext:
-#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     cell_metadata_filter: solution,test,check,points,tags,exercise,items,nbgrader,-all
 #     text_representation:
 #       extension: .py
 #       format_name: percent
@@ -159,7 +159,7 @@ MiniTensor.backward = push_along_every_path
 # %% [markdown] tags=["hint"] exercise="add_and_multiply"
 # The rule of `multiply` returns `grad * b.data, grad * a.data`. The last line is `return MiniTensor(a.data * b.data, (a, b), "*", rule)`.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "add_and_multiply", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="add_and_multiply" tags=["engine"]
 def add(a, b):
     """a + b; pictures show its operation, "+". b: a MiniTensor or a plain number.
 
@@ -231,7 +231,7 @@ print("d =", d.data, "  a.grad =", a.grad, "  b.grad =", b.grad)
 # %% [markdown] tags=["hint"] exercise="subtract_and_divide"
 # The rule of `divide` returns `grad / b.data, -grad * a.data / b.data**2`.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "subtract_and_divide", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="subtract_and_divide" tags=["engine"]
 def subtract(a, b):
     """The difference a - b.
 
@@ -283,7 +283,7 @@ MiniTensor.__rtruediv__ = lambda a, number: divide(as_tensor(number), a)  # for 
 # %% [markdown] tags=["hint"] exercise="power"
 # The exponent comes down as a factor, and the new exponent is one less: `exponent * a.data ** (exponent - 1)`. The rule has one input, so it returns a tuple with one entry and a comma.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "power", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="power" tags=["engine"]
 def power(a, exponent):
     """a ** exponent, recorded with the single input a and an operation such as "**3".
 
@@ -330,7 +330,7 @@ MiniTensor.relu = relu
 # %% [markdown] tags=["hint"] exercise="functions"
 # The rule of exp multiplies `grad` by the output.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "functions", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="functions" tags=["engine"]
 def tanh(a):
     """The hyperbolic tangent (math.tanh), recorded as one operation, "tanh", with the input a.
 
@@ -442,7 +442,7 @@ explore(e)
 # %% [markdown] tags=["hint"] exercise="topological_order"
 # Inside the function, define `visit(node)`: return at once if `node` is in `seen`; add it to `seen`; call `visit` for each of `node.inputs`; append `node` to `order`. Then call `visit(root)` and return `order[::-1]`.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "topological_order", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="topological_order" tags=["engine"]
 def topological_order(root):
     """All nodes that root was made from, root first, each node once and before its inputs.
 
@@ -489,7 +489,7 @@ def topological_order(root):
 # %% [markdown] tags=["hint"] exercise="backward"
 # The inner loop is the one in `push_along_every_path`: `for source, share in zip(node.inputs, node.rule(grad))`. Leaves have no rule (`None`) and push nothing on.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="backward" tags=["engine"]
 def backward(self, gradient=1.0):
     """Find the gradient of self with respect to every node it was made from; add it to their .grad.
 
@@ -724,7 +724,7 @@ for step in range(6):
 # %% [markdown]
 # ## Quiz
 
-# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_02", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+# %% test="quiz_02" points=4 tags=["quiz"]
 question(
     "few_nodes",
     "Thirty doublings, `y = y + y`. How many rules does your `backward` call?",

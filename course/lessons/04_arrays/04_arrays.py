@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext:
-#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     cell_metadata_filter: solution,test,check,points,tags,exercise,items,nbgrader,-all
 #     text_representation:
 #       extension: .py
 #       format_name: percent
@@ -131,7 +131,7 @@ print("for b:", (v.ravel() @ jacobian(lambda b: a + b, b)).round(4))
 # %% [markdown] tags=["hint"] exercise="sum_to"
 # `stretched = tuple(axis for axis, size in enumerate(shape) if size == 1 and grad.shape[axis] != 1)`
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "sum_to", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="sum_to" tags=["engine"]
 def sum_to(grad, shape):
     """Undo a broadcast: sum the gradient of the stretched array back to the original shape.
 
@@ -344,7 +344,7 @@ try_backward(x, (x * x).sum(0, keepdim=True), torch.tensor(1.0))
 # %% [markdown] tags=["hint"] exercise="backward"
 # For each node: `grad = pending.pop(node)`; then `node.grad = grad if node.grad is None else node.grad + grad`; then, if it has a rule, the inner loop over `zip(node.inputs, node.rule(grad))`.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="backward" tags=["engine"]
 def backward(self, gradient=None):
     """Find the gradient of self with respect to every node it was made from; add it to their .grad.
 
@@ -429,7 +429,7 @@ print("and a second call of backward:", w.grad)
 # %% [markdown] tags=["hint"] exercise="elementwise"
 # `np.maximum(a.data, 0.0)` compares entry by entry. Its rule is `grad * (a.data > 0)`.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "elementwise", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="elementwise" tags=["engine"]
 def divide(a, b):
     """a / b, entry by entry, stretched where needed.
 
@@ -502,7 +502,7 @@ print(np.broadcast_to(np.expand_dims(v, 1), (2, 3)))
 # %% [markdown] tags=["hint"] exercise="reductions"
 # `mean_over` needs no rule: it is `sum_over` divided by `a.data.size / result.data.size`, the number of entries per result.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "reductions", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="reductions" tags=["engine"]
 def sum_over(a, dim=None, keepdim=False):
     """The sum over an axis, or of all entries.
 
@@ -580,7 +580,7 @@ print("v @ B.T:\n", v @ B.T)
 # %% [markdown] tags=["hint"] exercise="rearranging"
 # For matrices: `grad @ b.data.T` and `a.data.T @ grad`. For stacks, `.T` would reverse all axes; `x.swapaxes(-1, -2)` swaps only the last two.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "rearranging", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="rearranging" tags=["engine"]
 def reshape(a, *shape):
     """The same entries in another shape, as in a.reshape(3, 4); a.reshape() makes the shape ().
 
@@ -746,7 +746,7 @@ for name in ("softmax(1).log()", "log_softmax(1)"):
 # %% [markdown] tags=["hint"] exercise="softmax"
 # Build `cross_entropy` from what you have: `logits.log_softmax(1)[np.arange(len(labels)), labels]` picks from each row the entry of its label. Then take the mean, with a minus sign.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "softmax", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="softmax" tags=["engine"]
 def softmax(a, dim):
     """Probabilities along an axis: exp(a), divided by its sum over that axis, without overflow.
 
@@ -848,7 +848,7 @@ show_classifier(images, labels, W, b)
 #
 # The question about a tie is about *Further*.
 
-# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_04", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+# %% test="quiz_04" points=4 tags=["quiz"]
 question(
     "tanh_of_a_matrix",
     "`tanh` of an array of shape (64, 512). What does its rule compute for a cotangent of shape (64, 512)?",
@@ -992,7 +992,7 @@ print("moving one of the two down:", round((np.max(x) - np.max(x + down)) / h, 3
 # %% [markdown] tags=["hint"] exercise="maximum"
 # The rule is `chosen` times the cotangent. If the axis is gone, put it back first, as in the rule of the sum.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "maximum", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="maximum" tags=["engine"]
 def max_over(a, dim=None, keepdim=False):
     """The largest entry along an axis, or overall. Arguments as in sum_over; keepdim needs a dim.
 

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext:
-#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     cell_metadata_filter: solution,test,check,points,tags,exercise,items,nbgrader,-all
 #     text_representation:
 #       extension: .py
 #       format_name: percent
@@ -104,7 +104,7 @@ for text in ("a + a", "a.sum()", "a.reshape(1000)", "a.tanh()", "a ** 3", "a * 2
 # %% [markdown] tags=["hint"] exercise="held"
 # `for array in node.saved or ():` loops over nothing if `node.saved` is None.
 
-# %% nbgrader={"grade": false, "grade_id": "held", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="held"
 def held(node):
     """How much the graph behind a node holds.
 
@@ -197,7 +197,7 @@ SECOND_BACKWARD = (
 # %% [markdown] tags=["hint"] exercise="release"
 # `release`: `if self.saved: self.saved = None`. `saved_tensors`: if `self.saved is None`, `raise RuntimeError(SECOND_BACKWARD)`; otherwise return it.
 
-# %% nbgrader={"grade": false, "grade_id": "release", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
+# %% solution="release" tags=["engine"]
 def release(self):
     """Free what the node has saved: `saved` becomes None. The node itself stays. A node that saved
     nothing does not change.
@@ -245,7 +245,7 @@ Function.saved_tensors = property(saved_tensors)
 # %% [markdown] tags=["hint"] exercise="backward"
 # It is one `if` and one call, right after the rule.
 
-# %% nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
+# %% solution="backward" tags=["engine"]
 def backward(self, gradient=None, retain_graph=False):
     """As before, but release each node as soon as its rule has run, unless retain_graph is True.
 
@@ -288,7 +288,7 @@ def backward(self, gradient=None, retain_graph=False):
 
 
 MiniTensor.backward = backward
-# %% nbgrader={"grade": true, "grade_id": "test_backward", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
+# %% test="test_backward" points=2
 from contextlib import suppress
 
 x = MiniTensor(2.0, requires_grad=True)
@@ -459,7 +459,7 @@ except RuntimeError as error:
 # %% [markdown] tags=["hint"] exercise="backward_each"
 # The call for loss number `i` must retain if another one follows: `i < len(losses) - 1`. `enumerate` gives the number and the loss.
 
-# %% nbgrader={"grade": false, "grade_id": "backward_each", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="backward_each"
 def backward_each(losses):
     """Call backward once on each loss, in order. The losses may share parts of their graphs.
 
@@ -588,7 +588,7 @@ for steps in (1, 10, 25):
 # %% [markdown] tags=["hint"] exercise="run_sequence"
 # After `loss.backward()`: `history.append(loss.item())` and `state = MiniTensor(state.data)`.
 
-# %% nbgrader={"grade": false, "grade_id": "run_sequence", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="run_sequence"
 def run_sequence(w, inputs, targets):
     """Run state = tanh(state @ w + x) over a sequence; add each step's gradient to w.grad.
 
@@ -676,7 +676,7 @@ for name, make in {
 # %% [markdown]
 # ## Quiz
 
-# %% tags=["quiz"] items="68" nbgrader={"grade": true, "grade_id": "quiz_06", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+# %% tags=["quiz"] items="68" test="quiz_06" points=4
 question(
     "second_call",
     "What does a second `backward()` on the same graph do, if nothing was retained?",

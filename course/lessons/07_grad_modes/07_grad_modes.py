@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext:
-#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     cell_metadata_filter: solution,test,check,points,tags,exercise,items,nbgrader,-all
 #     text_representation:
 #       extension: .py
 #       format_name: percent
@@ -131,7 +131,7 @@ def record(ctx, inputs, output):
 # %% [markdown] tags=["hint"] exercise="apply"
 # Inside the `if`, call `record(ctx, inputs, output)`. It changes `output` and returns nothing. `return output` comes after the `if`, not inside it.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "apply", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="apply" tags=["engine"]
 def apply(cls, *inputs, **options):
     """Compute one operation, and record it if recording is on and some input requires grad.
 
@@ -210,7 +210,7 @@ except KeyError:
 # %% [markdown] tags=["hint"] exercise="no_grad"
 # `self.before = switches.recording` in `__enter__`, and `switches.recording = self.before` in `__exit__`. Return nothing.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "no_grad", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="no_grad" tags=["engine"]
 class GradMode:
     """A context manager: it sets switches.recording, and restores at the end what it found, even
     after an error. The error propagates.
@@ -341,7 +341,7 @@ for inside in ("nothing", "the whole step", "the first layer"):
 # %% [markdown] tags=["hint"] exercise="decorated"
 # The body of `call` is `with copy.copy(self):` and below it `return function(*arguments, **named)`. `@functools.wraps(function)` goes above `def call`.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "decorated", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="decorated" tags=["engine"]
 def decorated(self, function):
     """A function that does what `function` does, in the mode of self.
 
@@ -392,7 +392,7 @@ def set_grad_enabled(recording):
 # %% [markdown] tags=["hint"] exercise="detach"
 # A new MiniTensor around `self.data` is a leaf that does not require grad. The constructor calls `np.asarray`, which does not copy an array that is already float64.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "detach", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="detach" tags=["engine"]
 def detach(self):
     """The same numbers in the same memory, as a leaf that does not require grad.
 
@@ -557,7 +557,7 @@ attempt("t after the error", lambda: t_torch.tolist())
 # %% [markdown] tags=["hint"] exercise="inference_mode"
 # Check for the same object, not the same numbers: `any(saved is x.data for saved in ctx.saved_tensors)` for each `x` in `inputs` with `x.is_inference()`. (`x.data in ctx.saved_tensors` compares numbers.)
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "inference_mode", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="inference_mode" tags=["engine"]
 class inference_mode:
     """Inside, nothing is recorded, and new tensors are marked.
 
@@ -677,7 +677,7 @@ for training in (True, False):
 #
 # The last two questions are about *Further*: memory and two networks.
 
-# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_07", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} items="85 88"
+# %% test="quiz_07" points=4 tags=["quiz"] items="85 88"
 question(
     "whole_step",
     "A colleague has put `with no_grad():` around the whole training step, `backward` included. What happens?",
@@ -857,7 +857,7 @@ for variant in ("nothing detached", "D's verdict detached", "sample detached"):
 # %% [markdown] tags=["hint"] exercise="gan_losses"
 # The loss of the generator compares the scores of generated samples with 1, and detaches nothing.
 
-# %% nbgrader={"grade": false, "grade_id": "gan_losses", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="gan_losses"
 def discriminator_loss(generator, discriminator, real, noise):
     """Mean of (score - 1)**2 over real samples, plus mean of score**2 over generated ones.
 

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext:
-#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     cell_metadata_filter: solution,test,check,points,tags,exercise,items,nbgrader,-all
 #     text_representation:
 #       extension: .py
 #       format_name: percent
@@ -196,7 +196,7 @@ Function.apply = classmethod(apply)
 # %% [markdown] tags=["hint"] exercise="versions"
 # `saved_tensors`: first look for freed values. Then `for position, note in enumerate(self.notes):`, and if `note is not None and note.counter.value != note.version`, `raise modified(self, position)`.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "versions", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="versions" tags=["engine"]
 def note_for(saved, inputs, output):
     """Which tensor a saved value is, and its current version.
 
@@ -379,7 +379,7 @@ def check_writable(self):
 # %% [markdown] tags=["hint"] exercise="change"
 # The order: `check_writable(self)`, compute, compare shapes, `take_over(self, new)` if `new.requires_grad`, write, `self._counter.value += 1`, `return self`.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "change", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="change" tags=["engine"]
 def change(self, operation):
     """Replace the value of self by operation(former), in the same memory, and count one write.
 
@@ -623,7 +623,7 @@ MiniTensor.reshape, MiniTensor.transpose, MiniTensor.__getitem__ = reshape, tran
 # %% [markdown] tags=["hint"] exercise="view"
 # The base is `self` if `self._base` is None, else `self._base`. `remember` needs it, so call it last.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "view", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="view" tags=["engine"]
 def view(self, recipe):
     """recipe(self), marked as a view if it shares memory with self.
 
@@ -828,7 +828,7 @@ attempt("numpy() from there", there.numpy, shown=90)
 #
 # The last question is about PyTorch. Your engine does the same after the first section of *Further*.
 
-# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_09", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} items="113 115 117"
+# %% test="quiz_09" points=4 tags=["quiz"] items="113 115 117"
 question(
     "what_counts",
     "`b = a * 2` and `b.add_(1)` run under `no_grad`. What are the versions of `a` and `b`?",
@@ -1071,7 +1071,7 @@ attempt("PyTorch:", lambda: show_gradients(leaf))
 # %% [markdown] tags=["hint"] exercise="copy_slices"
 # Which entry stays? Write numbers instead of values: with `owner = np.zeros(grad.size, int)` and `numbers = np.arange(positions.size).reshape(positions.shape)`, after `owner.put(positions, numbers)` the entries that stayed are those where `owner.take(positions) == numbers`.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "copy_slices", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="copy_slices" tags=["engine"]
 class CopySlices(Function):
     """The base with a part replacing some of its entries.
 
@@ -1276,7 +1276,7 @@ print(dict(endings), f"  largest relative difference: {largest:.1e}")
 # %% [markdown] tags=["hint"] exercise="fingerprints"
 # `silent_changes`: skip a key if `node.saved is None`. The counter has not moved if `node.notes[position]` is None or its `counter.value == version`.
 
-# %% nbgrader={"grade": false, "grade_id": "fingerprints", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="fingerprints"
 def fingerprints(output):
     """A fingerprint of every array that the nodes behind output have saved.
 

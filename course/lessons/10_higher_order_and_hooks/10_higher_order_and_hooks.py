@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext:
-#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     cell_metadata_filter: solution,test,check,points,tags,exercise,items,nbgrader,-all
 #     text_representation:
 #       extension: .py
 #       format_name: percent
@@ -166,7 +166,7 @@ for y in (x * 3, x / x.detach(), x.exp(), x.max(), x + 1):
 # %% [markdown] tags=["hint"] exercise="reconnected"
 # If there is such a node, call it `end`: `tensor.requires_grad, tensor.grad_fn = True, end`. Be careful: `note.source` may be the number 0, which counts as false in an `if`.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "reconnected", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="reconnected" tags=["engine"]
 def reconnected(node):
     """What a node has saved, as MiniTensors that lead back to where the values came from.
 
@@ -675,7 +675,7 @@ for wanted in (), [hidden.grad_fn]:
 # %% [markdown] tags=["hint"] exercise="walk"
 # The end of the loop: `for (source, _), share in zip(node.next_functions, shares):` and, if `share is not None`, `pending[source] = pending[source] + share if source in pending else share`. Do not use `+=` on an array: the same array may be on its way to another node.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "walk", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="walk" tags=["engine"]
 def walk_back(root, cotangent, retain_graph, create_graph, wanted=()):
     """Send a cotangent from root through the graph.
 
@@ -799,7 +799,7 @@ torch.set_warn_always(False)
 # %% [markdown] tags=["hint"] exercise="grad"
 # `hvp`: `(slope,) = grad(function(x), x, create_graph=True)`. If `slope.requires_grad` is False, the result is zeros. Otherwise `grad((slope * v).sum(), x, allow_unused=True)`, and zeros if that is `(None,)`.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "grad", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="grad" tags=["engine"]
 def grad(
     outputs, inputs, grad_outputs=None, retain_graph=None, create_graph=False, allow_unused=False
 ):
@@ -938,7 +938,7 @@ explore(slope)
 #
 # The last two questions are about clipping. The first of them says all that you need; *Further* shows more.
 
-# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_10", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="121 122 123 F8 F22 F23"
+# %% test="quiz_10" points=5 tags=["quiz"] items="121 122 123 F8 F22 F23"
 question(
     "retain_only",
     "`g, = grad(x**3, x, retain_graph=True)`, then `grad(g, x)`. What happens?",
@@ -1017,7 +1017,7 @@ question(
 #
 # These questions are about lessons 02 to 10. Answer them without scrolling up.
 
-# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_02_to_10", "locked": true, "points": 6, "schema_version": 3, "solution": false, "task": false} items="131 132"
+# %% test="quiz_02_to_10" points=6 tags=["quiz"] items="131 132"
 question(
     "back_flags",
     "`a = torch.ones(3)`, `b = torch.ones(3, requires_grad=True)`, `c = a * b`, `d = a * 2`. Which of them require grad?",
@@ -1336,7 +1336,7 @@ def clip_grad_value_(parameters, clip_value):
 # %% [markdown] tags=["hint"] exercise="clip"
 # `np.minimum(max_norm / (norm + 1e-6), 1.0)` keeps a NaN, as PyTorch does. Python's `min(1.0, nan)` is 1.0.
 
-# %% nbgrader={"grade": false, "grade_id": "clip", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="clip"
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False):
     """Shorten the gradients of parameters, all together, to a norm of at most max_norm.
 
@@ -1530,7 +1530,7 @@ for save, rule in {
 # %% [markdown] tags=["hint"] exercise="logsumexp"
 # In `backward`, `output.reshape(ctx.kept)` and `grad.reshape(ctx.kept)` have the axis again. The rule is `grad * exp(a - output)`.
 
-# %% nbgrader={"grade": false, "grade_id": "logsumexp", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="logsumexp"
 class SmoothLogSumExp(Function):
     """log(sum(exp(a))) along dim, which disappears from the shape; finite for finite a of any size.
 

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext:
-#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     cell_metadata_filter: solution,test,check,points,tags,exercise,items,nbgrader,-all
 #     text_representation:
 #       extension: .py
 #       format_name: percent
@@ -167,7 +167,7 @@ NO_CALLS = "No forward pass information available: it was recorded outside of de
 # %% [markdown] tags=["hint"] exercise="anomaly"
 # A share is `None`, an array or a MiniTensor; `as_tensor(share).data` is an array for the latter two. `np.isnan(array).any()` tells whether there is a NaN.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "anomaly", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="anomaly" tags=["engine"]
 class detect_anomaly:
     """Inside, nodes note where they are recorded, and backward raises at the first NaN from a rule.
 
@@ -337,7 +337,7 @@ for patient in (patient_1, patient_2):
 # %% [markdown] tags=["hint"] exercise="norms"
 # `model.named_parameters()` gives the pairs, and `np.linalg.norm(array)` the length of an array of any shape, even of a single number.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "norms", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="norms" tags=["engine"]
 def grad_norms(model):
     """The Euclidean norm of the gradient of each parameter.
 
@@ -444,7 +444,7 @@ print(x.grad)
 # %% [markdown] tags=["hint"] exercise="repair_one"
 # Patient 3: give the target the shape of the prediction, with `reshape`. Patient 4: use `where` twice, before the root and after it.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "repair_one", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="repair_one" tags=["engine"]
 def fit(model, optimizer, x, y, steps):
     """Patients 1 and 2, repaired: `steps` steps on one batch that reduce mse_loss(model(x), y).
 
@@ -578,7 +578,7 @@ def dead_units(model, x):
 # %% [markdown] tags=["hint"] exercise="outputs"
 # First look at `x` itself: `np.isfinite(as_tensor(x).data).all()`. Then go through `layer_outputs(model, x)` once.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "outputs", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="outputs" tags=["engine"]
 def first_bad(model, x):
     """The name of the first layer that returns a NaN or an infinity, in one run of model(x).
 
@@ -647,7 +647,7 @@ print([name for name, _ in patient.named_parameters()])
 # %% [markdown] tags=["hint"] exercise="preflight"
 # `grad(loss, parameters, allow_unused=True)` of lesson 10 gives all gradients, with None where there is no path. It changes no `.grad`.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "preflight", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="preflight" tags=["engine"]
 def preflight(model, optimizer, loss_function, x, y):
     """Examine a training run with one batch and one run of the model, before it starts.
 
@@ -747,7 +747,7 @@ print(preflight(patient, SGD(patient.parameters()), mse_loss, *waves()))
 #
 # Question 5 is about patient 8, and question 6 about patient 7: both are in *Further*.
 
-# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_12", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="106 F19"
+# %% test="quiz_12" points=5 tags=["quiz"] items="106 F19"
 question(
     "no_alarm",
     "The loss is NaN because of `log(-1)`. Anomaly mode says nothing. Why?",
@@ -912,7 +912,7 @@ for size in (1.0, 10.0, 1000.0):
 # %% [markdown] tags=["hint"] exercise="repair_two"
 # Patient 6: `train()` belongs inside the loop over the epochs. `evaluate` of lesson 11 does the rest, and counts by samples. Patient 7: keep a plain number. Patient 8: the engine's `cross_entropy` takes scores.
 
-# %% nbgrader={"grade": false, "grade_id": "repair_two", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="repair_two"
 class Deep(Module):
     """Patient 5, repaired: hidden layers with tanh after each, and a last layer without.
 

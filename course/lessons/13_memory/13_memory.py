@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext:
-#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     cell_metadata_filter: solution,test,check,points,tags,exercise,items,nbgrader,-all
 #     text_representation:
 #       extension: .py
 #       format_name: percent
@@ -181,7 +181,7 @@ for name, array in {"whole": whole, "whole.T": whole.T, "whole[0]": whole[0]}.it
 # %% [markdown] tags=["hint"] exercise="saved_bytes"
 # At the end, add up the dict twice: the ids that are not among the leaves, and those that are.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "saved_bytes", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="saved_bytes" tags=["engine"]
 def saved_bytes(output):
     """The memory that the graph behind output keeps for its rules, each piece counted once.
 
@@ -432,7 +432,7 @@ def arrays_saved_in(function, inputs):
 # %% [markdown] tags=["hint"] exercise="checkpoint"
 # `return ready.pop(number)` hands out an array and drops it. The forward pass is `with saved_tensors_hooks(pack, unpack): return function(*inputs)`.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "checkpoint", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="checkpoint" tags=["engine"]
 def checkpoint(function, *inputs):
     """function(*inputs), without saving anything; the backward pass runs the function again.
 
@@ -600,7 +600,7 @@ checkpoint_planner(depth="36", length=6)
 # %% [markdown] tags=["hint"] exercise="in_segments"
 # Call a helper with the layers of one segment and let it return a function: it has its own variables. Or use a default value, which is computed at once: `def segment(x, part=layers[start:end]):`.
 
-# %% nbgrader={"grade": false, "grade_id": "in_segments", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="in_segments"
 def in_segments(layers, x, cuts):
     """The layers applied to x in turn, each segment but the last in a checkpoint.
 
@@ -687,7 +687,7 @@ print(f"one table of scores, 32 * 512 * 50000 numbers: {32 * 512 * 50_000 * 4 / 
 #
 # Two questions, about dropout and a changed closure, belong to *Further*.
 
-# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_13", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="124 125 127"
+# %% test="quiz_13" points=5 tags=["quiz"] items="124 125 127"
 question(
     "what_dominates",
     "What needs the most memory in training?",
@@ -840,7 +840,7 @@ print(f"difference from PyTorch's float16 {np.abs(mine - theirs).max():.1e}")
 # %% [markdown] tags=["hint"] exercise="best_cuts"
 # `itertools.combinations(range(1, n), count)` gives all choices of `count` cuts, in increasing order. Go through all counts from 0 to `n - 1`, and take the choice with the smallest `peak_bytes`: `min(choices, key=...)`.
 
-# %% nbgrader={"grade": false, "grade_id": "best_cuts", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="best_cuts"
 import itertools
 
 
@@ -1036,7 +1036,7 @@ for name, way in (("plain", plain), ("checkpoint", checkpoint)):
 # %% [markdown] tags=["hint"] exercise="repeatable"
 # In a later call: remember the current states, set the states of the first call, run the function inside `try:`, and restore the remembered states in `finally:`.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "repeatable", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="repeatable" tags=["engine"]
 def repeatable(function, generators):
     """A function that draws the same random numbers in every call as in its first one.
 
