@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext:
-#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     cell_metadata_filter: solution,test,check,points,tags,exercise,items,nbgrader,-all
 #     text_representation:
 #       extension: .py
 #       format_name: percent
@@ -192,7 +192,7 @@ compare(overwriting, lambda a, b: (a * b).exp(), 0.6, -0.4)
 # %% [markdown] tags=["hint"] exercise="small_evidence"
 # In `a + a` the leaf is used twice. For the second one, make a node first, such as `b = -a`, and use `b` twice. Try the expressions in `compare`.
 
-# %% nbgrader={"grade": false, "grade_id": "small_evidence", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="small_evidence"
 def breaks_overwriting(a):
     """An expression of a, with one operation, on which overwriting gives a wrong gradient.
 
@@ -287,7 +287,7 @@ compare(nearest_first, lambda x: x + x + x + x + x + x + x + x + x + x, 2.0)
 # %% [markdown] tags=["hint"] exercise="late_evidence"
 # `b + c` and `c + b` are the same number, but not the same graph: `inputs` is `(b, c)` or `(c, b)`. `b` must come first.
 
-# %% nbgrader={"grade": false, "grade_id": "late_evidence", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="late_evidence"
 def breaks_nearest_first(a):
     """An expression of a, with three operations, on which nearest_first gives a wrong gradient.
 
@@ -467,7 +467,7 @@ plt.show()
 # %% [markdown] tags=["hint"] exercise="valid_order"
 # If a node appears in the list twice, the dict has fewer entries than the list.
 
-# %% nbgrader={"grade": false, "grade_id": "valid_order", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="valid_order"
 def is_topological(order):
     """Whether each node is in the list once, and before all its inputs, which must be there too.
 
@@ -589,7 +589,7 @@ print("gradient of the shared weight:", w.grad)
 # %% [markdown] tags=["hint"] exercise="contributions"
 # Call `expression` with that list, then `.backward()` of what it returns, then collect the `.grad` of each.
 
-# %% nbgrader={"grade": false, "grade_id": "contributions", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="contributions"
 def contributions(expression, number, uses):
     """What each use of a number contributes to its gradient.
 
@@ -684,7 +684,7 @@ for count in (10, 100, 1000, 10_000):
 # %% [markdown] tags=["hint"] exercise="longest_chain"
 # Search by halving. Keep two numbers: `low`, which survives (0 always does), and `high`, which counts as failing (start at `most + 1`, which is never tried). Try the middle, `(low + high) // 2`, and move `low` or `high` there, until `high - low` is 1.
 
-# %% nbgrader={"grade": false, "grade_id": "longest_chain", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="longest_chain"
 def longest_chain(backward, most):
     """The longest chain of negations that a backward pass gets through without a RecursionError.
 
@@ -763,7 +763,7 @@ for name, function in {"plain recursion": PLAIN, "through map": THROUGH_MAP}.ite
 # %% [markdown] tags=["hint"] exercise="iterative_order"
 # Begin with `finished, seen, stack = [], set(), [(root, False)]`, loop `while stack:`, and return `finished[::-1]`. Appending and reversing once is quick; `finished.insert(0, node)` moves the whole list each time.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "iterative_order", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="iterative_order" tags=["engine"]
 def topological_order(root):
     """All nodes that root was made from, root first, each once and before its inputs; for any depth.
 
@@ -894,7 +894,7 @@ beside_pytorch(report, 0.6, -0.4)
 # %% [markdown]
 # ## Quiz
 
-# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_03", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
+# %% test="quiz_03" points=5 tags=["quiz"]
 question(
     "which_engine",
     "An engine gives -3 where `b = -a; c = b + b` has the gradient -2. Which mistake fits?",

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext:
-#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     cell_metadata_filter: solution,test,check,points,tags,exercise,items,nbgrader,-all
 #     text_representation:
 #       extension: .py
 #       format_name: percent
@@ -121,7 +121,7 @@ print(Mul.backward(ctx, np.array(10.0)))
 # %% [markdown] tags=["hint"] exercise="rules_as_classes"
 # `Tanh.forward` computes the output, saves it with `ctx.save_for_backward(output)`, and returns it. `Tanh.backward` starts with `(output,) = ctx.saved_tensors`; the parentheses and the comma unpack a tuple of one.
 
-# %% nbgrader={"grade": false, "grade_id": "rules_as_classes", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
+# %% solution="rules_as_classes" tags=["engine"]
 class Sub(Function):
     """a - b. Its rule needs no saved array."""
 
@@ -572,7 +572,7 @@ def keep_if_asked(node, grad):
 # %% [markdown] tags=["hint"] exercise="record"
 # In `apply`: `if any(x.requires_grad for x in inputs):`, then `ctx.next_functions = tuple(edge_to(x) for x in inputs)`, the shapes likewise, and `output.requires_grad, output.grad_fn = True, ctx`.
 
-# %% nbgrader={"grade": false, "grade_id": "record", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
+# %% solution="record" tags=["engine"]
 def edge_to(tensor):
     """Where a gradient for this tensor must be sent: a pair (node, 0). See the table above.
 
@@ -646,7 +646,7 @@ for tensor in (w, hidden, shifted, (shifted**2).mean()):
 # %% [markdown] tags=["hint"] exercise="accumulate"
 # In the first case use `MiniTensor(grad.copy())`, in the second `MiniTensor(leaf.grad.data + grad)`; a sum is a new array anyway.
 
-# %% nbgrader={"grade": false, "grade_id": "accumulate", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
+# %% solution="accumulate" tags=["engine"]
 def accumulate(self, grad):
     """Add what arrives into the `.grad` of this node's leaf. `.grad` never shares memory with it.
 
@@ -689,7 +689,7 @@ AccumulateGrad.accumulate = accumulate
 # %% [markdown] tags=["hint"] exercise="backward"
 # The inner loop: `for (source, _), share, shape in zip(node.next_functions, shares, node.input_shapes):`. If `source` and `share` are not None, `share = sum_to(share, shape)`, and then `pending[source] = pending[source] + share if source in pending else share`.
 
-# %% nbgrader={"grade": false, "grade_id": "backward", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
+# %% solution="backward" tags=["engine"]
 def backward(self, gradient=None):
     """Find the gradient of self for every leaf that requires one, and add it to .grad there.
 
@@ -825,7 +825,7 @@ for calls in (1, 2, 4, 8):
 # %% [markdown] tags=["hint"] exercise="sgd"
 # The buffer of parameter `i` is `self.buffers[i]`. It becomes `self.momentum * self.buffers[i] + parameter.grad.data`, and then `parameter.data -= self.lr * self.buffers[i]`.
 
-# %% nbgrader={"grade": false, "grade_id": "sgd", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
+# %% solution="sgd" tags=["engine"]
 class SGD:
     """Gradient descent, with optional momentum; used like torch.optim.SGD.
 
@@ -970,7 +970,7 @@ for name, run in {
 #
 # The question about three micro-batches is about *Further*.
 
-# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_05", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
+# %% test="quiz_05" points=4 tags=["quiz"]
 question(
     "which_leaf",
     "`a = MiniTensor(1.0, requires_grad=True)`, `b = a * 2.0`, `c = MiniTensor(3.0)`. Which of them are leaves?",
@@ -1083,7 +1083,7 @@ progress()
 # %% [markdown] tags=["hint"] exercise="graph_lines"
 # The line is `"    " * depth + node.name().split("::")[-1]`. If the node is in the set, append the line with `" (again)"` and return.
 
-# %% items="19" nbgrader={"grade": false, "grade_id": "graph_lines", "locked": false, "schema_version": 3, "solution": true, "task": false} tags=["engine"]
+# %% solution="graph_lines" items="19" tags=["engine"]
 def graph_lines(node):
     """The graph behind a node as lines: node first, then what its edges lead to, in their order.
 

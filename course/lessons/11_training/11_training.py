@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext:
-#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     cell_metadata_filter: solution,test,check,points,tags,exercise,items,nbgrader,-all
 #     text_representation:
 #       extension: .py
 #       format_name: percent
@@ -255,7 +255,7 @@ class Module(ModuleTools):
 # %% [markdown] tags=["hint"] exercise="module"
 # `state_dict` visits a shared module under each of its names: `self.named_modules(remove_duplicate=False)`. The entries are `tensor.detach()`.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "module", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="module" tags=["engine"]
 def state_dict(self):
     """All parameters and buffers of the module and of all in it, as a dict from name to MiniTensor.
 
@@ -482,7 +482,7 @@ print("shaped alike:", mse_loss(right_predictions, target.reshape(8, 1)).item())
 # %% [markdown] tags=["hint"] exercise="dropout"
 # Multiply the tensor by an array that holds 0 or `1 / (1 - p)`. Then the rule of the product gives the gradient.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "dropout", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="dropout" tags=["engine"]
 class Dropout(Module):
     """In training, sets entries to 0 with probability p and scales the rest; in evaluation, returns x.
 
@@ -540,7 +540,7 @@ class Dropout(Module):
 # %% [markdown] tags=["hint"] exercise="batchnorm"
 # `self.track(mean.data, variance.data, x.shape[0])`. The buffers need only numbers.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "batchnorm", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="batchnorm" tags=["engine"]
 class BatchNorm1d(Module):
     """Normalizes each column over the rows of a batch, then scales and shifts it.
 
@@ -693,7 +693,7 @@ class SGD(Optimizer):
 # %% [markdown] tags=["hint"] exercise="adam"
 # `state["mean"] = beta1 * state.get("mean", 0.0) + (1 - beta1) * gradient`, and `"square"` in the same form. The corrected mean is `state["mean"] / (1 - beta1 ** state["step"])`; do not put it back into the state.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "adam", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="adam" tags=["engine"]
 class Adam(Optimizer):
     """Adam: how far an entry moves is set by lr, not by the size of its gradient.
 
@@ -835,7 +835,7 @@ print("mean over the samples:", np.mean(losses))
 # %% [markdown] tags=["hint"] exercise="loop"
 # In `evaluate`: call `model.eval()`, then go through the loader under `no_grad()`. Weight each loss by its number of rows.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "loop", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="loop" tags=["engine"]
 def train_step(model, optimizer, loss_function, x, y, micro_batch=None):
     """Clear the gradients, find those of the mean loss over the batch, and make one step.
 
@@ -946,7 +946,7 @@ print(f"{(answers == labels[600:]).mean():.1%} of {len(answers)} held-out digits
 #
 # ## Quiz
 
-# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_11", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="84"
+# %% test="quiz_11" points=5 tags=["quiz"] items="84"
 question(
     "eval_or_no_grad",
     "A model is tested on other data under `no_grad()`, without `model.eval()`. What happens?",

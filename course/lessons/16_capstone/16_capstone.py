@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext:
-#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     cell_metadata_filter: solution,test,check,points,tags,exercise,items,nbgrader,-all
 #     text_representation:
 #       extension: .py
 #       format_name: percent
@@ -130,7 +130,7 @@ print("tempting:", tempting.tolist())
 # %% [markdown] tags=["hint"] exercise="embedding"
 # The gradient starts as zeros in the shape of the table: `gradient = np.zeros(ctx.shape)`. Then use `np.add.at(gradient, ctx.ids, grad)`.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "embedding", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="embedding" tags=["engine"]
 class Lookup(Function):
     """Rows of a table.
 
@@ -273,7 +273,7 @@ for name, layer in (("BatchNorm1d", BatchNorm1d(5)), ("by rows", RowNorm())):
 # %% [markdown] tags=["hint"] exercise="layer_norm"
 # `.sqrt()` has been there since lesson 12. `weight` and `bias` have the shape of the last axis and are stretched over the others.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "layer_norm", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="layer_norm" tags=["engine"]
 class LayerNorm(Module):
     """Brings each row to mean 0 and variance 1, then scales and shifts it by parameters.
 
@@ -375,7 +375,7 @@ for name, weights in (
 # %% [markdown] tags=["hint"] exercise="attention"
 # `np.tril(np.ones((length, length), dtype=bool))` is True on the diagonal and below. `where(allowed, scores, -np.inf)` stretches it over the other axes.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "attention", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="attention" tags=["engine"]
 def attention(q, k, v):
     """Causal attention: softmax(q k^T / root(size)) v, where position t sees the positions 0 to t.
 
@@ -444,7 +444,7 @@ print("reshape, then transpose:", marks.reshape(3, 2).T.tolist())
 # %% [markdown] tags=["hint"] exercise="heads"
 # To go back: `output.transpose(1, 2).reshape(rows, length, width)`.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "heads", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="heads" tags=["engine"]
 class CausalSelfAttention(Module):
     """Attention of a text to itself, in several heads.
 
@@ -531,7 +531,7 @@ for name, way in (("around", lambda x, layer: x + layer(x)), ("through", lambda 
 # %% [markdown] tags=["hint"] exercise="model"
 # `self.place(np.arange(length))` has the shape `(length, width)` and is stretched over the rows. `self.blocks` is a Sequential.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "model", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="model" tags=["engine"]
 class Block(Module):
     """One block: y = x + attention(norm1(x)), and the result is y + mlp(norm2(y)).
 
@@ -734,7 +734,7 @@ for head, row in enumerate(every[:, -1]):
 #
 # Two questions, about a loss that is too good and a slow step, are about *Further*.
 
-# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_16", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="gap:repeated_indices"
+# %% test="quiz_16" points=5 tags=["quiz"] items="gap:repeated_indices"
 question(
     "repeated_rows",
     "The letter e occurs 40 times in a batch. What is the gradient of its row in the table?",
@@ -876,7 +876,7 @@ for temperature in (0.1, 1.0, 10.0):
 # %% [markdown] tags=["hint"] exercise="generate"
 # In `generate`, `ids = [int(i) for i in ids]` makes a new list, so the given one stays unchanged. In each round, call `model(np.array([ids[-model.context :]]))`; its `.data[0, -1]` holds the scores after the last letter. Handle the mode as in `evaluate` of lesson 11, with `try` and `finally`.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "generate", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="generate" tags=["engine"]
 def choose(scores, generator, temperature=1.0):
     """Draw a number with the probabilities softmax(scores / temperature).
 
