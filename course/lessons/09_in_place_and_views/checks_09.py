@@ -907,6 +907,8 @@ check.case(
     >>> shared = MiniTensor(np.zeros(3))
     >>> with no_grad():
     ...     quiet = shared[:2]
+    >>> shared._version
+    0
     >>> quiet.add_(MiniTensor([5.0, 6.0], requires_grad=True))
     RuntimeError: A view was created in no_grad mode and is being modified*
     >>> shared.data
