@@ -423,16 +423,8 @@ check.case(
     array([1.0, 2.0])
     """,
 )
-check.gradients(
-    {
-        "(a @ b).tanh() * a.sum()": lambda a, b: (a @ b).tanh() * a.sum(),
-        "a value with many uses": lambda a, b: (a * a + a) * (a * b.T) + a[0],
-        "a.sum(dim=1) * b.mean()": lambda a, b: a.sum(dim=1) * b.mean(),
-    },
-    [(2, 3), (3, 2)],
-)
-check.hidden(
-    "which nodes are released",
+check.case(
+    "with wanted nodes, the ones that work are released, and no others",
     """
     >>> hidden = x * w
     >>> loss = (hidden * hidden).sum()
@@ -443,6 +435,14 @@ check.hidden(
     >>> square.saved_tensors
     RuntimeError: Trying to backward*
     """,
+)
+check.gradients(
+    {
+        "(a @ b).tanh() * a.sum()": lambda a, b: (a @ b).tanh() * a.sum(),
+        "a value with many uses": lambda a, b: (a * a + a) * (a * b.T) + a[0],
+        "a.sum(dim=1) * b.mean()": lambda a, b: a.sum(dim=1) * b.mean(),
+    },
+    [(2, 3), (3, 2)],
 )
 check.hidden(
     "create_graph=True without retain_graph",
