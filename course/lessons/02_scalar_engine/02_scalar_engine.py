@@ -47,7 +47,7 @@ print(f"gradient {x.grad.item():.0f}, found in {1000 * (time.perf_counter() - st
 # %% [markdown]
 # In lesson 01 the contributions of different paths added up. **Predict** how many paths lead from `y` back to `x`.
 
-# %%
+# %% tags=["demo"]
 bet = predict("How many paths lead from y back to x?", "60", "120", "60**2", "2**60")
 paths = round(x.grad.item())  # each path contributes 1 to the gradient
 bet.was(paths)
