@@ -561,7 +561,7 @@ check.hidden(
 # Exercise 5
 
 
-def parameter(numbers, gradient=None):
+def leaf_with(numbers, gradient=None):
     """A leaf whose .grad is set; None: nothing has arrived."""
     leaf = MiniTensor(np.array(numbers), requires_grad=True)
     leaf.grad = None if gradient is None else MiniTensor(np.array(gradient))
@@ -569,7 +569,7 @@ def parameter(numbers, gradient=None):
 
 
 check = Check(
-    "sgd", "w = parameter([1.0, -2.0], [2.0, -4.0])\nempty, last = parameter([5.0]), parameter(3.0, 1.0)", points=4
+    "sgd", "w = leaf_with([1.0, -2.0], [2.0, -4.0])\nempty, last = leaf_with([5.0]), leaf_with(3.0, 1.0)", points=4
 )
 check.case(
     "a step subtracts lr times the gradient",
@@ -643,7 +643,7 @@ check.case(
 check.case(
     "momentum: older gradients fade in the buffer",
     """
-    >>> u = parameter(5.0, 1.0)
+    >>> u = leaf_with(5.0, 1.0)
     >>> optimizer = SGD([u], lr=1.0, momentum=0.5)
     >>> optimizer.step()
     >>> u.data
@@ -659,7 +659,7 @@ check.case(
 check.case(
     "momentum: each parameter has its own buffer",
     """
-    >>> u, v = parameter(5.0, 1.0), parameter(5.0, 2.0)
+    >>> u, v = leaf_with(5.0, 1.0), leaf_with(5.0, 2.0)
     >>> optimizer = SGD([u, v], lr=1.0, momentum=0.5)
     >>> optimizer.step()
     >>> u.grad = None
@@ -671,7 +671,7 @@ check.case(
 check.case(
     "momentum: .grad is only read",
     """
-    >>> u = parameter([5.0], [2.0])
+    >>> u = leaf_with([5.0], [2.0])
     >>> optimizer = SGD([u], lr=1.0, momentum=0.25)
     >>> for _ in range(3): optimizer.step()
     >>> u.grad.data
@@ -681,7 +681,7 @@ check.case(
 check.case(
     "momentum: where .grad is None, nothing moves, and the buffer does not fade",
     """
-    >>> u = parameter(5.0, 1.0)
+    >>> u = leaf_with(5.0, 1.0)
     >>> optimizer = SGD([u], lr=1.0, momentum=0.5)
     >>> optimizer.step()
     >>> u.grad = None
@@ -697,7 +697,7 @@ check.case(
 check.case(
     "momentum: a .grad of zeros lets the parameter go on",
     """
-    >>> u = parameter(5.0, 1.0)
+    >>> u = leaf_with(5.0, 1.0)
     >>> optimizer = SGD([u], lr=1.0, momentum=0.5)
     >>> optimizer.step()
     >>> u.grad = MiniTensor(0.0)
@@ -709,7 +709,7 @@ check.case(
 check.case(
     "momentum: zero_grad(set_to_none=False) leaves the buffer alone",
     """
-    >>> u = parameter(5.0, 1.0)
+    >>> u = leaf_with(5.0, 1.0)
     >>> optimizer = SGD([u], lr=1.0, momentum=0.5)
     >>> optimizer.step()
     >>> optimizer.zero_grad(set_to_none=False)
@@ -722,7 +722,7 @@ check.case(
 check.case(
     "momentum: lr counts when the step is taken",
     """
-    >>> u = parameter(5.0, 1.0)
+    >>> u = leaf_with(5.0, 1.0)
     >>> optimizer = SGD([u], lr=1.0, momentum=0.5)
     >>> optimizer.step()
     >>> optimizer.lr = 2.0
@@ -734,7 +734,7 @@ check.case(
 check.hidden(
     "three steps, two parameters",
     """
-    >>> w, b = parameter([[1.0, 2.0]], [[1.0, 1.0]]), parameter(3.0, 2.0)
+    >>> w, b = leaf_with([[1.0, 2.0]], [[1.0, 1.0]]), leaf_with(3.0, 2.0)
     >>> optimizer = SGD((one for one in (w, b)), lr=0.5, momentum=0.5)
     >>> for _ in range(3): optimizer.step()
     >>> w.data, b.data
@@ -744,7 +744,7 @@ check.hidden(
 check.hidden(
     "two optimizers",
     """
-    >>> u = parameter(5.0, 1.0)
+    >>> u = leaf_with(5.0, 1.0)
     >>> SGD([u], lr=1.0, momentum=0.5).step()
     >>> SGD([u], lr=1.0, momentum=0.5).step()
     >>> u.data
