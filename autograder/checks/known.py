@@ -21,7 +21,7 @@ LIKE = 0.5  # of the wrong cases, for a mistake that does not explain all of the
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a card says of a cause, and the names of the mistakes in it. Empty: nothing is known."""
+    """What a card says of a cause, and the names of the mistakes in it, for counting. Empty: nothing is known."""
 
     sentence: str = ""
     names: tuple[str, ...] = ()
@@ -29,16 +29,20 @@ class Explanation:
 
 @dataclass(frozen=True)
 class Signatures:
-    """check -> mistake -> title of a case -> short name of its wrong outcome."""
+    """`checks`: check -> mistake -> title of a case -> short name of its wrong outcome. `bugs`: mistake -> the bug of
+    the bank that it is, under whose name it is then counted.
+    """
 
     checks: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
+    bugs: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> Signatures:
         """The signatures in a file; none if it is missing or damaged: then cards show the evidence alone."""
         try:
-            found: Any = json.loads(path.read_text(encoding="utf-8"))["checks"]
-            return cls({c: {m: dict(cases) for m, cases in listed.items()} for c, listed in found.items()})
+            found: Any = json.loads(path.read_text(encoding="utf-8"))
+            checks = {c: {m: dict(cases) for m, cases in listed.items()} for c, listed in found["checks"].items()}
+            return cls(checks, dict(found.get("bugs", {})))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return cls()
 
@@ -47,7 +51,7 @@ class Signatures:
         listed = self.checks.get(check, {}) if wrong else {}
         exact = tuple(name for name, cases in listed.items() if cases == wrong)
         if len(exact) == 1:
-            return Explanation(f"{exact[0]}.", exact)
+            return Explanation(f"{exact[0]}.", (self.bugs.get(exact[0], exact[0]),))
         if 1 < len(exact) <= MOST:
             return Explanation(f"{SEVERAL}: {'; or '.join(exact)}.", exact)
         shared = {name: sum(wrong.get(case) == what for case, what in cases.items()) for name, cases in listed.items()}

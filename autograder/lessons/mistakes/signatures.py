@@ -56,7 +56,8 @@ def build_signatures(text: Path) -> bool:
     for mistake in mistakes_of(text):
         for name, wrong in outcomes_with(text, mistake).items():
             checks[name][mistake.said] = wrong
-    record = {"made_from": fingerprint(text), "checks": checks}
+    bugs = {mistake.said: mistake.bug for mistake in mistakes_of(text) if mistake.bug}
+    record = {"made_from": fingerprint(text), "bugs": bugs, "checks": checks}
     write_if_changed(signatures_file(text), json.dumps(record, indent=1, ensure_ascii=False) + "\n")
     return True
 

@@ -194,6 +194,9 @@ def test_a_listed_mistake_is_named_by_its_outcomes() -> None:
     signatures = known(only_the_first=first, only_the_last=last)
     (report,) = run(found, signatures=signatures, total=lambda numbers: numbers[0]).reports
     assert (report.diagnosis, report.bugs, report.certain) == ("only the first.", ("only the first",), True)
+    counted = Signatures(signatures.checks, {"only the first": "a_bug"})
+    (report,) = run(found, signatures=counted, total=lambda numbers: numbers[0]).reports
+    assert (report.diagnosis, report.bugs) == ("only the first.", ("a_bug",))
     (report,) = run(found, signatures=known(a=first, b=first), total=lambda numbers: numbers[0]).reports
     assert (report.diagnosis, report.certain) == ("one of these: a; or b.", False)
     (report,) = run(found, signatures=signatures, total=lambda numbers: 7).reports
