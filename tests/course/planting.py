@@ -13,7 +13,6 @@ from typing import Any, ClassVar
 
 import pytest
 
-from autograder.judge.outside.steps import test_code as taken_apart
 from autograder.lessons.build.lesson_files import STYLES
 from autograder.lessons.build.text import STYLE_TAG, TextCell
 from autograder.lessons.mistakes import planting
@@ -122,23 +121,6 @@ def untrue_examples(lesson: str) -> tuple[list[str], int]:
             tried += results.attempted
             wrong += [name] if results.failed else []
     return wrong, tried
-
-
-def secret_by_name(lesson: str) -> set[str]:
-    """Names, except `credit`, that visible statements of test cells use after hidden ones have bound them: of such a
-    statement the judge says only that a hidden test failed."""
-    bound: set[str] = set()
-    found: set[str] = set()
-    for cell in cells_that_define(lesson, tests=True):
-        if not cell.nbgrader.get("grade"):
-            continue
-        test = taken_apart(cell.source, cell.grade_id)
-        for step in test.steps:
-            if test.hidden.isdisjoint(step.lines):
-                found |= step.uses & bound
-            else:
-                bound |= step.binds
-    return found - {"credit"}
 
 
 @cache
