@@ -230,7 +230,7 @@ print("done")
 # %% [markdown]
 # If even that does not help, restart the kernel (*Kernel*, *Restart Kernel*) and run the cells from the top. A message such as *the kernel appears to have died* means that the Python process has ended, usually because it ran out of memory. Restart here too; your text is safe.
 #
-# Running all cells stops at the first unexpected error. A check that gives points raises none: its card says what is wrong, and the run goes on. A test cell with assertions (`assert`) does raise an error, so the run stops there. To go on after a cell that failed, click into the next cell and choose *Run*, then *Run Selected Cell and All Below*.
+# Running all cells stops at the first unexpected error. A check that gives points raises none: its card says what is wrong, and the run goes on. To go on after a cell that failed, click into the next cell and choose *Run*, then *Run Selected Cell and All Below*.
 #
 # | you see | it means | do |
 # | --- | --- | --- |
