@@ -142,7 +142,20 @@ check.case(
     >>> cube = x**3
     >>> cube.grad_fn.saved = None
     >>> cube.grad_fn.saved_tensors
-    RuntimeError: Trying to backward through the graph a second time *calling backward.
+    RuntimeError*
+    """,
+)
+check.case(
+    "the text of that error",
+    """
+    >>> cube, text = x**3, "no RuntimeError"
+    >>> cube.grad_fn.saved = None
+    >>> try:
+    ...     cube.grad_fn.saved_tensors
+    ... except RuntimeError as error:
+    ...     text = str(error)
+    >>> text == SECOND_BACKWARD
+    True
     """,
 )
 check.hidden(
