@@ -642,10 +642,13 @@ check.gradients({"used at every step": used_at_every_step}, [between(-1.5, 1.5)]
 
 check = Check("deep", points=2, seconds=3)
 check.case(
-    "how many nodes the order of 3500 negations in a row has",
+    "the order of 3500 negations in a row: the number of nodes, and what is first and last",
     """
-    >>> len(topological_order(negated(MiniTensor(1.0), 3500)))
-    3501
+    >>> x = MiniTensor(1.0)
+    >>> y = negated(x, 3500)
+    >>> order = topological_order(y)
+    >>> len(order), order[0] is y, order[-1] is x
+    (3501, True, True)
     """,
 )
 check.case(
