@@ -423,11 +423,17 @@ def _as_many_as_said(handle: Handle, found: Iterator[Any]) -> Iterator[Any]:
     """Yield an object's items and compare their number with its length. An object with length 3 and no items would end
     a test's loop before anything is compared.
     """
+    own = found is handle  # an iterator, whose length may be how many items are left
+    said = len(handle) if own else 0  # type: ignore[arg-type]
     number = 0
-    for item in found:
+    while True:  # no `for`: it would ask an object that is its own iterator for an iterator again, without end
+        try:
+            item = next(found)
+        except StopIteration:
+            break
         yield item
         number += 1
-    said = len(handle)  # type: ignore[arg-type]
+    said = said if own else len(handle)  # type: ignore[arg-type]
     if said != number:
         raise Refused(f"{describe(handle)} says that it has {said} items, but gives {number}")
 

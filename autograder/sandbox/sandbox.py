@@ -49,9 +49,9 @@ from autograder.sandbox.travel import (
     is_module_function,
     not_rebuilt,
     pickled_function,
+    put_back,
     stale,
     take_our_modules_along,
-    update_in_place,
 )
 
 CELL_DIED = "The cell stopped the notebook's process: "
@@ -174,18 +174,18 @@ class Sandbox:
 
     def bind(self, name: str, *value: Any) -> None:
         """Bind a name of the notebook to a value, or delete the name if there is no value."""
-        codes, buffers = encode_arguments(self, list(value))
-        self._answer({"do": "bind", "name": name, "args": codes}, buffers)
+        codes, encoder = encode_arguments(self, list(value))
+        self._answer({"do": "bind", "name": name, "args": codes}, encoder.buffers)
 
     def apply(self, operation: str, args: Sequence[Any], kwargs: dict[str, Any] | None = None) -> Any:
         """Apply an operator or builtin, by name, in the sandbox."""
         kwargs = kwargs or {}
         everything = [*args, *kwargs.values()]
-        codes, buffers = encode_arguments(self, everything)
+        codes, encoder = encode_arguments(self, everything)
         request: dict[str, Any] = {"do": "apply", "name": operation, "args": codes[: len(args)]}
         if kwargs:
             request["kwargs"] = dict(zip(kwargs, codes[len(args) :], strict=True))
-        return self._answer(request, buffers, everything)
+        return self._answer(request, encoder.buffers, everything, encoder.parts)
 
     def call(self, function: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call an object. If a test calls a class of the submission by its name, the new object counts as declared (see
@@ -201,18 +201,18 @@ class Sandbox:
         trusted.
         """
         if not is_module_function(function):
-            codes, buffers = encode_arguments(self, [function, target, *args])
-            return self._answer({"do": "run", "args": codes}, buffers)
+            codes, encoder = encode_arguments(self, [function, target, *args])
+            return self._answer({"do": "run", "args": codes}, encoder.buffers)
         self._ready_process()
         if function not in self._functions:
             take_our_modules_along()
-        codes, buffers = encode_arguments(self, [target, *args])
+        codes, encoder = encode_arguments(self, [target, *args])
         number = self._functions.get(function)
         request: dict[str, Any] = {"do": "run", "args": codes, "function": number}
         if number is None:
-            request.update(function=len(self._functions), code=len(buffers))
-            buffers.append(pickled_function(function))
-        value = self._answer(request, buffers)
+            request.update(function=len(self._functions), code=len(encoder.buffers))
+            encoder.buffers.append(pickled_function(function))
+        value = self._answer(request, encoder.buffers)
         self._functions.setdefault(function, request["function"])  # it has arrived: there was an answer
         return value
 
@@ -376,12 +376,20 @@ class Sandbox:
         finally:
             self.used += time.monotonic() - began
 
-    def _answer(self, request: dict[str, Any], buffers: Sequence[Any] = (), arguments: Sequence[Any] = ()) -> Any:
+    def _answer(
+        self,
+        request: dict[str, Any],
+        buffers: Sequence[Any] = (),
+        arguments: Sequence[Any] = (),
+        parts: Sequence[Any] = (),
+    ) -> Any:
         """Ask one question. Returns its value, or raises the exception that student code raised. Threads take turns."""
         with self._asking:
-            return self._answer_in_turn(request, buffers, arguments)
+            return self._answer_in_turn(request, buffers, arguments, parts)
 
-    def _answer_in_turn(self, request: dict[str, Any], buffers: Sequence[Any], arguments: Sequence[Any]) -> Any:
+    def _answer_in_turn(
+        self, request: dict[str, Any], buffers: Sequence[Any], arguments: Sequence[Any], parts: Sequence[Any]
+    ) -> Any:
         if self.before_question is not None:
             self.before_question()
         if self.mirror is not None:
@@ -393,11 +401,11 @@ class Sandbox:
         outputs = reply.get("outputs")
         if isinstance(outputs, list):
             print_again(outputs)
-        decoder = self._decoder(reply_buffers, arguments, request["name"] if request["do"] == "lookup" else "")
+        decoder = self._decoder(reply_buffers, arguments, parts, request["name"] if request["do"] == "lookup" else "")
         if request["do"] != "run":  # our own functions answer with arrays whose shapes our checks look at
             decoder.of_array = from_submission
         with self._believing_nothing():
-            self._write_back(reply.get("changed"), decoder, arguments)
+            self._write_back(reply.get("changed"), decoder, parts)
             error = self._exception(reply["error"], decoder) if "error" in reply else None
             if isinstance(error, (StopIteration, StopAsyncIteration)) and request.get("name") != "next":
                 error = errors.that_ends_no_loop(error)
@@ -419,33 +427,27 @@ class Sandbox:
             reason = f"{type(malformed).__name__}: {malformed}"
             raise SandboxDied(f"its process sent an invalid answer ({reason[:200]})") from None
 
-    def _write_back(self, changed: Any, decoder: Decoder, arguments: Sequence[Any]) -> None:
+    def _write_back(self, changed: Any, decoder: Decoder, parts: Sequence[Any]) -> None:
         if changed is None:
             return
-        if type(changed) is not list:
-            raise Malformed("changed arguments are not a list")
-        for entry in changed:
-            if (
-                type(entry) is not list
-                or len(entry) != 2
-                or type(entry[0]) is not int
-                or not 0 <= entry[0] < len(arguments)
-            ):
-                raise Malformed("a changed argument has no position")
-            update_in_place(arguments[entry[0]], decoder.decode(entry[1]))
+        if type(changed) is not list or not all(type(entry) is list and len(entry) == 2 for entry in changed):
+            raise Malformed("changed arguments are not a list of pairs")
+        for part, contents in [(_at(number, parts), decoder.decode(code)) for number, code in changed]:
+            put_back(part, contents)
 
-    def _decoder(self, buffers: list[memoryview], arguments: Sequence[Any] = (), name: str = "") -> Decoder:
+    def _decoder(
+        self, buffers: list[memoryview], arguments: Sequence[Any] = (), parts: Sequence[Any] = (), name: str = ""
+    ) -> Decoder:
         """A decoder for an answer. `name`: the name in the notebook that was looked up."""
-
-        def argument(position: Any) -> Any:
-            if type(position) is not int or position < 0:
-                raise Malformed("an argument has no position")
-            return arguments[position]
-
         module = functools.partial(self._module, name)
-        return Decoder(
-            buffers, {"h": self._handle, "g": argument, "x": builtin_class, "X": self._exception_class, "m": module}
-        )
+        others: dict[str, Callable[..., Any]] = {
+            "h": self._handle,
+            "x": builtin_class,
+            "X": self._exception_class,
+            "m": module,
+        }
+        others |= {"g": lambda number: _at(number, arguments), "w": lambda number: _at(number, parts)}
+        return Decoder(buffers, others)
 
     def _handle(self, number: Any, kind: Any, description: Any = None) -> Handle:
         if type(number) is not int or type(kind) is not int:
@@ -524,3 +526,10 @@ class Sandbox:
         if type(description.get("instance")) is int:
             error.student_reference = Reference(self, description["instance"], self.generation, None)  # type: ignore[attr-defined]
         return error
+
+
+def _at(number: Any, values: Sequence[Any]) -> Any:
+    """One of the values that the judge sent."""
+    if type(number) is not int or not 0 <= number < len(values):
+        raise Malformed("there is no argument, or part of one, with this number")
+    return values[number]

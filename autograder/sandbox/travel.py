@@ -4,6 +4,7 @@ decoded strictly.
 
 from __future__ import annotations
 
+import collections
 import functools
 import io
 import itertools
@@ -17,8 +18,8 @@ from cloudpickle import cloudpickle as cloudpickle_module
 
 from autograder.sandbox.errors import RemoteError
 from autograder.sandbox.handles import is_handle, reference
-from autograder.sandbox.inside.protocol import words
-from autograder.sandbox.inside.values import Encoder
+from autograder.sandbox.inside.protocol import CONTAINERS, words
+from autograder.sandbox.inside.values import Encoder, NotPlain
 from autograder.sandbox.port import Port
 from autograder.sandbox.process.limits import NotRebuilt, SandboxError, StaleHandle
 
@@ -49,14 +50,16 @@ class _Pickler(cloudpickle.Pickler):
         return None
 
 
-def encode_arguments(sandbox: Port, values: list[Any]) -> tuple[list[Any], list[Any]]:
-    """Codes and buffers for arguments of an operation over there."""
+def encode_arguments(sandbox: Port, values: list[Any]) -> tuple[list[Any], Encoder]:
+    """Codes for arguments of an operation over there, and the encoder, which has their buffers and parts."""
 
     def other(value: Any) -> Any:
         if is_handle(value):
             return ["h", sandbox.number_of(reference(value))]
         if isinstance(value, (types.GeneratorType, map, filter, zip)):
             return ["G", [encoder.encode(item) for item in itertools.islice(value, MAX_GENERATED)]]
+        if type(value) in CONTAINERS.values() and (code := _container(encoder, value)):
+            return code
         file = io.BytesIO()
         try:
             _Pickler(file, sandbox).dump(value)
@@ -67,7 +70,24 @@ def encode_arguments(sandbox: Port, values: list[Any]) -> tuple[list[Any], list[
         return ["p", encoder._buffer(file.getvalue()), _kind_and_name(value)]
 
     encoder = Encoder(other)
-    return [encoder.encode(value) for value in values], encoder.buffers
+    return [encoder.encode(value) for value in values], encoder
+
+
+def _container(encoder: Encoder, value: Any) -> Any:
+    """The code of a container from `collections`, made of what it is called with, or None if that has no code."""
+    parts, buffers = len(encoder.parts), len(encoder.buffers)
+    made_of: list[Any]
+    if isinstance(value, collections.deque):
+        made_of = [list(value), value.maxlen]
+    elif isinstance(value, collections.defaultdict):
+        made_of = [value.default_factory, dict(value)]
+    else:
+        made_of = [dict(value)]
+    try:
+        return ["C", type(value).__name__, [encoder.encode(part) for part in made_of]]
+    except NotPlain:  # raised for a key
+        del encoder.parts[parts:], encoder.buffers[buffers:]
+        return None
 
 
 def _kind_and_name(value: Any) -> str:
@@ -130,25 +150,26 @@ assert hasattr(cloudpickle_module, "_find_imported_submodules"), cloudpickle.__v
 cloudpickle_module._find_imported_submodules = imported_submodules
 
 
-def update_in_place(old: Any, new: Any) -> None:
-    """Make a mutable argument equal to what the student's function left in it."""
-    if type(old) is not type(new):
+def put_back(part: Any, contents: Any) -> None:
+    """Make a part of the test's arguments what the student's function left in its copy of it."""
+    if isinstance(part, dict) and type(contents) is dict:
+        part.clear()
+        part.update(contents)
+    elif isinstance(part, collections.deque) and type(contents) is list:
+        part.clear()
+        part.extend(contents)
+    elif type(part) is not type(contents):
         return
-    if isinstance(old, (list, bytearray)):
-        if isinstance(old, list) and len(old) == len(new):
-            for i, (mine, theirs) in enumerate(zip(old, new, strict=True)):
-                if type(mine) is type(theirs) and isinstance(mine, (list, dict, set)):
-                    update_in_place(mine, theirs)
-                else:
-                    old[i] = theirs
-        else:
-            old[:] = new
-    elif isinstance(old, (dict, set)):
-        old.clear()
-        old.update(new)
-    elif getattr(old, "shape", None) == getattr(new, "shape", ()):
-        values = old.detach() if hasattr(old, "detach") else old  # PyTorch changes no leaf that it has to differentiate
-        values[...] = new
+    elif isinstance(part, (list, bytearray)):
+        part[:] = contents
+    elif isinstance(part, set):
+        part.clear()
+        part.update(contents)
+    elif hasattr(part, "iloc"):
+        type(part).__init__(part, contents)  # pandas has no other public way to exchange rows and columns in place
+    elif part.shape == contents.shape:
+        values = part.detach() if hasattr(part, "detach") else part  # PyTorch changes no leaf that needs a gradient
+        values[...] = contents
 
 
 def stale() -> StaleHandle:

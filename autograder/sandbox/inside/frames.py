@@ -25,6 +25,11 @@ TENSORS = {
 TENSORS["bfloat16"] = "int16"
 
 
+def is_of_library(kind: type, names: str) -> bool:
+    """Whether a class has one of these names in pandas or PyTorch."""
+    return kind.__name__ in names.split() and kind.__module__.partition(".")[0] in TAKERS
+
+
 def library_as_plain(value: Any) -> tuple[Any, ...] | None:
     """A value of pandas or PyTorch as a tuple of lists, arrays and texts, or None if it has no such form."""
     name = type(value).__module__.partition(".")[0]

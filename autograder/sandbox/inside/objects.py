@@ -146,14 +146,17 @@ class Objects:
     # From the judge
 
     def decoder(self, buffers: list[memoryview]) -> Decoder:
-        return _FromJudge(
+        decoder = _FromJudge(
             buffers,
             {
                 "h": lambda number: self.by_number[number],
                 "p": lambda index, what: self.unpickle(buffers[index], what),
-                "G": lambda items: iter([self.decoder(buffers).decode(item) for item in items]),
+                "C": lambda name, made_of: CONTAINERS[name](*[decoder.decode(item) for item in made_of]),
+                "G": lambda items: iter([decoder.decode(item) for item in items]),
             },
         )
+        decoder.parts = []
+        return decoder
 
     def unpickle(self, data: Any, what: str) -> Any:
         """An object that the judge has pickled. Raises RebuildError, which says what it was and what it lacks here."""

@@ -5,7 +5,9 @@ object.
 from __future__ import annotations
 
 import builtins
+import collections
 import contextlib
+import copy
 import importlib
 import os
 import signal
@@ -25,8 +27,6 @@ from .shell import make_shell, warm_up
 from .values import Encoder
 from .wire import Wire, WireError
 
-MUTABLE = (list, dict, set, bytearray)
-ARRAYS = ("ndarray", "Tensor", "Parameter")
 # The last four are there because in a kernel, too, `import importlib` is enough to use `importlib.metadata`.
 PRELOADED = words("""
     asyncio collections csv dataclasses datetime decimal fractions heapq inspect pathlib statistics string subprocess
@@ -204,8 +204,8 @@ class Server:
         return self._value(None)
 
     def apply(self, request: dict[str, Any], buffers: list[memoryview]) -> Reply:
-        """Apply an operation to decoded arguments. Arguments that it changed are sent back, so that the judge can
-        update its own copies.
+        """Apply an operation to decoded arguments. The parts of them that it changed are sent back, so that the judge
+        can update its own copies.
         """
         decoder = self.objects.decoder(buffers)
         args = [decoder.decode(code) for code in request["args"]]
@@ -214,16 +214,18 @@ class Server:
         if request["name"] not in ("call", "setitem", "ufunc"):
             return self._value(operation(*args, **kwargs), args)
         everything = [*args, *kwargs.values()]
-        before = {i: fingerprint(value) for i, value in enumerate(everything) if is_mutable(value)}
+        parts = decoder.parts or []
+        before = [state(part) for part in parts]
+        encoder = self.objects.encoder()
+        encoder.known = {id(part): number for number, part in enumerate(parts)}
         try:
-            encoder = self.objects.encoder()
             header: dict[str, Any] = {"value": self.objects.encode(operation(*args, **kwargs), encoder, everything)}
         except BaseException as error:
             header = {"error": self.objects.error(error)}
         changed = [
-            [i, self.objects.encode(everything[i], encoder)]
-            for i, old in before.items()
-            if fingerprint(everything[i]) != old
+            [number, self.objects.encode(copy.copy(base_value(part)), encoder)]
+            for number, (part, (old, _)) in enumerate(zip(parts, before, strict=True))
+            if state(part)[0] != old
         ]
         if changed:
             header["changed"] = changed
@@ -246,16 +248,17 @@ class Server:
         return {"value": self.objects.encode(value, encoder, arguments)}, encoder.buffers
 
 
-def is_mutable(value: Any) -> bool:
-    return type(value) in MUTABLE or type(value).__name__ in ARRAYS
-
-
-def fingerprint(value: Any) -> Any:
-    """Something that is equal before and after a call exactly when the argument was not changed."""
-    if type(value).__name__ == "ndarray":
-        return value.shape, value.dtype, value.tobytes()
+def state(part: Any) -> tuple[Any, Any]:
+    """Something that is equal before and after a call exactly when a part of the arguments was not changed, and what
+    has to stay alive meanwhile: a new object may have the `id` of one that is gone.
+    """
+    if isinstance(part, (list, dict, set, collections.deque)):
+        items = [*part, *part.values()] if isinstance(part, dict) else list(part)
+        return [id(item) for item in items], items
+    if type(part).__name__ == "ndarray":
+        return (part.shape, part.dtype, part.tobytes()), None
     encoder = Encoder(lambda other: ["h", id(other)])
     try:
-        return repr(encoder.encode(value)), encoder.buffers
+        return (repr(encoder.encode(part)), encoder.buffers), None
     except Exception:
-        return None
+        return None, None

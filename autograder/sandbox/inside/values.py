@@ -1,6 +1,9 @@
 """Plain values to JSON and back: numbers, text, bytes, arrays, and lists, tuples, dicts and sets of them, and what
 pandas and PyTorch make of these. Both sides use this file.
 
+What a call can change is a *part*: a list, dict, array, frame and so on, wherever in an argument it is. Both sides
+number the parts in the order in which they are complete, so a reply can name one instead of sending a copy.
+
 A JSON list is always a tagged value, `[tag, ...]`; None, booleans, floats, small integers and strings stand for
 themselves. Only exact builtin types count as plain; what is not plain is handed to `other`, which turns it into a
 handle (or, towards the sandbox, a pickle). Decoding checks every type, count and size before it allocates, because the
@@ -20,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from .frames import exact_as_plain, exact_from_plain, library_as_plain, library_from_plain
+from .frames import exact_as_plain, exact_from_plain, is_of_library, library_as_plain, library_from_plain
+from .protocol import CONTAINERS
 
 MAX_DEPTH = 100
 MAX_NODES = 1_000_000
@@ -29,6 +33,7 @@ MAX_FRACTION_BITS = 1 << 16
 MAX_SAME_HASH = 64  # in a set or dict; the time to build one grows with the square of it
 DTYPE = re.compile(r"[<>|=]?(b1|[iu][1248]|f(2|4|8|16)|c(8|16|32)|S\d{1,6}|U\d{1,6}|[mM]8(\[[A-Za-z0-9]{1,8}\])?)")
 NUMPY_KINDS = frozenset("biufcSUmM")
+CHANGEABLE = frozenset({list, dict, set, bytearray, np.ndarray, *CONTAINERS.values()})
 SEQUENCES: dict[type, str] = {list: "l", tuple: "t", set: "s", frozenset: "f"}
 BUILDERS: dict[str, Callable[[list[Any]], Any]] = {
     "l": list,
@@ -47,11 +52,15 @@ class Malformed(Exception):  # noqa: N818
 
 
 class Encoder:
-    """Encodes one message. `other(value)` is called for everything that is not plain; it may raise NotPlain."""
+    """Encodes one message. `other(value)` is called for everything that is not plain; it may raise NotPlain. `parts`
+    are those of what was encoded; `known` has the numbers of those that the other side has, by `id`.
+    """
 
     def __init__(self, other: Callable[[Any], Any]):
         self.other = other
         self.buffers: list[Any] = []
+        self.parts: list[Any] = []
+        self.known: dict[int, int] = {}
         self.nodes = 0
 
     def encode(self, value: Any, depth: int = 0) -> Any:
@@ -65,6 +74,14 @@ class Encoder:
         self.nodes += 1
         if depth > MAX_DEPTH or self.nodes > MAX_NODES:
             raise NotPlain("too deep or too many parts")
+        if id(value) in self.known:
+            return ["w", self.known[id(value)]]
+        code = self._compound(value, kind, depth)
+        if is_part(kind) and self.other is not _refuse:
+            self.parts.append(value)
+        return code
+
+    def _compound(self, value: Any, kind: type, depth: int) -> Any:
         if kind is list or kind is tuple:
             return [SEQUENCES[kind], [self.encode(item, depth + 1) for item in value]]
         if kind is dict:
@@ -125,6 +142,11 @@ class Encoder:
         return len(self.buffers) - 1
 
 
+def is_part(kind: type) -> bool:
+    """Whether a call may change a value of exactly this class."""
+    return kind in CHANGEABLE or is_of_library(kind, "DataFrame Series Tensor Parameter")
+
+
 def _refuse(value: Any) -> Any:
     raise NotPlain(type(value).__name__)
 
@@ -153,7 +175,7 @@ OF_LIBRARIES: dict[str, Callable[[Encoder, Any], Any]] = {
 
 class Decoder:
     """Decodes one message. `others` maps further tags (handles, pickles) to functions of the tagged list's remaining
-    items. `of_array` is what becomes of each array.
+    items. `of_array` is what becomes of each array. `parts` are those of what was decoded, if they are wanted.
     """
 
     of_array: Callable[[np.ndarray], np.ndarray] = staticmethod(lambda array: array)
@@ -161,6 +183,7 @@ class Decoder:
     def __init__(self, buffers: Sequence[Any], others: dict[str, Callable[..., Any]]):
         self.buffers = buffers
         self.others = others
+        self.parts: list[Any] | None = None
         self.nodes = 0
 
     def decode(self, code: Any, depth: int = 0) -> Any:
@@ -170,6 +193,12 @@ class Decoder:
         if not isinstance(code, list) or not code or depth > MAX_DEPTH + 2 or self.nodes > MAX_NODES:
             raise Malformed("an encoded value is not a tagged list, or too deep or too large")
         tag, *rest = code
+        value = self._tagged(tag, rest, depth)
+        if self.parts is not None and tag != "h" and is_part(type(value)):
+            self.parts.append(value)
+        return value
+
+    def _tagged(self, tag: Any, rest: list[Any], depth: int) -> Any:
         try:
             if tag in BUILDERS:
                 return BUILDERS[tag]([self.decode(item, depth + 1) for item in _list(rest[0])])
@@ -189,6 +218,14 @@ class Decoder:
             ZeroDivisionError,
         ) as error:
             raise Malformed(f"an encoded value is not well formed ({type(error).__name__})") from None
+
+    def whole(self, code: Any) -> Any:
+        """Decode what one value was taken apart into: the parts of that are no parts of the message."""
+        parts, self.parts = self.parts, None
+        try:
+            return self.decode(code)
+        finally:
+            self.parts = parts
 
     def buffer(self, index: Any) -> memoryview:
         if type(index) is not int or index < 0:
@@ -210,7 +247,7 @@ class Decoder:
         return np.frombuffer(data, kind).reshape(sizes).copy()
 
     def objects(self, shape: Any, code: Any) -> np.ndarray:
-        items = self.decode(code)
+        items = self.whole(code)
         sizes = _list(shape)
         if type(items) is not list or not all(type(size) is int and 0 <= size < 2**48 for size in sizes):
             raise Malformed("an array's shape is invalid")
@@ -271,7 +308,7 @@ SIMPLE: dict[str, Callable[..., Any]] = {
     "N": lambda d: NotImplemented,
     "S": Decoder.bounds,
     "o": Decoder.objects,
-    "P": lambda d, code: library_from_plain(d.decode(code)),
+    "P": lambda d, code: library_from_plain(d.whole(code)),
     "E": lambda d, parts: exact_from_plain(*d.pair(parts)),
     "F": lambda d, parts: fractions.Fraction(*d.pair(parts)),
     "D": lambda d, text: decimal.Decimal(_text(text, 10_000)),
