@@ -12,7 +12,7 @@ from typing import Any
 
 from autograder.sandbox.inside.protocol import BASES, SPECIAL_METHODS
 
-TAGS = [*"ltdsfanibBceoNSFDEUPhxXmgpG?", "date", "datetime", "delta"]
+TAGS = [*"ltdsfanibBceoNSFDEUPhxXmgwpGC?", "date", "datetime", "delta"]
 TEXTS = ["", "x", "<f8", "|O", "|S3", "__class__", "int", "ValueError", "numpy", "os", "0x" + "f" * 50]
 LARGE = [2**31, 2**63, -(2**70)]
 FLOATS = [0.0, -0.0, 0.5, 123456789.25, 1e308, 5e-324, math.inf, -math.inf, math.nan]
