@@ -54,7 +54,11 @@ class Signatures:
             return Explanation(f"{exact[0]}.", (self.bugs.get(exact[0], exact[0]),))
         if 1 < len(exact) <= MOST:
             return Explanation(f"{SEVERAL}: {'; or '.join(exact)}.", exact)
-        shared = {name: sum(wrong.get(case) == what for case, what in cases.items()) for name, cases in listed.items()}
+        shared = {  # of the mistakes that expect no case to be wrong that is right
+            name: sum(wrong[case] == what for case, what in cases.items())
+            for name, cases in listed.items()
+            if cases.keys() <= wrong.keys()
+        }
         best = max(shared.values(), default=0)
         like = tuple(name for name, count in shared.items() if count == best)
         if best >= max(1.0, LIKE * len(wrong)) and len(like) <= MOST:

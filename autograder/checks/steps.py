@@ -39,7 +39,9 @@ class Scope(dict[str, Any]):
 
     def _bound(self, function: types.FunctionType) -> types.FunctionType:
         """The function with this scope as its globals, in which it finds the student's names and the others."""
-        bound = types.FunctionType(function.__code__, self, function.__name__, function.__defaults__)
+        bound = types.FunctionType(
+            function.__code__, self, function.__name__, function.__defaults__, function.__closure__
+        )
         bound.__kwdefaults__ = function.__kwdefaults__
         return bound
 

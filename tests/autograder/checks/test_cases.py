@@ -118,8 +118,17 @@ def inner(numbers: Any) -> list[int]:
     return [2 * number for number in numbers]
 
 
+def times(factor: int) -> Any:
+    return lambda numbers: factor * total(numbers)  # noqa: F821
+
+
+thrice = times(3)
+
+
 def test_a_step_uses_functions_of_its_file_which_see_the_notebook() -> None:
     assert run(made(">>> helper([1, 2])\n6"), total=sum) == 1.0
+    globals().pop("CHECKS", None)
+    assert run(made(">>> thrice([1, 2])\n9"), total=sum) == 1.0
 
 
 def test_what_is_not_written_yet_is_not_wrong() -> None:
@@ -208,6 +217,7 @@ def test_a_mistake_that_explains_a_part_is_only_likely() -> None:
     signatures = Signatures({"total": {"the sign": {"one": "a", "two": "b"}}})
     assert signatures.explain("total", {"one": "a", "two": "c"}).sentence.startswith("one of these, or something near")
     assert signatures.explain("total", {"one": "c", "two": "d"}).sentence == ""
+    assert signatures.explain("total", {"one": "a"}).sentence == ""  # the second case is right: it is not the sign
     assert signatures.explain("another", {"one": "a"}).sentence == ""
 
 
