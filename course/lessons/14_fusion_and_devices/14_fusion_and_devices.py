@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext:
-#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     cell_metadata_filter: solution,test,check,points,tags,exercise,items,nbgrader,-all
 #     text_representation:
 #       extension: .py
 #       format_name: percent
@@ -22,7 +22,7 @@
 # **Predict** which is faster, and by what factor. Are the results the same, to the last bit?
 
 # %%
-from autograder.student import check_gradients, hints, predict, quiz, start_lesson
+from autograder.student import check, hints, predict, quiz, start_lesson
 
 # %% tags=["engine"]
 import collections
@@ -172,7 +172,7 @@ for attempt in (lambda: np.zeros(3) + a, lambda: MiniTensor(a)):
 # %% [markdown] tags=["hint"] exercise="array_module"
 # In `initialize`: if `array_module(data) is np`, just call `MiniTensor.on_host(self, data, requires_grad)`. Otherwise call it with `0.0` instead of the data, then set `self.data = data`.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "array_module", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="array_module" tags=["engine"]
 def array_module(value):
     """The module that makes arrays of the same kind: what value.__array_namespace__() returns, if
     it has this method, else np. value is an array of any module, a number, or a nested list.
@@ -204,71 +204,7 @@ def initialize(self, data, requires_grad=False):
 
 MiniTensor.__init__ = initialize
 
-# %% nbgrader={"grade": true, "grade_id": "test_array_module", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-class Vault:
-    name = "vault"
-
-    @staticmethod
-    def asarray(array):
-        return Open()
-
-
-class Sealed:
-    kind, shape, ndim, size = "sealed", (4,), 1, 4
-
-    def __array_namespace__(self, api_version=None):
-        return Vault
-
-    def __array__(self, dtype=None, copy=None):
-        raise TypeError("a silent copy")
-
-
-class Open(Sealed):
-    kind = "open"
-
-    def __array__(self, dtype=None, copy=None):
-        return np.zeros(4)  # NumPy can convert it; only its module says that it must not
-
-    def copy(self):
-        return Open()
-
-
-for value in (np.ones(3), 2.0, 7, [1.0, 2.0], (1.0, 2.0), np.float64(3.0)):
-    assert array_module(value) is np, f"for {value!r} the module is np, not {array_module(value)!r}"
-a = Silent()
-assert array_module(a) is Elsewhere, f"a Silent has the module Elsewhere, not {array_module(a)!r}"
-assert getattr(array_module(Sealed()), "name", None) == "vault", "ask each array for its own module"
-b = Open()
-a.mark = b.mark = 17
-kept = MiniTensor(b).data
-assert getattr(kept, "kind", None) == "open", (
-    f"the data should be the array of another module, not {kept!r}. NumPy can convert this array, "
-    "but its module is another one. Is self.data set, after on_host?"
-)
-assert getattr(kept, "mark", None) == 17, "the array must be kept as it is: the same object, not a copy"
-x = MiniTensor(a, requires_grad=True)
-assert getattr(x, "_version", None) == 0, (
-    "MiniTensor.on_host prepares the rest of a tensor: call it for an array of another module too"
-)
-assert getattr(x.data, "mark", None) == 17, "the array must be kept as it is, the same object"
-assert x.requires_grad, "requires_grad is lost for the array of another module"
-assert x.shape == (3,) and x.is_leaf and x.grad is None, "such a tensor is a leaf like any other"
-x = MiniTensor([1, 2])
-before = getattr(x.data, "dtype", None) == np.float64 and not x.requires_grad
-assert before, f"on the host, everything as before; the data are {x.data!r}"
-assert MiniTensor([1, 2], requires_grad=True).requires_grad, "requires_grad is lost on the host"
-MiniTensor.is_copied = lambda self: not np.shares_memory(MiniTensor(self.data).data, self.data)
-assert not MiniTensor([1.0, 2.0]).is_copied(), "as before, a float64 array of the host is not copied"
-### BEGIN HIDDEN TESTS
-x = MiniTensor(Sealed())
-assert x.data.kind == "sealed" and not x.requires_grad and x.shape == (4,)
-assert MiniTensor(Sealed(), requires_grad=True).requires_grad
-assert MiniTensor(3.5, requires_grad=True).requires_grad and MiniTensor(3.5).item() == 3.5
-assert MiniTensor(np.ones((2, 1), dtype=np.float32)).data.dtype == np.float64
-a, b = MiniTensor([1.0, 2.0], requires_grad=True), MiniTensor([[3.0], [4.0]], requires_grad=True)
-(a * b + a).backward(np.array([[1.0, 10.0], [100.0, 1000.0]]))
-assert np.allclose(a.grad.data, [504.0, 5040.0]) and np.allclose(b.grad.data, [[21.0], [2100.0]])
-### END HIDDEN TESTS
+# %% check="array_module"
 
 # %% [markdown]
 # ## 3. Arrays without numbers
@@ -325,16 +261,6 @@ class Trace:
         if not isinstance(value, (bool, int, float)):
             raise Untraceable("an array from outside")
         return Traced(self, value, ())
-
-    @classmethod
-    def asked_by(cls, function, inputs=1):
-        """What a function asks of that many arrays, as lines; the last one says if it is refused."""
-        trace = cls((3,))
-        try:
-            function(*[trace.array() for _ in range(inputs)])
-        except Untraceable:
-            return [*listing(trace.steps), "untraceable"]
-        return listing(trace.steps)
 
 
 class Traced(np.lib.mixins.NDArrayOperatorsMixin):
@@ -420,7 +346,7 @@ Function.apply = Function.__dict__.get("with_devices", classmethod(apply))  # of
 # %% [markdown] tags=["hint"] exercise="note"
 # The first three refusals fit into one condition: `if method != "__call__" or options or ufunc.nout != 1 or ufunc.signature is not None:`.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "note", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="note" tags=["engine"]
 def note(self, ufunc, method, *inputs, **options):
     """Write an operation down. self is a Traced; ufunc and method are, say, np.add and "__call__".
 
@@ -445,45 +371,7 @@ def note(self, ufunc, method, *inputs, **options):
     self.trace.steps.append((ufunc, tuple(names), result.name))
     return result
 
-# %% nbgrader={"grade": true, "grade_id": "test_note", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false}
-def expect(lines, program, inputs=1):
-    try:
-        found = Trace.asked_by(eval(program), inputs)
-    except (TypeError, ValueError) as error:
-        if lines[-1] != "untraceable":
-            raise
-        raise AssertionError(f"{program}: Untraceable must be raised, not {error!r}") from None
-    hint = ". One operation must be refused" if lines[-1] == "untraceable" not in found else ""
-    assert found == lines, f"{program}: the steps should be {lines}, not {found}{hint}"
-
-
-expect(["v1 = multiply(v0, 2.0)", "v2 = exp(v1)"], "lambda x: np.exp(x * 2.0)")
-expect(["v2 = subtract(v1, v0)", "v3 = square(v2)"], "lambda x, y: np.square(y - x)", 2)
-expect(["v1 = subtract(1, v0)"], "lambda x: 1 - x")
-expect(["v1 = add(v0, True)"], "lambda x: x + True")
-expect(["untraceable"], "lambda x: x @ x")
-expect(["untraceable"], "lambda x: np.add.reduce(x)")
-expect(["untraceable"], "lambda x: np.add.accumulate(x)")
-expect(["untraceable"], "lambda x: np.add.outer(x, x)")
-expect(["untraceable"], "lambda x: np.add(x, 1.0, out=x)")
-expect(["untraceable"], "lambda x: np.exp(x, dtype=float)")  # any option
-expect(["v1 = negative(v0)", "untraceable"], "lambda x: np.ones(3) * (-x)")
-expect(["untraceable"], "lambda x: np.modf(x)")  # two results
-expect(["untraceable"], "lambda x: np.vecdot(x, x)")  # not elementwise, like a matrix product
-expect(["untraceable"], "lambda x: x + np.float32(2.0)")  # NumPy's number, not Python's
-expect(["untraceable"], "lambda x: x + Trace((3,)).array()")  # of another trace
-### BEGIN HIDDEN TESTS
-expect(["v1 = greater(v0, 0)", "v2 = multiply(v0, v1)"], "lambda x: x * (x > 0)")
-expect(["v1 = power(v0, 3)"], "lambda x: x**3")
-expect(["untraceable"], "lambda x: np.frexp(x)")
-expect(["untraceable"], "lambda x: np.multiply.outer(x, x)")
-expect(["untraceable"], "lambda x: x + np.array(2.0)")
-expect(["untraceable"], "lambda x: Trace((3,)).array() * x")
-expect(["v1 = tanh(v0)", "untraceable"], "lambda x: np.sqrt(np.tanh(x), where=True)")
-chosen = ["v3 = select(v0, v1, v2)", "v4 = multiply(v3, 5.0)"]
-expect(chosen, "lambda c, a, b: np.where(c, a, b) * 5.0", 3)
-expect(["v1 = multiply(v0, 4.0)"], "lambda x: x * x.trace.asarray(4.0)")
-### END HIDDEN TESTS
+# %% check="note"
 
 # %% [markdown]
 # Now run the engine on such an array. It is the polynomial again, forward and then backward, and nothing is computed. **Predict** how many steps the backward pass has.
@@ -526,7 +414,7 @@ print(f"the gradient of x is {x.grad.data.name}")
 # %% tags=["engine"]
 BLOCK = 16384  # entries
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "run_in_blocks", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="run_in_blocks" tags=["engine"]
 def needed_steps(steps, results):
     """The steps (function, arguments, result) that the results, a list of names, need, in order.
 
@@ -573,137 +461,9 @@ def run_in_blocks(steps, arrays, results, block=BLOCK):
         outputs[name].reshape(shape) if name in outputs else arrays[name].copy() for name in results
     ]
 
-# %% nbgrader={"grade": true, "grade_id": "test_needed_steps", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
-SQUARES = [
-    (np.multiply, ("v0", "v0"), "v2"),
-    (np.exp, ("v1",), "v3"),
-    (np.add, ("v2", 3.0), "v4"),
-    (np.multiply, ("v2", "v0"), "v5"),
-    (np.tanh, ("v3",), "v6"),
-]
+# %% check="needed_steps"
 
-
-def kept(steps, results):
-    found = needed_steps(steps, results)
-    assert not any(isinstance(step, str) for step in found), f"return whole steps, not names: {found}"
-    return [step[2] for step in found]
-
-
-def expect_steps(names, results):
-    found = kept(SQUARES, results)
-    assert found == names, f"for {results} the steps {names} are needed, in this order, not {found}"
-
-
-expect_steps(["v2", "v4"], ["v4"])
-expect_steps(["v2", "v4", "v5"], ["v5", "v4"])
-second = kept([(np.tanh, ("v0",), "v1"), (np.add, (2.0, "v1"), "v2")], ["v2"])
-assert second == ["v1", "v2"], f"v2 = 2 + v1 needs v1, its second argument, too; found {second}"
-### BEGIN HIDDEN TESTS
-assert kept(SQUARES, ["v3"]) == ["v3"] and kept(SQUARES, ["v0"]) == []
-assert len(SQUARES) == 5
-CHAIN = [(np.add, ("v0", 1.5), "v1")] + [(np.tanh, (f"v{i}",), f"v{i + 1}") for i in range(1, 6)]
-assert kept(CHAIN, ["v6"]) == [f"v{i}" for i in range(1, 7)]
-assert kept(CHAIN, ["v3"]) == ["v1", "v2", "v3"]
-### END HIDDEN TESTS
-
-# %% nbgrader={"grade": true, "grade_id": "test_run_in_blocks", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
-STEPS = [
-    (np.multiply, ("v0", 2.0), "v2"),
-    (np.add, ("v2", "v1"), "v3"),
-    (np.tanh, ("v3",), "v4"),
-    (np.subtract, ("v4", "v2"), "v5"),
-]
-
-
-def by_hand(a, b):
-    tanh = np.tanh(a * 2.0 + b)
-    return {"v0": a, "v1": b, "v4": tanh, "v5": tanh - a * 2.0}
-
-
-def compare(shape, results, block, seed=0):
-    a, b = np.random.default_rng(seed).normal(size=(2, *shape))
-    before = a.copy(), b.copy()
-    sizes = f"the shape {shape} ({a.size} entries) and blocks of {block}"
-    try:
-        found = run_in_blocks(STEPS, {"v0": a, "v1": b}, results, block=block)
-    except ValueError as error:
-        raise AssertionError(f"for {sizes}: {error}") from error
-    assert len(found) == len(results), f"one array for each of {results}"
-    for name, array in zip(results, found):
-        right = by_hand(a, b)[name]
-        assert np.shape(array) == shape, f"{name} should have the shape {shape}, not {np.shape(array)}"
-        assert np.allclose(array, right, rtol=1e-12, atol=1e-12), (
-            f"{name} is wrong for {sizes}. Is each result written into its array? "
-            "Do the steps run in their order? Does the last block end with the last entry?"
-        )
-    assert np.array_equal(a, before[0]) and np.array_equal(b, before[1]), "the inputs were changed"
-
-
-def not_larger_than_four(a, out):
-    if a.size > 4:
-        raise ValueError(f"a piece of {a.size} entries arrived, but blocks of 4 were asked for")
-    if a.size == 0:
-        raise ValueError("an empty block arrived")
-    out[...] = a
-
-
-def number_of_call(a, out, calls=[]):
-    calls.append(1)
-    out[...] = len(calls)
-
-
-def address(a, out, seen=[]):
-    seen.append(out)  # so that no other array can lie there
-    out[...] = out.__array_interface__["data"][0]  # where the buffer lies in memory
-
-
-def room(a, out):
-    out[...] = out.size if out.base is None else out.base.size  # how much memory it is a part of
-
-
-pair = [(np.add, ("v0", 1.0), "v1"), (np.add, ("v1", 0.0), "v2")]
-(found,) = run_in_blocks(pair, {"v0": np.arange(8.0)}, ["v2"], block=4)
-assert not np.array_equal(found, [5.0, 6.0, 7.0, 8.0] * 2), (
-    "both blocks of 4 have the results of the second one. Does each block go through all the steps "
-    "before the next block starts?"
-)
-compare((12,), ["v5"], 4)
-compare((3, 5), ["v5"], 4)
-compare((2, 3), ["v5", "v4"], 100)
-found = run_in_blocks([(not_larger_than_four, ("v0",), "v1")], {"v0": np.arange(10.0)}, ["v1"], block=4)
-assert np.allclose(found[0], np.arange(10.0)), f"a step that copies 0 to 9 gives {found[0]}"
-(found,) = run_in_blocks([(number_of_call, ("v0",), "v1")], {"v0": np.zeros(10)}, ["v1"], block=4)
-times = found.max()
-assert times == 3, f"10 entries are 3 blocks of at most 4, but the step runs {times:.0f} times"
-run_in_blocks([(not_larger_than_four, ("v0",), "v1")], {"v0": np.zeros(8)}, ["v1"], block=4)
-places = [(address, ("v0",), "v1"), (np.add, ("v1", 0.0), "v2")]
-(found,) = run_in_blocks(places, {"v0": np.zeros(20)}, ["v2"], block=4)
-assert len(set(found.tolist())) == 1, "an intermediate result has one buffer, the same for every block"
-rooms = [(room, ("v0",), "v1"), (np.add, ("v1", 0.0), "v2")]
-(found,) = run_in_blocks(rooms, {"v0": np.zeros(400)}, ["v2"], block=4)
-assert found.max() < 400, "an intermediate result has the size of a block"
-compare((5,), ["v0", "v5"], 2)
-MiniTensor.comes_back_as_a_copy = lambda self, run: (
-    not np.shares_memory(run([], {"v0": self.data}, ["v0"])[0], self.data)
-)
-assert MiniTensor([1.0, 2.0]).comes_back_as_a_copy(run_in_blocks), "an input comes back as a copy"
-### BEGIN HIDDEN TESTS
-compare((7,), ["v4", "v5"], 3, seed=1)
-compare((1,), ["v5"], 4)
-compare((), ["v5"], 4)
-compare((0,), ["v5"], 4)
-compare((5,), ["v5", "v0"], 3)
-compare((4, 3), ["v5"], 1)
-compare((2, 3, 2), ["v5", "v1"], 5, seed=2)
-compare((9,), ["v5"], 9)
-compare((6,), ["v5", "v4", "v5"], 4)
-large = np.random.default_rng(3).normal(size=(2, 20_001))
-found = run_in_blocks(STEPS, {"v0": large[0], "v1": large[1]}, ["v5"])
-assert np.allclose(found[0], by_hand(large[0], large[1])["v5"], rtol=1e-12, atol=1e-12)
-wide = np.arange(24.0).reshape(4, 6).T
-(found,) = run_in_blocks([(np.add, ("v0", 1.0), "v1")], {"v0": wide}, ["v1"], block=5)
-assert np.allclose(found, wide + 1), "an input may be a view, such as a transposed array"
-### END HIDDEN TESTS
+# %% check="run_in_blocks"
 
 # %% [markdown] items="129"
 # The backward pass needs the forward *steps* again, because no intermediate value was stored. In the cache that is cheap. You know this from checkpointing: computing instead of storing.
@@ -772,7 +532,7 @@ Chain = collections.namedtuple("Chain", "steps inputs output cotangent gradients
 # %% [markdown] tags=["hint"] exercise="record_chain"
 # `guards`: `kinds` has one entry per argument, `(MiniTensor, x.shape, x.requires_grad)` or `(type(x), x)`. The type matters: in Python `True == 1 == 1.0`.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "record_chain", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="record_chain" tags=["engine"]
 def record_chain(function, tensors):
     """The steps of function, and those of the engine's backward pass after it.
 
@@ -902,155 +662,7 @@ def compiled(function):
 #
 # First the check:
 
-# %% nbgrader={"grade": true, "grade_id": "test_record_chain", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
-def product_and_more(a, b):
-    return (a * b + a).tanh() * 2.0 - b
-
-
-def switched(x, kind):
-    if kind is True:
-        return x * 10.0
-    return x * kind if isinstance(kind, int) else x.tanh()
-
-
-def fused(expression):
-    """The expression, compiled by the notebook's engine; other engines compute it directly."""
-
-    def run(*tensors):
-        mine = type(tensors[0]).__name__ == "MiniTensor"
-        return compiled(expression)(*tensors) if mine else expression(*tensors)
-
-    return run
-
-
-def chain_of(function, tensors, why):
-    try:
-        return record_chain(function, tensors)
-    except NotImplementedError:  # not written yet
-        raise
-    except RuntimeError as error:
-        raise AssertionError(f"{why}. The engine says: {error}") from None
-
-
-def only_stand_ins(*tensors):
-    assert all(isinstance(x.data, Traced) for x in tensors), (
-        "the function must be called with the stand-ins, whose arrays have no numbers"
-    )
-    return product_and_more(*tensors)
-
-
-a, b = MiniTensor([1.0, 2.0, 3.0], requires_grad=True), MiniTensor([4.0, 5.0, 6.0])
-why = "the output has three entries, so its backward needs the cotangent, one more array of the trace"
-chain = chain_of(only_stand_ins, [a, b], why)
-assert list(chain.inputs) == ["v0", "v1"], f"the inputs have the first names, not {chain.inputs}"
-assert chain.cotangent is not None, "a requires grad, so the backward pass must be recorded"
-assert isinstance(chain.cotangent, str) and isinstance(chain.output, str), "names, not arrays"
-assert len(chain.gradients) == 2, "one entry per tensor, None where there is no gradient"
-assert chain.gradients[0] is not None, "a requires grad, so it has a gradient: was backward called?"
-assert chain.gradients[1] is None, "b has no gradient"
-assert chain.cotangent not in (*chain.inputs, chain.output), (
-    "the cotangent is one more array, neither one of the inputs nor the output"
-)
-made = [line.split(" = ")[0] for line in listing(chain.steps)]
-assert chain.output in made, f"no step makes the output {chain.output}"
-assert chain.gradients[0] in made, f"no step makes the gradient {chain.gradients[0]} of a"
-why = "no tensor requires grad, so neither does the output, and its backward must not be called"
-found = chain_of(product_and_more, [b, b], why).cotangent
-assert found is None, f"neither a nor b requires grad, so the cotangent is None, not {found!r}"
-with no_grad():
-    why = "under no_grad the output does not require grad, so its backward must not be called"
-    off = chain_of(product_and_more, [a, b], why)
-assert off.cotangent is None, (
-    f"under no_grad the output does not require grad, so the cotangent is None, not {off.cotangent!r}"
-)
-plain, quick = (MiniTensor([1.0, 2.0, 3.0], requires_grad=True) for _ in range(2))
-product_and_more(plain, b).backward(np.array([1.0, 10.0, 100.0]))
-compiled(product_and_more)(quick, b).backward(np.array([1.0, 10.0, 100.0]))
-assert quick.grad is not None and np.allclose(plain.grad.data, quick.grad.data), (
-    "the gradient of the recorded chain differs from that of the function"
-)
-for function in (lambda x: x.tanh() * 3.0, lambda x: x):
-    why = "one tensor is enough, even if the function returns it"
-    assert record_chain(function, [a]).gradients[0] is not None, why
-rows = compiled(lambda x: x * x.shape[0])
-found = rows(MiniTensor(np.ones((2, 3)))).data
-assert np.allclose(found, 2.0), "the arrays without numbers have the shape of the tensors"
-x, y, row = MiniTensor([1.0, 2.0]), MiniTensor([3.0, 4.0]), MiniTensor([[1.0, 2.0]])
-leaf = MiniTensor([1.0, 2.0], requires_grad=True)
-assert guards((x, True)) == guards((y, True)), "other numbers in a tensor: the same guards"
-for one, other, why in (
-    ((x,), (MiniTensor([1.0, 2.0, 3.0]),), "another shape"),
-    ((x,), (row,), "another shape with the same number of entries"),
-    ((x,), (leaf,), "one tensor requires grad, the other does not"),
-    ((x, leaf), (leaf, x), "a different one of the tensors requires grad"),
-    ((x, 2.0), (2.0, x), "the tensor is in another position"),
-    ((x, None), (None, x), "the tensor is in another position, and None in the other"),
-    ((x, 2), (x, 3), "another number"),
-    ((x, -1), (x, -2), "another number; -1 and -2 have the same hash"),
-    ((x, 1), (x, 1.0), "equal numbers of different types"),
-    ((x, 2), (x, "2"), "a number and a string"),
-    ((x, None), (x, "None"), "None and a string"),
-):
-    assert guards(one) != guards(other), f"the guards must differ: {why}"
-with no_grad():
-    while_off = guards((x, True))
-    leaf_differs = guards((x, True)) != guards((leaf, True))
-assert while_off != guards((x, True)), "the guards must differ: recording is on, and off"
-assert leaf_differs, "the guards must differ: one tensor requires grad, also while recording is off"
-fast = compiled(switched)
-assert np.allclose(fast(a, True).data, [10.0, 20.0, 30.0])
-assert np.allclose(fast(a, 1).data, [1.0, 2.0, 3.0]), "True and 1 are equal, but not of the same type"
-assert np.allclose(fast(a, None).data, np.tanh([1.0, 2.0, 3.0])), "another argument, another recording"
-assert np.allclose(fast(a + 1, True).data, [20.0, 30.0, 40.0]), "other numbers, the same recording"
-assert fast.traced == 3, f"three different guards in four calls, but {fast.traced} recordings"
-assert all(chain is not None for chain in fast.chains.values()), "each of them can be recorded"
-### BEGIN HIDDEN TESTS
-assert np.allclose(fast(b, True).data, [40.0, 50.0, 60.0]) and fast.traced == 4, "requires_grad"
-assert not fast(b, True).requires_grad and fast(a, True).requires_grad
-fast(MiniTensor([1.0, 2.0], requires_grad=True), True)
-assert fast.traced == 5, "another shape"
-fast(MiniTensor([[1.0, 2.0, 3.0]], requires_grad=True), True)
-assert fast.traced == 6, "another shape with as many entries"
-with no_grad():
-    assert not fast(a, True).requires_grad
-assert fast.traced == 7, "recording was off"
-assert np.allclose(fast(a, 2).data, [2.0, 4.0, 6.0]) and np.allclose(fast(a, 3).data, [3.0, 6.0, 9.0])
-assert np.allclose(fast(a, 2).data, [2.0, 4.0, 6.0]) and fast.traced == 9
-assert np.allclose(fast(a, -1).data, [-1.0, -2.0, -3.0])
-assert np.allclose(fast(a, -2).data, [-2.0, -4.0, -6.0]), "-1 and -2 have the same hash in Python"
-assert np.allclose(fast(a, "2").data, np.tanh([1.0, 2.0, 3.0])), "a text is not a number"
-assert np.allclose(fast(a, "None").data, fast(a, None).data) and fast.traced == 13
-difference = compiled(lambda x, y: x - y)
-assert np.allclose(difference(a, 2.0).data, [-1.0, 0.0, 1.0])
-assert np.allclose(difference(2.0, a).data, [1.0, 0.0, -1.0]), "the tensor is in another position"
-difference(a, b), difference(b, a)
-assert difference.traced == 4, "another one of the tensors requires grad"
-before = np.array(a.data), np.array(b.data)
-record_chain(product_and_more, [a, b])
-assert a.grad is None and np.array_equal(a.data, before[0]) and np.array_equal(b.data, before[1])
-mixed = compiled(lambda x, factor, y: x * factor + y)
-assert np.allclose(mixed(a, 2.0, b).data, [6.0, 9.0, 12.0]) and mixed.traced == 1
-def without_history(a, b):
-    with no_grad():
-        double = a * 2
-    return double * b
-
-
-both = record_chain(without_history, [a, a])
-assert both.gradients[0] is None and both.gradients[1] is not None
-credit = check_gradients(
-    {
-        "product_and_more, fused": fused(product_and_more),
-        "a reused input, fused": fused(lambda a, b: a * a * a / (b * b + 1.0) + a),
-        "a plus b, fused": fused(lambda a, b: a + b),
-        "no way from b, fused": fused(lambda a, b: (a * 0.5).exp()),
-        "between other operations": lambda a, b: fused(product_and_more)(a.exp(), b * 2).sum(dim=1),
-    },
-    [[(2, 3), (2, 3)], [(1, 1), (1, 1)]],
-    points=5,
-)
-credit
-### END HIDDEN TESTS
+# %% check="record_chain"
 
 # %% [markdown] items="129"
 # Now compare the gradient with the engine's and PyTorch's, then the time, and what is kept between forward and backward. **Predict** how much is kept.
@@ -1154,7 +766,7 @@ for sign in (1, -1):
 #
 # The two questions about devices belong to *Further*.
 
-# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_14", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} items="116 129 130"
+# %% test="quiz_14" points=4 tags=["quiz"] items="116 129 130"
 question(
     "what_is_saved",
     "Ten elementwise operations on a large array are fused. What is saved?",
@@ -1457,7 +1069,7 @@ for text in (
 # %% [markdown] tags=["hint"] exercise="to"
 # With the one `module`, go through the inputs again. A number becomes `MiniTensor(module.asarray(float(x)))`. A tensor whose `array_module(x.data)` is the module stays. Any other becomes `To.apply(x, module=module)`.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "to", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="to" tags=["engine"]
 class To(Function):
     """A copy of a in another array module. The gradient goes back to where a is.
 
@@ -1550,109 +1162,7 @@ Function.apply = Function.with_devices = classmethod(apply)
 MiniTensor.backward = backward
 MiniTensor.to = to
 
-# %% nbgrader={"grade": true, "grade_id": "test_to", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false}
-DEVICES["remote"] = remote
-
-
-def there(x):
-    """To the stand-in; the engines that this is compared with have none."""
-    return x.to("remote") if type(x).__name__ == "MiniTensor" else x
-
-
-def back(x):
-    return x.to("cpu") if type(x).__name__ == "MiniTensor" else x
-
-
-def device_error(*inputs):
-    try:
-        on_one_device(inputs)
-    except RuntimeError as error:
-        return str(error)
-    except Exception as error:
-        return f"{type(error).__name__} in place of a RuntimeError"
-    return "no error"
-
-
-x = MiniTensor([1.0, 2.0, 3.0], requires_grad=True)
-factor = MiniTensor(4.0, requires_grad=True)
-remote.reset()
-y = x.to("remote")
-assert y.device == "remote", f"x.to('remote') is on {y.device}"
-assert x.device == "cpu" and x.to("cpu").device == "cpu", "x itself stays where it is"
-two = on_one_device([y, 2])[1]
-assert two.device == "remote", f"the number 2 beside a tensor on remote is on {two.device}, not there"
-y.mark = 2
-tensors = on_one_device([factor, 2, y, 3])
-shapes = [t.shape for t in tensors]
-assert shapes == [(), (), (3,), ()], f"in the order of the inputs: (), (), (3,), (), not {shapes}"
-places = [t.device for t in tensors]
-assert places == ["remote"] * 4, f"all four belong on remote, not on {places}"
-assert factor.device == "cpu", "the factor itself must stay on the CPU"
-mark = getattr(tensors[2], "mark", None)
-assert mark == 2, "a tensor that is in its place is itself returned, not a copy"
-z = (y * factor + 1).sum()
-assert z.device == "remote", "a factor without dimensions goes where the others are"
-z.backward()
-assert x.grad is not None, "x has no gradient: what does To.backward return?"
-assert factor.grad is not None, "the factor has no gradient: it must move with To.apply"
-assert x.grad.device == "cpu" and factor.grad.device == "cpu", (
-    f"gradients go back to where the leaves are, not to {x.grad.device} and {factor.grad.device}"
-)
-assert remote.to_host == 32, (
-    f"two gradients come back, 24 and 8 bytes; {remote.to_host} bytes were copied to the host"
-)
-assert np.allclose(x.grad.data, [4.0, 4.0, 4.0]), f"the gradient of x is 4, not {x.grad.data}"
-assert np.allclose(factor.grad.data, 6.0), f"that of the factor is 1 + 2 + 3, not {factor.grad.data}"
-EXPECTED = "Expected all tensors to be on the same device"
-for inputs in ((x, y), (y, y, x)):
-    assert device_error(*inputs)[: len(EXPECTED)] == EXPECTED, f"two devices: {device_error(*inputs)}"
-assert on_one_device([x, np.ones(3)])[1].device == "cpu", "an array becomes a MiniTensor where it is"
-only_numbers = [t.device for t in on_one_device([factor, 3])]
-assert only_numbers == ["cpu"] * 2, f"only numbers: all on the CPU, not {only_numbers}"
-values = float(tensors[0].data.get()), float(tensors[1].data.get())
-assert values == (4.0, 2.0), f"the factor 4 and the number 2 keep their values, but are now {values}"
-leaf_there = MiniTensor(remote.asarray(np.ones(3)), requires_grad=True)
-leaf_there.to("cpu").sum().backward()
-assert leaf_there.grad.device == "remote", "the gradient of a leaf on remote goes back to remote"
-number_there = MiniTensor(remote.asarray(5.0))
-for inputs, why in (
-    ((y, MiniTensor([4.0])), "a tensor of shape (1,) has a dimension, so it stays on the CPU"),
-    ((x, number_there), "a number that is not on the CPU stays where it is"),
-):
-    said = device_error(*inputs)
-    assert said.startswith(EXPECTED), f"{why}: an error is expected, not: {said}"
-elsewhere = Remote("elsewhere")
-third = MiniTensor(elsewhere.asarray(np.ones(3)))
-why = "a module without a name in DEVICES is a place like any other"
-assert device_error(y, third)[: len(EXPECTED)] == EXPECTED, why
-for tensor in on_one_device([third, 2.5, factor]):
-    assert array_module(tensor.data) is elsewhere, why
-### BEGIN HIDDEN TESTS
-assert device_error(number_there, x)[: len(EXPECTED)] == EXPECTED
-assert device_error(y, factor, x)[: len(EXPECTED)] == EXPECTED
-assert device_error(MiniTensor([[4.0]]), y)[: len(EXPECTED)] == EXPECTED, "it has dimensions"
-assert [t.device for t in on_one_device([factor, number_there])] == ["remote", "remote"]
-assert [t.device for t in on_one_device([factor, 3, True])] == ["cpu"] * 3
-assert [float(t.data) for t in on_one_device([factor, 3, True])] == [4.0, 3.0, 1.0]
-x.mark, factor.mark = 1, 3
-marks = [getattr(t, "mark", None) for t in on_one_device([x, factor])]
-assert marks == [1, 3], "what stays is the same MiniTensor"
-moved_factor, _ = on_one_device([factor, third])
-assert array_module(moved_factor.data).name == "elsewhere" and moved_factor.requires_grad
-remote.reset()
-credit = check_gradients(
-    {
-        "(a * b).tanh(), elsewhere": lambda a, b: back((there(a) * there(b)).tanh()),
-        "a @ b, elsewhere": lambda a, b: back(there(a) @ there(b)),
-        "half of it elsewhere": lambda a, b: back(there(a).exp()) * a + b.sum(),
-        "a number of the host": lambda a, b: back(there(a * 2 + 1) * b.sum() - 3),
-        "sum over a dim": lambda a, b: back((there(a) / 3).sum(dim=1)),
-    },
-    [(3, 3), (3, 3)],
-    points=5,
-)
-credit
-### END HIDDEN TESTS
+# %% check="to"
 
 # %% [markdown] items="116"
 # Here are the same lines on your engine and in PyTorch (on `meta`), and a trap: `w` is a leaf. **Predict:** is `w.to(...)` one?
@@ -1782,7 +1292,7 @@ print(f"x, y, the gradient and the cotangent together: {4 * 8 * len(points) / 1e
 # %% [markdown] tags=["hint"] exercise="traffic"
 # Fused: with `steps = needed_steps(steps, results)`, the names read are those of all arguments, minus those of all step results. The number written is `len(set(results))`.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "traffic", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="traffic" tags=["engine"]
 def traffic(steps, results, size, fused=False):
     """Bytes read and bytes written for arrays of size entries.
 
@@ -1805,38 +1315,7 @@ def traffic(steps, results, size, fused=False):
     return 8 * size * len(inputs), 8 * size * len(set(results))
     ### END SOLUTION
 
-# %% nbgrader={"grade": true, "grade_id": "test_traffic", "locked": true, "points": 2, "schema_version": 3, "solution": false, "task": false}
-SQUARES = [
-    (np.multiply, ("v0", "v0"), "v2"),
-    (np.exp, ("v1",), "v3"),
-    (np.add, ("v2", 3.0), "v4"),
-    (np.multiply, ("v2", "v0"), "v5"),
-]
-
-
-def expect_bytes(read, written, why, steps, results, size=10, fused=False):
-    found = traffic(steps, results, size, fused=fused)
-    assert isinstance(found, (tuple, list)), f"return a pair (read, written), not {found!r}"
-    assert tuple(found) == (read, written), f"{why}: ({read}, {written}), not {found}"
-
-
-why = "all four steps run: they read 1, 1, 1 and 2 arrays of 80 bytes, and write 4"
-expect_bytes(400, 320, why, SQUARES, ["v4"])
-expect_bytes(80, 80, "fused, v0 is read and v4 written", SQUARES, ["v4"], fused=True)
-why = "fused, v0 and v1 are read, v3 and v5 written"
-expect_bytes(160, 160, why, SQUARES, ["v3", "v5"], fused=True)
-why = "fused, v0 is read, v4 and v5 written once each"
-expect_bytes(80, 160, why, SQUARES, ["v4", "v5", "v4"], fused=True)
-### BEGIN HIDDEN TESTS
-CHAIN = [(np.add, ("v0", 1.5), "v1")] + [(np.tanh, (f"v{i}",), f"v{i + 1}") for i in range(1, 6)]
-assert tuple(traffic(CHAIN, ["v6"], 7)) == (336, 336)
-assert tuple(traffic(CHAIN, ["v6"], 7, fused=True)) == (56, 56)
-assert tuple(traffic(CHAIN, ["v6", "v2"], 7, fused=True)) == (56, 112)
-THREE = [(np.add, ("v0", "v1"), "v3"), (np.divide, ("v3", "v2"), "v4"), (np.exp, ("v2",), "v5")]
-assert tuple(traffic(THREE, ["v4"], 1)) == (40, 24)
-assert tuple(traffic(THREE, ["v4"], 1, fused=True)) == (24, 8)
-assert tuple(traffic(THREE, ["v3"], 1, fused=True)) == (16, 8)
-### END HIDDEN TESTS
+# %% check="traffic"
 
 # %% [markdown]
 # Compare two counts of the same thing: what the stand-in saw go through its memory, and what your function finds from the list.
