@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext:
-#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     cell_metadata_filter: solution,test,check,points,tags,exercise,items,nbgrader,-all
 #     text_representation:
 #       extension: .py
 #       format_name: percent
@@ -153,7 +153,7 @@ Function.apply = classmethod(apply)
 # %% [markdown] tags=["hint"] exercise="linear"
 # `for_x = grad @ w.T if ctx.needs_input_grad[0] else None`, and so on. Then the product is computed only if it is needed.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "linear", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="linear" tags=["engine"]
 class Linear(Function):
     """x @ w + b for x of shape (rows, inputs), w of shape (inputs, outputs), b of shape (outputs,).
 
@@ -252,7 +252,7 @@ for name, rule in rules.items():
 # %% [markdown] tags=["hint"] exercise="abs"
 # `np.sign` is -1, 0 or 1. It is exactly the factor that you need, and you can save it instead of the input.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "abs", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="abs" tags=["engine"]
 class Abs(Function):
     """The absolute value of a, entry by entry. At 0 the gradient is 0, as in PyTorch. Keep what
     the rule needs in ctx, not in the class. backward returns an array of the shape of a.
@@ -331,7 +331,7 @@ for dtype in (torch.float16, torch.float32, torch.float64):
 # %% [markdown] tags=["hint"] exercise="logsumexp"
 # Save `np.exp(a - output)`, the softmax. The function returns `output.squeeze(axis=dim)`, so the incoming gradient lacks the dimension: `np.expand_dims(grad, ctx.dim)` adds it again.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "logsumexp", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="logsumexp" tags=["engine"]
 class LogSumExp(Function):
     """log(sum(exp(a))) along dim, which disappears from the shape; finite for finite a of any size.
 
@@ -463,7 +463,7 @@ def numerical_jacobian(function, inputs, number, eps=1e-6):
 # %% [markdown] tags=["hint"] exercise="jacobians"
 # `array.reshape(-1)` turns an array of any shape into a row. You collect columns, so the table is `np.array(columns).T`.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "jacobians", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="jacobians" tags=["engine"]
 def analytical_jacobian(function, inputs, number):
     """The same table, found by backward: one backward pass per entry of the output.
 
@@ -507,7 +507,7 @@ def analytical_jacobian(function, inputs, number):
 class GradcheckError(RuntimeError):
     """A gradient disagrees with the differences."""
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "gradcheck", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="gradcheck" tags=["engine"]
 def gradcheck(function, inputs, eps=1e-6, atol=1e-5, rtol=1e-3):
     """Whether backward agrees with central differences of step eps, for every input that requires
     grad.
@@ -608,7 +608,7 @@ print("yours:  ", verdict(lambda a: a.relu(), [0.0]), "  PyTorch:", passes(torch
 #
 # The last three questions are about *Further*: where to keep values, precision, and rounding.
 
-# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_08", "locked": true, "points": 5, "schema_version": 3, "solution": false, "task": false} items="100 134"
+# %% test="quiz_08" points=5 tags=["quiz"] items="100 134"
 question(
     "requires_grad",
     "`x = torch.tensor(2.0, requires_grad=True)`. What has happened so far?",
@@ -1073,7 +1073,7 @@ for name, rule in rules.items():
 # %% [markdown] tags=["hint"] exercise="quantize"
 # Use `np.round(a / step) * step`. `step` is an option, as `dim` was. You don't have to save anything.
 
-# %% nbgrader={"grade": false, "grade_id": "quantize", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="quantize"
 MiniTensor.quantize = lambda self, step: Quantize.apply(self, step=step)
 
 

@@ -1,7 +1,7 @@
 # ---
 # jupyter:
 #   jupytext:
-#     cell_metadata_filter: nbgrader,tags,exercise,items,-all
+#     cell_metadata_filter: solution,test,check,points,tags,exercise,items,nbgrader,-all
 #     text_representation:
 #       extension: .py
 #       format_name: percent
@@ -134,7 +134,7 @@ def as_dual(x):
 # %% [markdown] tags=["hint"] exercise="push_forward"
 # `np.broadcast_to(total, np.shape(value))` gives the sum the shape of the value.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "push_forward", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="push_forward" tags=["engine"]
 def push_forward(value, *pairs):
     """The Dual of a result, whose tangent is the sum of slope * tangent over the inputs.
 
@@ -189,7 +189,7 @@ Dual.__neg__ = lambda a: push_forward(-a.value, (-1.0, a))
 # %% [markdown] tags=["hint"] exercise="slopes"
 # `a / b` has the slopes `1 / b.value` and `-a.value / b.value**2`. For `tanh`, compute the value first: its slope is `1 - value**2`. For `relu` the slope is `a.value > 0`, as a number: `1.0 * (a.value > 0)`.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "slopes", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="slopes" tags=["engine"]
 def dual_exp(a):
     """The exponential, entry by entry.
 
@@ -329,7 +329,7 @@ DIFFERENT_SIZE = (
 # %% [markdown] tags=["hint"] exercise="jvp"
 # In `jvp`: `output = as_dual(function(*[Dual(x, t) for x, t in zip(inputs, tangents)]))`. A function that ignores its inputs gives a constant: return `np.zeros(output.shape)` in place of its None.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "jvp", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="jvp" tags=["engine"]
 def dual_sum(a, dim=None, keepdim=False):
     """The sum over an axis, which may be negative, or of all entries; arguments as for MiniTensor.
 
@@ -508,7 +508,7 @@ plot_peaks(peaks, depths)
 # %% [markdown] tags=["hint"] exercise="jacobians"
 # To choose, the number of outputs must be known: `as_dual(function(Dual(x))).value.size` computes values only.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "jacobians", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="jacobians" tags=["engine"]
 def jacobian_reverse(function, x):
     """The Jacobian by reverse mode: one call of the function, and one row per entry of the output.
 
@@ -616,7 +616,7 @@ for name, action in (
 #
 # Two questions, on `vmap` and on tags, are about the optional part.
 
-# %% tags=["quiz"] nbgrader={"grade": true, "grade_id": "quiz_15", "locked": true, "points": 4, "schema_version": 3, "solution": false, "task": false} items="4 5 F35 gap:jvp_vmap"
+# %% test="quiz_15" points=4 tags=["quiz"] items="4 5 F35 gap:jvp_vmap"
 question(
     "by_hand",
     "`x` is the dual number `2 + 3ε`. What is `x * x`?",
@@ -809,7 +809,7 @@ def on_stack(product, tangent, axes):
 # %% [markdown] tags=["hint"] exercise="stack"
 # `np.eye(x.size).reshape(*x.shape, x.size)` holds all directions. The tangent of the output has the shape `(*output.shape, x.size)`; reshape it to the tuple `(*output.shape, *x.shape)`.
 
-# %% tags=["engine"] nbgrader={"grade": false, "grade_id": "stack", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="stack" tags=["engine"]
 def push_forward(value, *pairs):
     """As before; and where the inputs carry k tangents, so does the result.
 
@@ -1011,7 +1011,7 @@ def tagged_add(a, b):
     (a, da), (b, db) = parts_of(a, tag), parts_of(b, tag)
     return Tagged(a + b, da + db, tag)
 
-# %% nbgrader={"grade": false, "grade_id": "tags", "locked": false, "schema_version": 3, "solution": true, "task": false}
+# %% solution="tags"
 def parts_of(x, tag):
     """The value and the tangent of x, seen from a tag.
 
