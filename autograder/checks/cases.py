@@ -216,6 +216,14 @@ class Check:
                 waiting |= set(_names_in(value.__code__))
         return found
 
+    def needed(self) -> set[str]:
+        """The names of the notebook that the steps and the functions in them use, and some that only look like one."""
+        sent = self.sent()
+        own = [value for value in sent.values() if isinstance(value, types.FunctionType)]
+        read = {node.id for text in self._texts() for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
+        read |= {name for function in own for name in _names_in(function.__code__)}
+        return (read | {each.of for each in self.drawn}) - sent.keys()
+
     def _texts(self) -> Iterator[str]:
         yield self.given
         yield from (step.source for case in self.cases for step in case.steps)

@@ -44,14 +44,15 @@ def _read_and_written(source: str) -> tuple[Sequence[str], Set[str]]:
     return tuple(read), written
 
 
-def completed(source: str, others: Sequence[str], defined: Iterable[str] = ()) -> str:
-    """The script, preceded by the statements of other cells that define the names it needs, as far as they do.
+def completed(source: str, others: Sequence[str], defined: Iterable[str] = (), needed: Iterable[str] = ()) -> str:
+    """The script, preceded by the statements of other cells that define the names it needs, as far as they do. `needed`
+    are further names.
 
     Only imports, functions, classes and assignments are taken: the last definition of each name, and what that
     definition needs. Nothing else of the other cells is run.
     """
     defined = set(defined)
-    todo = missing_names(source, defined)
+    todo = [*missing_names(source, defined), *(name for name in needed if name not in defined)]
     offered = _definitions(others) if todo else {}
     taken: dict[ast.stmt, str] = {}
     while todo:

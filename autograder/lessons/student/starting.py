@@ -11,12 +11,14 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from autograder.checks.beside import check_named
 from autograder.checks.limits import limited
 from autograder.lessons.build.names import completed, is_of_course
 from autograder.notebooks.cells import DEMO, grade_id, has_tag, is_grade
@@ -29,6 +31,7 @@ from autograder.runs.errors import TookTooMuch
 from autograder.sandbox.inside import engine_file
 from autograder.sandbox.inside.engine_file import EngineError, SealedEngine
 
+CASES = re.compile(r"^check\(\s*\"([\w.]+)\"", re.MULTILINE)
 SECONDS = 20.0  # for all checks of the student's engine; they take about one second
 INSIST = "To use yours anyway, run start_lesson(own=True)."
 GONE = "the test cell `{}`, which is no longer in your notebook"
@@ -217,7 +220,8 @@ def failing_checks(checks: Sequence[str], cells: list[dict[str, Any]], namespace
 def _passes(test: str, others: list[str], namespace: dict[str, Any]) -> bool:
     """Whether a test cell raises nothing, and none of the checks in it finds anything wrong."""
     try:
-        source = completed(test, others, namespace)
+        needed = {name for called in CASES.findall(test) for name in check_named(called)[0].needed()}
+        source = completed(test, others, namespace, needed)
         with check_context() as context:
             engine_file.define(source, "<visible checks>", namespace)
         return all(report.passed for report in context.reports)
