@@ -26,6 +26,7 @@ from __future__ import annotations
 
 import ast
 import copy
+import dis
 import functools
 import re
 import sys
@@ -217,12 +218,16 @@ class Check:
         return found
 
     def needed(self) -> set[str]:
-        """The names of the notebook that the steps and the functions in them use, and some that only look like one."""
+        """The names of the notebook that the cases use, also in the functions of their file."""
         sent = self.sent()
-        own = [value for value in sent.values() if isinstance(value, types.FunctionType)]
-        read = {node.id for text in self._texts() for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)}
-        read |= {name for function in own for name in _names_in(function.__code__)}
-        return (read | {each.of for each in self.drawn}) - sent.keys()
+        own = [value.__code__ for value in sent.values() if isinstance(value, types.FunctionType)]
+        read = {name for code in own for name in _globals_in(code)} | {each.of for each in self.drawn}
+        for case in self.cases:
+            names = [node for text in (self.given, *(step.source for step in case.steps)) for node in _names(text)]
+            read |= {n.id for n in names if isinstance(n.ctx, ast.Load)} - {
+                n.id for n in names if not isinstance(n.ctx, ast.Load)
+            }
+        return read - sent.keys()
 
     def _texts(self) -> Iterator[str]:
         yield self.given
@@ -410,6 +415,18 @@ def _report(
     return Report(
         title, lines, 0.0 if points is None else earned, points, found.sentence, hidden=secret, bugs=found.names
     )
+
+
+def _names(text: str) -> list[ast.Name]:
+    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)]
+
+
+def _globals_in(code: types.CodeType) -> Iterator[str]:
+    """The global names that compiled code and the functions in it read."""
+    yield from (each.argval for each in dis.get_instructions(code) if each.opname == "LOAD_GLOBAL")
+    for constant in code.co_consts:
+        if isinstance(constant, types.CodeType):
+            yield from _globals_in(constant)
 
 
 def _names_in(code: types.CodeType) -> Iterator[str]:
