@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 
 SENTENCE_END = re.compile(r"(?<=[.?!]) ")
 
+ENDED = "stopped the notebook's process"
+"""What the message of a test says if student code ended its process."""
+
 
 @dataclass(frozen=True)
 class SolutionTrial:

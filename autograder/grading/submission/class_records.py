@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from autograder.judge.writing.messages import ENDED
+from autograder.notebooks.verdicts import ENDED
 
 Status = Literal["graded", "unreadable", "missing", "failed", "died", "not graded"]
 # graded: marked as usual. unreadable, missing: marked, but there was no notebook to read.

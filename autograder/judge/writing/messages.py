@@ -7,6 +7,7 @@ from typing import Any
 
 from autograder.cards.check_report import LIKELY, Report
 from autograder.judge.outside.running import CellOutcome, FailedInside, TestTimeout
+from autograder.notebooks.verdicts import ENDED
 from autograder.sandbox.errors import RemoteError
 from autograder.sandbox.process.limits import NotAnswered, Refused, SandboxDied, StaleHandle
 
@@ -34,7 +35,6 @@ def error_name(outcome: CellOutcome) -> str:
     return cut(type(outcome.error).__name__, 60)
 
 
-ENDED = "stopped the notebook's process"
 """In every message that says that a submission ended its own process."""
 
 
