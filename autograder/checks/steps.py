@@ -1,6 +1,6 @@
 """Runs the steps of a case where the student's objects live: here, or in the sandbox. Only plain values come back.
 
-Everything in this file travels into the sandbox, so it needs nothing but the standard library and NumPy, and knows
+Everything in this file travels into the sandbox, so it needs little but the standard library and NumPy, and knows
 nothing of what is right.
 """
 
@@ -17,11 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from autograder.alarm import alarm
 from autograder.runs.plain_values import LONGEST_TEXT, described
 
 DEEPEST, MOST = 6, 10_000
 WAITING = 3.0  # a case may take this many times its processor time if it waits
-AGAIN = 0.5  # seconds after which the limit rings again, in case a bare `except` swallowed what it raised
 
 
 class TookTooLong(BaseException):
@@ -92,27 +92,15 @@ def _limited(seconds: float) -> Iterator[None]:
         yield
         return
     began, used = time.monotonic(), time.process_time()
-    inside = True
 
-    def ring(number: int, frame: Any) -> None:
+    def ring() -> float:
         left = seconds - (time.process_time() - used)
-        if not inside:
-            return
         if left <= 0 or time.monotonic() - began > WAITING * seconds:
-            signal.setitimer(signal.ITIMER_REAL, AGAIN)
             raise TookTooLong(f"{seconds:g} seconds were not enough")
-        signal.setitimer(signal.ITIMER_REAL, max(left, 0.01))
+        return max(left, 0.01)
 
-    before = signal.signal(signal.SIGALRM, ring)
-    other, _ = signal.setitimer(signal.ITIMER_REAL, seconds)
-    try:
+    with alarm(seconds, ring):
         yield
-    finally:
-        inside = False
-        signal.setitimer(signal.ITIMER_REAL, 0)
-        signal.signal(signal.SIGALRM, before)
-        if other:
-            signal.setitimer(signal.ITIMER_REAL, max(other - (time.monotonic() - began), 0.01))
 
 
 def plain(value: Any, depth: int = 0) -> Any:

@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from autograder import alarm
 from autograder.checks import steps
 from autograder.checks.cases import Check, run_check, steps_of
 from autograder.checks.known import Signatures
@@ -157,7 +158,7 @@ def test_the_limit_of_a_case_ends_before_its_outcome_is_described(monkeypatch: p
     """It rings again if the student's code swallows the first time; on a busy machine that may be long after."""
 
     def slowly(error: BaseException) -> dict[str, str]:
-        time.sleep(2 * steps.AGAIN)
+        time.sleep(1.5 * alarm.AGAIN)
         return {"type": type(error).__name__}
 
     monkeypatch.setattr(steps, "described", slowly)
