@@ -42,7 +42,7 @@ import numpy as np
 from autograder.cards.check_report import Line, Report
 from autograder.cards.credit import Credit
 from autograder.checks.known import Explanation, Signatures
-from autograder.checks.outcomes import difference, same, short_name, shown
+from autograder.checks.outcomes import as_code, difference, same, short_name
 from autograder.checks.steps import run_steps
 from autograder.runs.answers import failure_in
 from autograder.runs.context import CheckContext
@@ -224,9 +224,8 @@ class Check:
         read = {name for code in own for name in _globals_in(code)} | {each.of for each in self.drawn}
         for case in self.cases:
             names = [node for text in (self.given, *(step.source for step in case.steps)) for node in _names(text)]
-            read |= {n.id for n in names if isinstance(n.ctx, ast.Load)} - {
-                n.id for n in names if not isinstance(n.ctx, ast.Load)
-            }
+            bound = {node.id for node in names if not isinstance(node.ctx, ast.Load)}
+            read |= {node.id for node in names} - bound
         return read - sent.keys()
 
     def _texts(self) -> Iterator[str]:
@@ -330,7 +329,7 @@ def _result(check: Check, case: Case, steps: Sequence[CaseStep], outcomes: Seque
             continue
         status, text = wrong
         ran = "\n".join(step.source for step in steps[: number + 1])
-        line = Line(case.title, status, text, details=(("steps", ran),))
+        line = Line(case.title, status, text, facts=(("steps", ran),))
         if case.hidden:
             line = Line(case.title, status, RAISED if _error_in(outcome) else OTHERWISE)
         return CaseResult(case, line, tuple(outcomes))
@@ -347,17 +346,17 @@ def _wrong(check: Check, step: CaseStep, outcome: Mapping[str, Any]) -> tuple[st
     if not step.right:
         return None
     if ERROR.match(step.right):
-        came = f"it gives {shown(got)}" if "value" in outcome else "it raises nothing"
+        came = f"it gives {as_code(got)}" if "value" in outcome else "it raises nothing"
         return "wrong", f"`{step.source}` must raise {step.right.rstrip('*')}; {came}"
     if CONDITION.search(step.right):
         if _holds(step.right, {**check.scope, "got": got}):
             return None
-        return "wrong", f"`{step.source}` is {shown(got)}; right would be: {step.right}"
+        return "wrong", f"`{step.source}` is {as_code(got)}; right would be: `{step.right}`"
     right = evaluated(step.right, check.scope)
     if same(got, right):
         return None
     cause = difference(got, right)
-    return "wrong", f"`{step.source}` is {shown(got)}, not {shown(right)}" + (f": {cause}" if cause else "")
+    return "wrong", f"`{step.source}` is {as_code(got)}, not {as_code(right)}" + (f": {cause}" if cause else "")
 
 
 def _error_in(outcome: Mapping[str, Any]) -> dict[str, Any]:
@@ -383,6 +382,8 @@ def _raised(check: Check, step: CaseStep, error: Mapping[str, Any]) -> tuple[str
     problem = failure_in({"error": dict(error)})
     if problem is None or kind == NOTHING:
         return "wrong", f"`{step.source}` gave no usable answer"
+    if not line and not problem.unwritten:  # the step itself raised it, on what the code gave
+        return problem.status, f"`{step.source}` raises {kind}: {message}"
     return problem.status, problem.text if problem.unwritten else f"at `{step.source}`, {problem.text}"
 
 

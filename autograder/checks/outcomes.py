@@ -49,6 +49,12 @@ def shown(value: Any) -> str:
     return text if len(text) < LONGEST_SHOWN else text[: LONGEST_SHOWN - 3] + "..."
 
 
+def as_code(value: Any) -> str:
+    """A plain value as a card shows code: stars in it are no emphasis, and backquotes end nothing."""
+    text = shown(value).replace("`", "'")
+    return f"`{text}`"
+
+
 def difference(got: Any, right: Any) -> str:
     """What a wrong outcome of this form means: another kind, length or shape, one factor; or the empty string."""
     if isinstance(got, list | tuple) and isinstance(right, list | tuple):

@@ -66,19 +66,19 @@ def test_what_is_right(kind: str) -> None:
 
 
 WRONG = {
-    "a value": ("total([1, 2])", "4", "`total([1, 2])` is 3, not 4"),
+    "a value": ("total([1, 2])", "4", "`total([1, 2])` is `3`, not `4`"),
     "a list for a tuple": ("[1, 2]", "(1, 2)", "this is a list; a tuple is expected"),
     "too many": ("(1, 2, 3)", "(1, 2)", "3 entries came back; 2 are expected"),
     "another shape": ("np.ones((2, 1))", "np.ones(2)", "the shape is (2, 1); (2,) is expected"),
     "one factor": ("np.array([2.0, 4.0, 6.0])", "np.array([1.0, 2.0, 3.0])", "twice the right size"),
-    "another error": ("1 / 0", "ValueError", "your code raised ZeroDivisionError"),
-    "no error": ("total([])", "ValueError: empty*", "must raise ValueError: empty; it gives 0"),
+    "another error": ("1 / 0", "ValueError", "`1 / 0` raises ZeroDivisionError: division by zero"),
+    "no error": ("total([])", "ValueError: empty*", "must raise ValueError: empty; it gives `0`"),
     "a statement without error": ("value = 1", "ValueError", "must raise ValueError; it raises nothing"),
-    "a condition": ("total([1])", "got > 1", "is 1; right would be: got > 1"),
-    "a condition on another kind": ("[1]", "got > 1", "is [1]; right would be: got > 1"),
-    "a truth for a number": ("True", "1", "is True, not 1"),
+    "a condition": ("total([1])", "got > 1", "is `1`; right would be: `got > 1`"),
+    "a condition on another kind": ("[1]", "got > 1", "is `[1]`; right would be: `got > 1`"),
+    "a truth for a number": ("True", "1", "is `True`, not `1`"),
     "a name that is not there": ("another([1])", "1", "`another` is not defined: run the cell that defines it"),
-    "an object": ("object()", "1", "is a object, not 1"),
+    "an object": ("object()", "1", "is `a object`, not `1`"),
 }
 
 
@@ -100,7 +100,14 @@ def test_every_case_runs_and_each_shows_the_steps_that_reproduce_it() -> None:
     (report,) = credit.reports
     assert [line.status for line in report.lines] == ["wrong", "right", "wrong"]
     assert (credit, report.earned, report.points) == (2.0, 2.0, 4.0)
-    assert report.lines[2].details == (("steps", "numbers = [1, 2]\nmore = [*numbers, 3]\ntotal(more)"),)
+    assert report.lines[2].facts == (("steps", "numbers = [1, 2]\nmore = [*numbers, 3]\ntotal(more)"),)
+
+
+def test_stars_and_backquotes_in_a_value_are_shown_as_they_are() -> None:
+    (report,) = run(made(">>> ('+', '*', '*', '`')\n('', '', '', '')")).reports
+    page = report.html()
+    assert "<em>" not in page
+    assert page.count("*") == 6  # in the step twice, and in what the code gave
 
 
 def test_cases_do_not_see_each_other_s_names() -> None:
@@ -377,10 +384,10 @@ def test_all_or_none_of_the_points_with_checks_on_random_inputs(double: Any, poi
     [
         ("def total(numbers):\n    return sum(numbers)", 2, ""),
         ("def total(numbers):\n    return numbers[0]", 0, "two numbers: another result than expected"),
-        ("def total(numbers):\n    return 7", 0, "`total([1])` is 7, not 1"),
+        ("def total(numbers):\n    return 7", 0, "`total([1])` is `7`, not `1`"),
         ("def total(numbers):\n    while True: pass", 0, "does not end"),
         ("def total(numbers):\n    raise ValueError('no')", 0, "your code raised ValueError: no"),
-        ("class Total(int): pass\ntotal = lambda numbers: Total(sum(numbers))", 0, "is a Total, not 1"),
+        ("class Total(int): pass\ntotal = lambda numbers: Total(sum(numbers))", 0, "is `a Total`, not `1`"),
         ("import os\ntotal = lambda numbers: os._exit(0)", 0, "Your code stopped the notebook's process"),
     ],
 )
