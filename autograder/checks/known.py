@@ -41,10 +41,29 @@ class Signatures:
         """The signatures in a file; none if it is missing or damaged: then cards show the evidence alone."""
         try:
             found: Any = json.loads(path.read_text(encoding="utf-8"))
-            checks = {c: {m: dict(cases) for m, cases in listed.items()} for c, listed in found["checks"].items()}
-            return cls(checks, dict(found.get("bugs", {})))
+            checks = {
+                check: {
+                    mistake: {case: name for case, name in zip(listed["cases"], names, strict=True) if name}
+                    for mistake, names in listed["mistakes"].items()
+                }
+                for check, listed in found["checks"].items()
+            }
+            return cls(checks, dict(found["bugs"]))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return cls()
+
+    def text(self, made_from: str) -> str:
+        """The content of the file: for each check its cases, and for each mistake a line with their outcomes, in this
+        order, empty where a case is right. `made_from` says what the signatures were made from.
+        """
+        checks = []
+        for check, listed in self.checks.items():
+            cases = list(dict.fromkeys(case for outcomes in listed.values() for case in outcomes))
+            rows = ((mistake, [outcomes.get(case, "") for case in cases]) for mistake, outcomes in listed.items())
+            lines = ",\n".join(f"   {_json(mistake)}: {_json(names)}" for mistake, names in rows)
+            checks.append(f'  {_json(check)}: {{"cases": {_json(cases)}, "mistakes": {{\n{lines}\n  }}}}')
+        head = f' "made_from": {_json(made_from)},\n "bugs": {_json(dict(self.bugs))},\n "checks": {{'
+        return "{\n" + head + "\n" + ",\n".join(checks) + "\n }\n}\n"
 
     def explain(self, check: str, wrong: Mapping[str, str]) -> Explanation:
         """The mistake with exactly these wrong outcomes, or those few that fit, or that share most of them."""
@@ -64,3 +83,7 @@ class Signatures:
         if best >= max(1.0, LIKE * len(wrong)) and len(like) <= MOST:
             return Explanation(f"{SEVERAL}, or something near it: {'; or '.join(like)}.", like)
         return Explanation()
+
+
+def _json(value: Any) -> str:
+    return json.dumps(value, ensure_ascii=False)

@@ -52,13 +52,12 @@ def build_signatures(text: Path) -> bool:
     """
     if are_current(text):
         return False
-    checks: dict[str, dict[str, Any]] = {name: {} for name in checks_of(text)}
+    checks: dict[str, dict[str, dict[str, str]]] = {name: {} for name in checks_of(text)}
     for mistake in mistakes_of(text):
         for name, wrong in outcomes_with(text, mistake).items():
             checks[name][mistake.said] = wrong
     bugs = {mistake.said: mistake.bug for mistake in mistakes_of(text) if mistake.bug}
-    record = {"made_from": fingerprint(text), "bugs": bugs, "checks": checks}
-    write_if_changed(signatures_file(text), json.dumps(record, indent=1, ensure_ascii=False) + "\n")
+    write_if_changed(signatures_file(text), Signatures(checks, bugs).text(fingerprint(text)))
     return True
 
 

@@ -229,6 +229,14 @@ def test_a_mistake_that_explains_a_part_is_only_likely() -> None:
     assert signatures.explain("another", {"one": "a"}).sentence == ""
 
 
+def test_what_is_written_is_read_again(tmp_path: Path) -> None:
+    checks = {"total": {"the sign": {"one": "a", "two": "b"}, 'a "quote"': {"two": "c"}}, "empty": {}}
+    written = Signatures(checks, {"the sign": "sign_lost"})
+    (tmp_path / "signatures.json").write_text(written.text("made from this"))
+    assert Signatures.read(tmp_path / "signatures.json") == written
+    assert json.loads(written.text("made from this"))["made_from"] == "made from this"
+
+
 def test_signatures_that_cannot_be_read_name_nothing(tmp_path: Path) -> None:
     assert Signatures.read(tmp_path / "none.json") == NONE
     (tmp_path / "bad.json").write_text('{"checks": {"total": 1}}')
