@@ -52,7 +52,7 @@ def test_the_engine_agrees_with_pytorch(name: str, style: str) -> None:
     cotangent = rng.normal(size=output.shape)
     output.backward(cotangent)
     right.backward(torch.tensor(cotangent))
-    np.testing.assert_allclose(output.data, right.detach(), rtol=1e-12)
+    np.testing.assert_allclose(output.data, right.detach(), rtol=1e-12, atol=1e-14)
     for mine, other in zip(ours, theirs, strict=True):
         np.testing.assert_allclose(mine.grad.data, other.grad, rtol=1e-10, atol=1e-12)
 

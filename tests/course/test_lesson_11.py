@@ -97,7 +97,7 @@ def test_the_given_sgd_is_that_of_pytorch(solution: dict[str, Any], options: dic
         w.grad, theirs.grad = solution["MiniTensor"](gradient), torch.tensor(gradient)
         optimizer.step()
         theirs_optimizer.step()
-    np.testing.assert_allclose(w.data, theirs.detach().numpy(), rtol=1e-12)
+    np.testing.assert_allclose(w.data, theirs.detach().numpy(), rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("shape", [(4,), (3, 4), (2, 3, 4)])
@@ -114,11 +114,11 @@ def test_a_linear_layer_takes_what_that_of_pytorch_takes(
     y.backward(cotangent)
     y_theirs.backward(torch.tensor(cotangent))
     assert x_theirs.grad is not None
-    np.testing.assert_allclose(y.data, y_theirs.detach().numpy(), rtol=1e-12)
-    np.testing.assert_allclose(x.grad.data, x_theirs.grad.numpy(), rtol=1e-12)
+    np.testing.assert_allclose(y.data, y_theirs.detach().numpy(), rtol=1e-12, atol=1e-14)
+    np.testing.assert_allclose(x.grad.data, x_theirs.grad.numpy(), rtol=1e-12, atol=1e-14)
     for ours, parameter in zip(layer.parameters(), theirs.parameters(), strict=True):
         assert parameter.grad is not None
-        np.testing.assert_allclose(ours.grad.data, parameter.grad.numpy(), rtol=1e-12)
+        np.testing.assert_allclose(ours.grad.data, parameter.grad.numpy(), rtol=1e-12, atol=1e-14)
 
 
 @pytest.mark.parametrize("approximate", ["none", "tanh"])

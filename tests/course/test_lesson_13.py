@@ -54,7 +54,7 @@ def test_blocks_with_dropout_and_a_shared_weight_train_like_pytorch(engine: dict
             lambda y, w=w, mask=mask: (y @ w @ theirs[0]).tanh() * torch.tensor(mask) + y, y, use_reentrant=False
         )
     y.backward(torch.tensor(cotangent))
-    np.testing.assert_allclose(x.data, y.detach().numpy(), rtol=1e-12)
+    np.testing.assert_allclose(x.data, y.detach().numpy(), rtol=1e-12, atol=1e-14)
     for w, w_torch in zip(mine, theirs, strict=True):
         np.testing.assert_allclose(w.grad.data, w_torch.grad.numpy(), rtol=1e-10, atol=1e-12)
 
@@ -116,7 +116,7 @@ def test_a_backward_pass_through_a_checkpoint_can_be_recorded(engine: dict[str, 
     ]
     theirs = second(plain, torch.autograd.grad, *(torch.tensor(array, requires_grad=True) for array in arrays))
     np.testing.assert_array_equal(*found)
-    np.testing.assert_allclose(found[0], theirs.numpy(), rtol=1e-12)
+    np.testing.assert_allclose(found[0], theirs.numpy(), rtol=1e-12, atol=1e-14)
 
 
 def test_the_cell_of_the_hooks_may_be_run_again() -> None:
