@@ -1,25 +1,30 @@
-"""Checks as tables. A case is a script of steps, written like an example in a docstring, with what is right after each:
+"""Checks as tables. A case is a title and its steps, written like an example in a docstring, with what is right after
+each:
 
-    check = Check("held", "x = MiniTensor(2.0, requires_grad=True)", points=3)
-    check.case(
-        "a second call fails",
-        '''
-        >>> y = x**3
-        >>> y.backward()
-        >>> held(y.grad_fn)
-        (2, 0)
-        >>> y.backward()
-        RuntimeError: Trying to backward*
-        ''',
-    )
+    check = Check("held", points=3)
+    check.cases('''
+    >>> x = MiniTensor(2.0, requires_grad=True)
+
+    # one node
+    >>> held((x * x).grad_fn)
+    (2, 0)
+
+    # a second call fails
+    >>> y = x**3
+    >>> y.backward()
+    >>> y.backward()
+    RuntimeError: Trying to backward*
+    ''')
 
 What is right is a value, the beginning of an error (`*` stands for any text), a condition on `got`, or `anything`,
 errors included; a step with nothing after it must not raise. Each case has its own names over those of the notebook,
-and begins with the steps that are `given`. A step may use the functions of its file, which see the notebook's names.
+and begins with the steps above the first title. A step may use the functions of its file, which see the notebook's
+names.
 
 The steps run where the student's objects live; what is right never goes there. A case is right as a whole. With
-`points`, a check gives all of them or none; without, each case gives its own. Of a hidden case, students see only the
-words that say what it is about: the builder takes it out of the file that they get.
+`points`, a check gives all of them or none; without, each case gives its own: 1, or what stands at the end of its
+title, `# a second call fails (2 points)`. Of a hidden case, students see only the title: the builder takes it out of
+the file that they get.
 """
 
 from __future__ import annotations
@@ -28,6 +33,7 @@ import ast
 import copy
 import dis
 import functools
+import itertools
 import re
 import sys
 import textwrap
@@ -51,6 +57,7 @@ from autograder.runs.errors import LessonError
 REGISTER = "CHECKS"
 CONDITION = re.compile(r"\bgot\b")
 ERROR = re.compile(r"[A-Z]\w*(?:Error|Exception|Warning|Long|Stop\w*)\b")
+POINTS = re.compile(r"(.+) \(([\d.]+) points?\)")
 NOT_THERE = "`{}` is not defined: run the cell that defines it, and then this one"
 ENDLESS, NOTHING = "TookTooLong", "nothing"
 RAISED, OTHERWISE = "your code raised an error", "another result than expected"
@@ -105,10 +112,10 @@ class Check:
     """The cases of one test cell. A file of cases makes one after the other; each is found under its name."""
 
     name: str
-    given: str = ""
     points: float = 0.0
     seconds: float = 4.0
-    cases: list[Case] = field(default_factory=list)
+    given: tuple[CaseStep, ...] = ()
+    written: list[Case] = field(default_factory=list)
     drawn: list[OnRandomInputs] = field(default_factory=list)
 
     def __post_init__(self) -> None:
@@ -119,13 +126,20 @@ class Check:
             raise LessonError(f"there are two checks of the name {self.name!r}")
         checks[self.name] = self
 
-    def case(self, title: str, script: str, points: float = 1.0) -> None:
-        """Add a case. Raises SyntaxError if a step is not Python."""
-        self.cases.append(Case(title, tuple(steps_of(script)), points))
+    def cases(self, text: str) -> None:
+        """Add cases, and before the first title the steps with which every case begins. Raises SyntaxError."""
+        given, cases = _read(text, hidden=False)
+        if given and self.written:
+            raise SyntaxError(f"steps for every case stand above the first one, not at `{given[0].source}`")
+        self.given += given
+        self.written += cases
 
-    def hidden(self, public: str, script: str, points: float = 1.0) -> None:
-        """Add a hidden case. `public` is all that students read of it. Raises SyntaxError if a step is not Python."""
-        self.cases.append(Case(public, tuple(steps_of(script)), points, hidden=True))
+    def hidden(self, text: str) -> None:
+        """Add hidden cases. The titles are all that students read of them. Raises SyntaxError."""
+        given, cases = _read(text, hidden=True)
+        if given:
+            raise SyntaxError(f"a hidden case begins with its title, `# title`, not with `{given[0].source}`")
+        self.written += cases
 
     def gradients(
         self,
@@ -197,7 +211,7 @@ class Check:
     @property
     def most(self) -> float:
         """The points for everything."""
-        return self.points or sum(case.points for case in self.cases) + sum(each.points for each in self.drawn)
+        return self.points or sum(case.points for case in self.written) + sum(each.points for each in self.drawn)
 
     def sent(self) -> dict[str, Any]:
         """What the steps need of their file: functions, and the modules and values that it names."""
@@ -205,9 +219,8 @@ class Check:
         if module is not None:
             cloudpickle.register_pickle_by_value(module)
         found: dict[str, Any] = {}
-        waiting = {
-            node.id for text in self._texts() for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)
-        }
+        steps = [step for case in self.written for step in case.steps]
+        waiting = {name.id for name in _names([*self.given, *steps])}
         while waiting:
             name = waiting.pop()
             if name in found or name not in self.scope or isinstance(self.scope[name], Check):
@@ -222,31 +235,57 @@ class Check:
         sent = self.sent()
         own = [value.__code__ for value in sent.values() if isinstance(value, types.FunctionType)]
         read = {name for code in own for name in _globals_in(code)} | {each.of for each in self.drawn}
-        for case in self.cases:
-            names = [node for text in (self.given, *(step.source for step in case.steps)) for node in _names(text)]
+        for case in self.written:
+            names = _names([*self.given, *case.steps])
             bound = {node.id for node in names if not isinstance(node.ctx, ast.Load)}
             read |= {node.id for node in names} - bound
         return read - sent.keys()
 
-    def _texts(self) -> Iterator[str]:
-        yield self.given
-        yield from (step.source for case in self.cases for step in case.steps)
+
+def _read(text: str, hidden: bool) -> tuple[tuple[CaseStep, ...], list[Case]]:
+    """The steps before the first title, and the cases."""
+    given, *cases = re.split(r"^# ", textwrap.dedent(text), flags=re.MULTILINE)
+    return tuple(steps_of(given)), [_case(each, hidden) for each in cases]
+
+
+def _case(text: str, hidden: bool) -> Case:
+    title, _, script = text.partition("\n")
+    points = POINTS.fullmatch(title)
+    steps = tuple(steps_of(script))
+    if not steps:
+        raise SyntaxError(f"the case {title!r} has no step")
+    return Case(points[1] if points else title, steps, float(points[2]) if points else 1.0, hidden)
 
 
 def steps_of(script: str) -> Iterator[CaseStep]:
-    """The steps of a script. Raises SyntaxError if one is not Python, or if the script has none."""
-    before, *blocks = re.split(r"^>>> ", textwrap.dedent(script).strip(), flags=re.MULTILINE)
-    if before.strip() or not blocks:
-        raise SyntaxError(f"a step begins with `>>> `: {script.strip()[:60]!r}")
+    """The steps of a script. Raises SyntaxError with the line that is wrong."""
+    before, *blocks = re.split(r"^>>> ", script, flags=re.MULTILINE)
+    if before.strip():
+        raise SyntaxError(f"a title begins with `# `, a step with `>>> `: {_start(before)}")
     for block in blocks:
-        source, right = [], []
-        for number, line in enumerate(block.rstrip().split("\n")):
-            if number == 0 or line == "..." or line.startswith("... "):
-                source.append(line.removeprefix("...").removeprefix(" ") if number else line)
-            else:
-                right.append(line)
-        ast.parse("\n".join(source))
-        yield CaseStep("\n".join(source), "\n".join(right).strip())
+        step, _, after = block.rstrip().partition("\n\n")
+        if after:
+            raise SyntaxError(f"after an empty line comes a title, `# title`, or a step, `>>> step`: {_start(after)}")
+        lines = step.split("\n")
+        more = list(itertools.takewhile(lambda line: line == "..." or line.startswith("... "), lines[1:]))
+        source = "\n".join([lines[0], *(line[4:] for line in more)])
+        right = "\n".join(lines[1 + len(more) :])
+        _parse(source, "exec")
+        if right and not ERROR.match(right):
+            _parse(right, "eval")
+        yield CaseStep(source, right)
+
+
+def _parse(text: str, mode: str) -> None:
+    try:
+        ast.parse(text, mode=mode)
+    except SyntaxError as error:
+        raise SyntaxError(f"{_start(text)} is not Python: {error.msg}") from error
+
+
+def _start(text: str) -> str:
+    """The first line that is not empty, as an error shows it."""
+    return f"`{text.strip().partition(chr(10))[0]}`"
 
 
 def run_check(
@@ -260,10 +299,10 @@ def run_check(
     a sandbox. `hidden` is a function that adds the hidden cases to a check.
     """
     whole = copy.copy(check)
-    whole.cases, whole.drawn = _open(check.cases), _open(check.drawn)
+    whole.written, whole.drawn = _open(check.written), _open(check.drawn)
     if hidden is not None:  # written in the file of cases, whose names it may use
         types.FunctionType(hidden.__code__, check.scope)(whole)
-    results = list(_results(whole, whole.cases, names))
+    results = list(_results(whole, whole.written, names))
     reports = []
     for secret in (False, True):
         part = [result for result in results if result.case.hidden == secret]
@@ -296,16 +335,15 @@ def _drawn(each: OnRandomInputs, names: Any, context: CheckContext) -> Report:
 
 def wrong_outcomes(check: Check, names: Any) -> dict[str, str]:
     """title -> short name of the outcome, of the visible cases that go wrong."""
-    results = _results(check, [case for case in check.cases if not case.hidden], names)
+    results = _results(check, [case for case in check.written if not case.hidden], names)
     return {result.case.title: result.name for result in results if result.name}
 
 
 def _results(check: Check, cases: Sequence[Case], names: Any) -> Iterator[CaseResult]:
     seconds = check.seconds
     sent = check.sent()
-    given = [CaseStep(ast.get_source_segment(check.given, each) or "") for each in ast.parse(check.given).body]
     for case in cases:
-        every = [*given, *case.steps]
+        every = [*check.given, *case.steps]
         outcomes = _run(names, sent, [step.source for step in every], seconds)
         if outcomes and isinstance(outcomes[-1], dict) and _error_in(outcomes[-1]).get("type") == ENDLESS:
             seconds = min(seconds, AFTER_A_LOOP)
@@ -418,8 +456,8 @@ def _report(
     )
 
 
-def _names(text: str) -> list[ast.Name]:
-    return [node for node in ast.walk(ast.parse(text)) if isinstance(node, ast.Name)]
+def _names(steps: Sequence[CaseStep]) -> list[ast.Name]:
+    return [node for step in steps for node in ast.walk(ast.parse(step.source)) if isinstance(node, ast.Name)]
 
 
 def _globals_in(code: types.CodeType) -> Iterator[str]:

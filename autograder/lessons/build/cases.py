@@ -50,7 +50,7 @@ test_source.__test__ = False  # type: ignore[attr-defined]  # nothing for pytest
 
 def points_in_words(check: Check) -> str:
     """The points of a check, and how many of them hidden cases decide about, for the first line of its cell."""
-    hidden = sum(case.points for case in check.cases if case.hidden)
+    hidden = sum(case.points for case in check.written if case.hidden)
     hidden += sum(each.points for each in check.drawn if each.hidden)
     points = f"{check.most:g} point" + "s" * (check.most != 1)
     if check.points:

@@ -80,15 +80,15 @@ from autograder.checks.cases import Check
 from autograder.runs.inputs import between
 
 check = Check("slope")
-check.case(
-    "at three places",
-    """
-    >>> slope(3.0)
-    6.0
-    >>> slope(0.0), slope(-1.5)
-    (0.0, -3.0)
-    """,
-)
+check.cases("""
+# a positive number
+>>> slope(3.0)
+6.0
+
+# 0, and a negative number
+>>> slope(0.0), slope(-1.5)
+(0.0, -3.0)
+""")
 check.handwritten("slope", lambda x: x**2, [between(5.0, 9.0)], points=2, hidden=True)
 '''
 MISTAKES = """What learners get wrong in this lesson.

@@ -129,5 +129,5 @@ def told_apart(text: Path) -> ToldApart:
         outcomes = {name: listed[said] for name, listed in signatures.items() if said in listed}
         groups.setdefault(json.dumps(outcomes, sort_keys=True) if outcomes else "", []).append(said)
     unseen = tuple(groups.pop("", ()))
-    cases = sum(not case.hidden for check in checks_of(text).values() for case in check.cases)
+    cases = sum(not case.hidden for check in checks_of(text).values() for case in check.written)
     return ToldApart(cases, len(mistakes), tuple(tuple(each) for each in groups.values() if len(each) > 1), unseen)

@@ -28,141 +28,92 @@ def halved(x):
     return Halved.apply(x)
 
 
-check = Check(
-    "saved_bytes",
-    "w = MiniTensor(np.ones((3, 2)), requires_grad=True)\nx = MiniTensor(np.ones((5, 3)))\nh = (x @ w).tanh()",
-    points=4,
-)
-check.case(
-    "the data x has 120 bytes, the output of tanh 80, the parameter w 48",
-    """
-    >>> saved_bytes(h)
-    (200, 48)
-    """,
-)
-check.case(
-    "h * h saves h, which counts once; no node saves h * h itself",
-    """
-    >>> saved_bytes(h * h)
-    (200, 48)
-    """,
-)
-check.case(
-    "sums save nothing",
-    """
-    >>> saved_bytes(x @ w + w.sum())
-    (120, 48)
-    """,
-)
-check.case(
-    "a parameter that no node saves",
-    """
-    >>> bias = MiniTensor(np.ones(2), requires_grad=True)
-    >>> saved_bytes(x @ w + bias)
-    (120, 48)
-    """,
-)
-check.case(
-    "a tensor without a grad_fn: data, and a leaf",
-    """
-    >>> saved_bytes(x), saved_bytes(w)
-    ((0, 0), (0, 0))
-    """,
-)
-check.case(
-    "v.T is a view of the parameter v",
-    """
-    >>> v = MiniTensor(np.ones((4, 3)), requires_grad=True)
-    >>> saved_bytes(x @ v.T)
-    (120, 96)
-    """,
-)
-check.case(
-    "two products of equal numbers are two arrays",
-    """
-    >>> saved_bytes((x @ w) * (x @ w))
-    (280, 48)
-    """,
-)
-check.case(
-    "two views of 32 bytes keep an array of 3200 bytes alive, which is no leaf",
-    """
-    >>> big = MiniTensor(np.ones((100, 4)), requires_grad=True) * 2
-    >>> saved_bytes(big[0:1] * big[1:2])[0]
-    3200 <= got < 6400
-    """,
-)
-check.case(
-    "after backward all nodes have been freed",
-    """
-    >>> h.backward(np.ones((5, 2)))
-    >>> saved_bytes(h)
-    (0, 0)
-    """,
-)
-check.case(
-    "exp has not run backward: of these nodes it alone keeps its output",
-    """
-    >>> behind = h.exp()
-    >>> h.backward(np.ones((5, 2)))
-    >>> saved_bytes(behind)
-    (80, 0)
-    """,
-)
-check.case(
-    "3000 outputs of tanh, 48 bytes each",
-    """
-    >>> saved_bytes(tanh_in_a_row(w, 3000))
-    (144000, 0)
-    """,
-)
-check.case(
-    "an entry that is None keeps nothing, and a mask one byte for each entry",
-    """
-    >>> saved_bytes(halved(MiniTensor(np.ones(7), requires_grad=True)))
-    (7, 0)
-    """,
-)
-check.case(
-    "one and the same graph in a later call",
-    """
-    >>> one, other = w.exp(), w.tanh()
-    >>> first, second, third = saved_bytes(one), saved_bytes(other), saved_bytes(one)
-    >>> [after - before for before, after in zip(first, third)]
-    [0, 0]
-    """,
-)
-check.hidden(
-    "a parameter that is saved twice",
-    """
-    >>> saved_bytes(w * w)
-    (0, 48)
-    """,
-)
-check.hidden(
-    "two memories with equal entries",
-    """
-    >>> saved_bytes(h * (x @ w).tanh())
-    (280, 48)
-    """,
-)
-check.hidden(
-    "views of one memory",
-    """
-    >>> flat = (x @ w).reshape(10)
-    >>> saved_bytes(flat * flat.reshape(2, 5).reshape(10))
-    (200, 48)
-    """,
-)
-check.hidden(
-    "one freed node among others",
-    """
-    >>> behind = h.exp()
-    >>> h.grad_fn.release()
-    >>> saved_bytes(behind)
-    (200, 48)
-    """,
-)
+check = Check("saved_bytes", points=4)
+check.cases("""
+>>> w = MiniTensor(np.ones((3, 2)), requires_grad=True)
+>>> x = MiniTensor(np.ones((5, 3)))
+>>> h = (x @ w).tanh()
+
+# the data x has 120 bytes, the output of tanh 80, the parameter w 48
+>>> saved_bytes(h)
+(200, 48)
+
+# h * h saves h, which counts once; no node saves h * h itself
+>>> saved_bytes(h * h)
+(200, 48)
+
+# sums save nothing
+>>> saved_bytes(x @ w + w.sum())
+(120, 48)
+
+# a parameter that no node saves
+>>> bias = MiniTensor(np.ones(2), requires_grad=True)
+>>> saved_bytes(x @ w + bias)
+(120, 48)
+
+# a tensor without a grad_fn: data, and a leaf
+>>> saved_bytes(x), saved_bytes(w)
+((0, 0), (0, 0))
+
+# v.T is a view of the parameter v
+>>> v = MiniTensor(np.ones((4, 3)), requires_grad=True)
+>>> saved_bytes(x @ v.T)
+(120, 96)
+
+# two products of equal numbers are two arrays
+>>> saved_bytes((x @ w) * (x @ w))
+(280, 48)
+
+# two views of 32 bytes keep an array of 3200 bytes alive, which is no leaf
+>>> big = MiniTensor(np.ones((100, 4)), requires_grad=True) * 2
+>>> saved_bytes(big[0:1] * big[1:2])[0]
+3200 <= got < 6400
+
+# after backward all nodes have been freed
+>>> h.backward(np.ones((5, 2)))
+>>> saved_bytes(h)
+(0, 0)
+
+# exp has not run backward: of these nodes it alone keeps its output
+>>> behind = h.exp()
+>>> h.backward(np.ones((5, 2)))
+>>> saved_bytes(behind)
+(80, 0)
+
+# 3000 outputs of tanh, 48 bytes each
+>>> saved_bytes(tanh_in_a_row(w, 3000))
+(144000, 0)
+
+# an entry that is None keeps nothing, and a mask one byte for each entry
+>>> saved_bytes(halved(MiniTensor(np.ones(7), requires_grad=True)))
+(7, 0)
+
+# one and the same graph in a later call
+>>> one, other = w.exp(), w.tanh()
+>>> first, second, third = saved_bytes(one), saved_bytes(other), saved_bytes(one)
+>>> [after - before for before, after in zip(first, third)]
+[0, 0]
+""")
+check.hidden("""
+# a parameter that is saved twice
+>>> saved_bytes(w * w)
+(0, 48)
+
+# two memories with equal entries
+>>> saved_bytes(h * (x @ w).tanh())
+(280, 48)
+
+# views of one memory
+>>> flat = (x @ w).reshape(10)
+>>> saved_bytes(flat * flat.reshape(2, 5).reshape(10))
+(200, 48)
+
+# one freed node among others
+>>> behind = h.exp()
+>>> h.grad_fn.release()
+>>> saved_bytes(behind)
+(200, 48)
+""")
 
 # Exercise 2: values and gradients
 
@@ -227,129 +178,94 @@ def nested(call, x, w):
     return call(lambda x, w: call(lambda x: (x @ w).tanh(), x).exp() * w[0], x, w)
 
 
-check = Check("checkpoint", "x, runs = MiniTensor([0.5, 1.0], requires_grad=True), []", points=5)
-check.case(
-    "forward the function runs once, recorded, and gets the input itself",
-    """
-    >>> y = checkpoint(noting(runs, x), x)
-    >>> runs
-    [(True, True, True)]
-    >>> y.data, y.requires_grad
-    (np.exp([0.5, 1.0]), True)
-    """,
-)
-check.case(
-    "in backward it runs once more, recorded, and gets the input itself",
-    """
-    >>> checkpoint(noting(runs, x), x).backward(np.array([1.0, 10.0]))
-    >>> runs[1:]
-    [(True, True, True)]
-    """,
-)
-check.case(
-    "the gradient of exp",
-    """
-    >>> checkpoint(lambda x: x.exp(), x).backward(np.array([1.0, 10.0]))
-    >>> x.grad.data
-    np.exp([0.5, 1.0]) * [1.0, 10.0]
-    """,
-)
-check.case(
-    "two calls, one after the other",
-    """
-    >>> for _ in range(2): checkpoint(lambda x: x.exp(), x).backward(np.ones(2))
-    >>> x.grad.data
-    2 * np.exp([0.5, 1.0])
-    """,
-)
-check.case(
-    "the product in x.exp().sum(0) * w gets back arrays of the shapes that it saves",
-    """
-    >>> x, w = MiniTensor(np.ones((3, 4)), requires_grad=True), MiniTensor(np.ones((4, 4)), requires_grad=True)
-    >>> saved_shapes(summed_times(x, w)), saved_shapes(checkpoint(summed_times, x, w))
-    got[0] == got[1]
-    """,
-)
-check.case(
-    "inputs that are no tensors",
-    """
-    >>> checkpoint(lambda x, number: type(number).__name__, x, 1)
-    "int"
-    >>> y = checkpoint(lambda x, power, name: x**power if name == "cube" else x, x, 3, "cube")
-    >>> y.backward(np.ones(2))
-    >>> x.grad.data
-    array([0.75, 3.0])
-    """,
-)
-check.case(
-    "(x @ w).tanh() * x: how many entries of the value and of the gradients differ without a checkpoint",
-    """
-    >>> unequal(one_block)
-    [0, 0, 0]
-    """,
-)
-check.case(
-    "the same with x as data",
-    """
-    >>> unequal(one_block, x_requires_grad=False)
-    [0, 0, 0]
-    """,
-)
-check.case(
-    "x is data, and the function finds w through its closure",
-    """
-    >>> unequal(through_closure, x_requires_grad=False)
-    [0, 0, 0]
-    """,
-)
-check.case(
-    "two checkpoints whose rules run in turn",
-    """
-    >>> unequal(side_by_side)
-    [0, 0, 0]
-    """,
-)
-check.case(
-    "a checkpoint that uses a checkpoint",
-    """
-    >>> unequal(nested)
-    [0, 0, 0]
-    """,
-)
+check = Check("checkpoint", points=5)
+check.cases("""
+>>> x, runs = MiniTensor([0.5, 1.0], requires_grad=True), []
+
+# forward the function runs once, recorded, and gets the input itself
+>>> y = checkpoint(noting(runs, x), x)
+>>> runs
+[(True, True, True)]
+>>> y.data, y.requires_grad
+(np.exp([0.5, 1.0]), True)
+
+# in backward it runs once more, recorded, and gets the input itself
+>>> checkpoint(noting(runs, x), x).backward(np.array([1.0, 10.0]))
+>>> runs[1:]
+[(True, True, True)]
+
+# the gradient of exp
+>>> checkpoint(lambda x: x.exp(), x).backward(np.array([1.0, 10.0]))
+>>> x.grad.data
+np.exp([0.5, 1.0]) * [1.0, 10.0]
+
+# two calls, one after the other
+>>> for _ in range(2): checkpoint(lambda x: x.exp(), x).backward(np.ones(2))
+>>> x.grad.data
+2 * np.exp([0.5, 1.0])
+
+# the product in x.exp().sum(0) * w gets back arrays of the shapes that it saves
+>>> x, w = MiniTensor(np.ones((3, 4)), requires_grad=True), MiniTensor(np.ones((4, 4)), requires_grad=True)
+>>> saved_shapes(summed_times(x, w)), saved_shapes(checkpoint(summed_times, x, w))
+got[0] == got[1]
+
+# inputs that are no tensors
+>>> checkpoint(lambda x, number: type(number).__name__, x, 1)
+"int"
+>>> y = checkpoint(lambda x, power, name: x**power if name == "cube" else x, x, 3, "cube")
+>>> y.backward(np.ones(2))
+>>> x.grad.data
+array([0.75, 3.0])
+
+# (x @ w).tanh() * x: how many entries of the value and of the gradients differ without a checkpoint
+>>> unequal(one_block)
+[0, 0, 0]
+
+# the same with x as data
+>>> unequal(one_block, x_requires_grad=False)
+[0, 0, 0]
+
+# x is data, and the function finds w through its closure
+>>> unequal(through_closure, x_requires_grad=False)
+[0, 0, 0]
+
+# two checkpoints whose rules run in turn
+>>> unequal(side_by_side)
+[0, 0, 0]
+
+# a checkpoint that uses a checkpoint
+>>> unequal(nested)
+[0, 0, 0]
+""")
 check.gradients(
     {"a checkpoint around (a @ b).tanh()": lambda a, b: with_checkpoint(lambda a, b: (a @ b).tanh(), a, b)},
     [(2, 3), (3, 4)],
 )
-check.hidden(
-    "values and gradients of larger networks, bit by bit",
-    """
-    >>> def three_blocks(call, x, w):
-    ...     for _ in range(3):
-    ...         x = x + call(lambda x: ((x @ w).tanh() @ w).exp() * 0.1, x)
-    ...     return x * w[0]
-    >>> def deeper(call, x, w):
-    ...     def inner(x):
-    ...         return (x @ w).tanh().exp()
-    ...     return call(lambda x, w: call(inner, call(inner, x).tanh()) * w[1], x, w)
-    >>> def two_results(call, x, w):
-    ...     first, second = call(lambda x, w: ((x @ w).tanh(), x.exp()), x, w)
-    ...     return first * second + first
-    >>> programs = three_blocks, deeper, two_results
-    >>> [unequal(program) for program in programs]
-    [[0, 0, 0]] * 3
-    >>> [unequal(program, x_requires_grad=False) for program in programs]
-    [[0, 0, 0]] * 3
-    >>> [unequal(program, w_requires_grad=False) for program in programs]
-    [[0, 0, 0]] * 3
-    """,
-)
-check.hidden(
-    "other inputs that are no tensors",
-    """
-    >>> checkpoint(lambda x, scale, shift: (x * scale + shift).tanh(), x, 3, np.ones(2)).data
-    np.tanh([2.5, 4.0])
-    """,
-)
+check.hidden("""
+# values and gradients of larger networks, bit by bit
+>>> def three_blocks(call, x, w):
+...     for _ in range(3):
+...         x = x + call(lambda x: ((x @ w).tanh() @ w).exp() * 0.1, x)
+...     return x * w[0]
+>>> def deeper(call, x, w):
+...     def inner(x):
+...         return (x @ w).tanh().exp()
+...     return call(lambda x, w: call(inner, call(inner, x).tanh()) * w[1], x, w)
+>>> def two_results(call, x, w):
+...     first, second = call(lambda x, w: ((x @ w).tanh(), x.exp()), x, w)
+...     return first * second + first
+>>> programs = three_blocks, deeper, two_results
+>>> [unequal(program) for program in programs]
+[[0, 0, 0]] * 3
+>>> [unequal(program, x_requires_grad=False) for program in programs]
+[[0, 0, 0]] * 3
+>>> [unequal(program, w_requires_grad=False) for program in programs]
+[[0, 0, 0]] * 3
+
+# other inputs that are no tensors
+>>> checkpoint(lambda x, scale, shift: (x * scale + shift).tanh(), x, 3, np.ones(2)).data
+np.tanh([2.5, 4.0])
+""")
 check.gradients(
     {
         "a checkpoint within a checkpoint": lambda a, b: with_checkpoint(
@@ -430,264 +346,187 @@ def inputs_kept():
         tracemalloc.stop()
 
 
-check = Check(
-    "checkpoint_memory",
-    "x = MiniTensor([0.1, 0.2, 0.3], requires_grad=True)\nfunction, arrays, left = watching()",
-    points=5,
-)
-check.case(
-    "the hooks work (otherwise run the cell with `class SavedHooks`, and every cell below it)",
-    """
-    >>> packed = []
-    >>> with saved_tensors_hooks(packed.append, np.array):
-    ...     y = x.exp()
-    >>> len(packed)
-    1
-    """,
-)
-check.case(
-    "after forward: runs, and arrays of the function that are alive",
-    """
-    >>> y = checkpoint(function, x)
-    >>> len(arrays), alive(arrays)
-    (1, 0)
-    """,
-)
-check.case(
-    "after backward with retain_graph=True: runs, and arrays that are alive",
-    """
-    >>> y = checkpoint(function, x)
-    >>> y.backward(retain_graph=True)
-    >>> len(arrays), alive(arrays)
-    (2, 0)
-    """,
-)
-check.case(
-    "during backward: arrays that are alive before the last rule, which needs one of the two",
-    """
-    >>> y = checkpoint(function, x)
-    >>> y.backward()
-    >>> left
-    [1]
-    """,
-)
-check.case(
-    "a second backward, in no_grad: runs, and the gradient",
-    """
-    >>> y = checkpoint(function, x)
-    >>> y.backward(retain_graph=True)
-    >>> with no_grad():
-    ...     y.backward()
-    >>> len(arrays)
-    3
-    >>> x.grad.data
-    2 * gradient_of_watched(np.array([0.1, 0.2, 0.3]))
-    """,
-)
-check.case(
-    "backward through a graph that has been freed",
-    """
-    >>> y = checkpoint(function, x)
-    >>> y.backward()
-    >>> y.backward()
-    RuntimeError: Trying to backward*
-    """,
-)
-check.case(
-    "backward twice from one of two results, and never from the other",
-    """
-    >>> first, second = checkpoint(lambda x: (x.exp(), x.tanh()), x)
-    >>> first.backward(np.ones(3), retain_graph=True)
-    >>> first.backward(np.ones(3))
-    >>> x.grad.data
-    2 * np.exp([0.1, 0.2, 0.3])
-    """,
-)
-check.case(
-    "the second run and the third save one array more",
-    """
-    >>> function, runs = counted(lambda x: x.exp(), lambda x: x.exp().tanh())
-    >>> y = checkpoint(function, x).sum()
-    >>> y.backward(retain_graph=True)
-    RuntimeError: checkpoint: the second run of the function*
-    >>> y.backward()
-    RuntimeError: checkpoint: the second run of the function*
-    >>> len(runs)
-    3
-    """,
-)
-check.case(
-    "the second run and the third save one array fewer",
-    """
-    >>> function, runs = counted(lambda x: x.exp().tanh(), lambda x: x.exp())
-    >>> y = checkpoint(function, x).sum()
-    >>> y.backward(retain_graph=True)
-    RuntimeError: checkpoint: the second run of the function*
-    >>> y.backward()
-    RuntimeError: checkpoint: the second run of the function*
-    """,
-)
-check.case(
-    "the second run saves an array of another shape",
-    """
-    >>> function, runs = counted(lambda x: x.exp().sum(), lambda x: x.reshape(3, 1).exp().sum())
-    >>> checkpoint(function, x).backward()
-    RuntimeError: checkpoint: the second run of the function*
-    """,
-)
-check.case(
-    "the second run saves the shapes in another order: no rule gets an array",
-    """
-    >>> handed_out = []
-    >>> y = checkpoint(sums_of_parts(handed_out, (3, 2), (2, 3), (2, 3)), x)
-    >>> y.backward(retain_graph=True)
-    RuntimeError: checkpoint: the second run of the function*
-    >>> y.backward()
-    RuntimeError: checkpoint: the second run of the function*
-    >>> len(handed_out)
-    0
-    """,
-)
-check.case(
-    "one of the second run's arrays has another shape, but not the first that is asked for: no rule gets an array",
-    """
-    >>> handed_out = []
-    >>> y = checkpoint(sums_of_parts(handed_out, (3, 2), (3, 1)), x)
-    >>> y.backward()
-    RuntimeError: checkpoint: the second run of the function*
-    >>> len(handed_out)
-    0
-    """,
-)
-check.case(
-    "only the third run saves one array more",
-    """
-    >>> function, runs = counted(lambda x: x.exp(), lambda x: x.exp(), lambda x: x.exp().tanh())
-    >>> y = checkpoint(function, x).sum()
-    >>> y.backward(retain_graph=True)
-    >>> y.backward()
-    RuntimeError: checkpoint: the second run of the function*
-    """,
-)
-check.case(
-    "the first input has been changed in place: the function does not run again",
-    """
-    >>> function, runs = counted(lambda a, b: (a * b).sum())
-    >>> first, data = x * 1, MiniTensor([1.0, 2.0, 3.0])
-    >>> y = checkpoint(function, first, data)
-    >>> changed = first.mul_(2.0)
-    >>> y.backward()
-    RuntimeError: checkpoint: an input has been changed in place*
-    >>> len(runs)
-    1
-    """,
-)
-check.case(
-    "the second input, which is data, has been changed in place",
-    """
-    >>> first, data = x * 1, MiniTensor([1.0, 2.0, 3.0])
-    >>> y = checkpoint(lambda a, b: (a * b).sum(), first, data)
-    >>> changed = data.mul_(2.0)
-    >>> y.backward()
-    RuntimeError: checkpoint: an input has been changed in place*
-    """,
-)
-check.case(
-    "the second input, which requires a gradient, has been changed in place",
-    """
-    >>> data, second = MiniTensor([1.0, 2.0, 3.0]), x * 1
-    >>> y = checkpoint(lambda a, b: (a * b).sum(), data, second)
-    >>> changed = second.mul_(2.0)
-    >>> y.backward()
-    RuntimeError: checkpoint: an input has been changed in place*
-    """,
-)
-check.case(
-    "the function itself changes its input in place",
-    """
-    >>> y = checkpoint(lambda z: z.mul_(2.0).exp(), x * 1).sum()
-    >>> y.backward()
-    RuntimeError: checkpoint: an input has been changed in place*
-    """,
-)
-check.case(
-    "an input was changed in place before checkpoint was called, which is fine",
-    """
-    >>> data = MiniTensor([1.0, 2.0, 3.0]).mul_(2.0)
-    >>> checkpoint(lambda a, b: (a * b).sum(), x, data).backward()
-    >>> x.grad.data
-    array([2.0, 4.0, 6.0])
-    """,
-)
-check.case(
-    "an input is changed in place between two backward passes",
-    """
-    >>> data = MiniTensor([1.0, 2.0, 3.0])
-    >>> y = checkpoint(lambda a, b: (a * b).sum(), x, data)
-    >>> y.backward(retain_graph=True)
-    >>> changed = data.mul_(2.0)
-    >>> y.backward()
-    RuntimeError: checkpoint: an input has been changed in place*
-    """,
-)
-check.case(
-    "copies of a large input that are in use after forward",
-    """
-    >>> inputs_kept()
-    0
-    """,
-)
-check.hidden(
-    "recording is off, or nothing requires grad",
-    """
-    >>> with no_grad():
-    ...     y = checkpoint(function, x)
-    >>> y.requires_grad, len(arrays), alive(arrays), is_grad_enabled()
-    (False, 1, 0, True)
-    >>> checkpoint(function, MiniTensor([1.0])).requires_grad, len(arrays)
-    (False, 2)
-    """,
-)
-check.hidden(
-    "after backward nothing is alive",
-    """
-    >>> y = checkpoint(function, x)
-    >>> x.grad
-    None
-    >>> y.backward()
-    >>> alive(arrays)
-    0
-    """,
-)
-check.hidden(
-    "an error of the function goes on, and the hooks are as before",
-    """
-    >>> checkpoint(lambda x: {}["a mistake in the function"], x)
-    KeyError*
-    >>> saved_bytes(x.exp())
-    (24, 0)
-    """,
-)
-check.hidden(
-    "two results",
-    """
-    >>> first, second = checkpoint(lambda x: (x.exp(), x.tanh()), x)
-    >>> first.sum().backward()
-    >>> second.sum().backward()
-    >>> x.grad.data
-    np.exp([0.1, 0.2, 0.3]) + 1 - np.tanh([0.1, 0.2, 0.3]) ** 2
-    """,
-)
-check.hidden(
-    "inputs of several kinds, one of them changed",
-    """
-    >>> first, second = x * 1, x * 2
-    >>> y = checkpoint(lambda first, number, second: first.exp() * number * second, first, 3, second)
-    >>> changed = second.add_(1.0)
-    >>> y.sum().backward()
-    RuntimeError: checkpoint: an input has been changed in place*
-    """,
-)
+check = Check("checkpoint_memory", points=5)
+check.cases("""
+>>> x = MiniTensor([0.1, 0.2, 0.3], requires_grad=True)
+>>> function, arrays, left = watching()
+
+# the hooks work (otherwise run the cell with `class SavedHooks`, and every cell below it)
+>>> packed = []
+>>> with saved_tensors_hooks(packed.append, np.array): y = x.exp()
+>>> len(packed)
+1
+
+# after forward: runs, and arrays of the function that are alive
+>>> y = checkpoint(function, x)
+>>> len(arrays), alive(arrays)
+(1, 0)
+
+# after backward with retain_graph=True: runs, and arrays that are alive
+>>> y = checkpoint(function, x)
+>>> y.backward(retain_graph=True)
+>>> len(arrays), alive(arrays)
+(2, 0)
+
+# during backward: arrays that are alive before the last rule, which needs one of the two
+>>> y = checkpoint(function, x)
+>>> y.backward()
+>>> left
+[1]
+
+# a second backward, in no_grad: runs, and the gradient
+>>> y = checkpoint(function, x)
+>>> y.backward(retain_graph=True)
+>>> with no_grad(): y.backward()
+>>> len(arrays)
+3
+>>> x.grad.data
+2 * gradient_of_watched(np.array([0.1, 0.2, 0.3]))
+
+# backward through a graph that has been freed
+>>> y = checkpoint(function, x)
+>>> y.backward()
+>>> y.backward()
+RuntimeError: Trying to backward*
+
+# backward twice from one of two results, and never from the other
+>>> first, second = checkpoint(lambda x: (x.exp(), x.tanh()), x)
+>>> first.backward(np.ones(3), retain_graph=True)
+>>> first.backward(np.ones(3))
+>>> x.grad.data
+2 * np.exp([0.1, 0.2, 0.3])
+
+# the second run and the third save one array more
+>>> function, runs = counted(lambda x: x.exp(), lambda x: x.exp().tanh())
+>>> y = checkpoint(function, x).sum()
+>>> y.backward(retain_graph=True)
+RuntimeError: checkpoint: the second run of the function*
+>>> y.backward()
+RuntimeError: checkpoint: the second run of the function*
+>>> len(runs)
+3
+
+# the second run and the third save one array fewer
+>>> function, runs = counted(lambda x: x.exp().tanh(), lambda x: x.exp())
+>>> y = checkpoint(function, x).sum()
+>>> y.backward(retain_graph=True)
+RuntimeError: checkpoint: the second run of the function*
+>>> y.backward()
+RuntimeError: checkpoint: the second run of the function*
+
+# the second run saves an array of another shape
+>>> function, runs = counted(lambda x: x.exp().sum(), lambda x: x.reshape(3, 1).exp().sum())
+>>> checkpoint(function, x).backward()
+RuntimeError: checkpoint: the second run of the function*
+
+# the second run saves the shapes in another order: no rule gets an array
+>>> handed_out = []
+>>> y = checkpoint(sums_of_parts(handed_out, (3, 2), (2, 3), (2, 3)), x)
+>>> y.backward(retain_graph=True)
+RuntimeError: checkpoint: the second run of the function*
+>>> y.backward()
+RuntimeError: checkpoint: the second run of the function*
+>>> len(handed_out)
+0
+
+# one of the second run's arrays has another shape, but not the first that is asked for: no rule gets an array
+>>> handed_out = []
+>>> y = checkpoint(sums_of_parts(handed_out, (3, 2), (3, 1)), x)
+>>> y.backward()
+RuntimeError: checkpoint: the second run of the function*
+>>> len(handed_out)
+0
+
+# only the third run saves one array more
+>>> function, runs = counted(lambda x: x.exp(), lambda x: x.exp(), lambda x: x.exp().tanh())
+>>> y = checkpoint(function, x).sum()
+>>> y.backward(retain_graph=True)
+>>> y.backward()
+RuntimeError: checkpoint: the second run of the function*
+
+# the first input has been changed in place: the function does not run again
+>>> function, runs = counted(lambda a, b: (a * b).sum())
+>>> first, data = x * 1, MiniTensor([1.0, 2.0, 3.0])
+>>> y = checkpoint(function, first, data)
+>>> changed = first.mul_(2.0)
+>>> y.backward()
+RuntimeError: checkpoint: an input has been changed in place*
+>>> len(runs)
+1
+
+# the second input, which is data, has been changed in place
+>>> first, data = x * 1, MiniTensor([1.0, 2.0, 3.0])
+>>> y = checkpoint(lambda a, b: (a * b).sum(), first, data)
+>>> changed = data.mul_(2.0)
+>>> y.backward()
+RuntimeError: checkpoint: an input has been changed in place*
+
+# the second input, which requires a gradient, has been changed in place
+>>> data, second = MiniTensor([1.0, 2.0, 3.0]), x * 1
+>>> y = checkpoint(lambda a, b: (a * b).sum(), data, second)
+>>> changed = second.mul_(2.0)
+>>> y.backward()
+RuntimeError: checkpoint: an input has been changed in place*
+
+# the function itself changes its input in place
+>>> y = checkpoint(lambda z: z.mul_(2.0).exp(), x * 1).sum()
+>>> y.backward()
+RuntimeError: checkpoint: an input has been changed in place*
+
+# an input was changed in place before checkpoint was called, which is fine
+>>> data = MiniTensor([1.0, 2.0, 3.0]).mul_(2.0)
+>>> checkpoint(lambda a, b: (a * b).sum(), x, data).backward()
+>>> x.grad.data
+array([2.0, 4.0, 6.0])
+
+# an input is changed in place between two backward passes
+>>> data = MiniTensor([1.0, 2.0, 3.0])
+>>> y = checkpoint(lambda a, b: (a * b).sum(), x, data)
+>>> y.backward(retain_graph=True)
+>>> changed = data.mul_(2.0)
+>>> y.backward()
+RuntimeError: checkpoint: an input has been changed in place*
+
+# copies of a large input that are in use after forward
+>>> inputs_kept()
+0
+""")
+check.hidden("""
+# recording is off, or nothing requires grad
+>>> with no_grad(): y = checkpoint(function, x)
+>>> y.requires_grad, len(arrays), alive(arrays), is_grad_enabled()
+(False, 1, 0, True)
+>>> checkpoint(function, MiniTensor([1.0])).requires_grad, len(arrays)
+(False, 2)
+
+# after backward nothing is alive
+>>> y = checkpoint(function, x)
+>>> x.grad
+None
+>>> y.backward()
+>>> alive(arrays)
+0
+
+# an error of the function goes on, and the hooks are as before
+>>> checkpoint(lambda x: {}["a mistake in the function"], x)
+KeyError*
+>>> saved_bytes(x.exp())
+(24, 0)
+
+# two results
+>>> first, second = checkpoint(lambda x: (x.exp(), x.tanh()), x)
+>>> first.sum().backward()
+>>> second.sum().backward()
+>>> x.grad.data
+np.exp([0.1, 0.2, 0.3]) + 1 - np.tanh([0.1, 0.2, 0.3]) ** 2
+
+# inputs of several kinds, one of them changed
+>>> first, second = x * 1, x * 2
+>>> y = checkpoint(lambda first, number, second: first.exp() * number * second, first, 3, second)
+>>> changed = second.add_(1.0)
+>>> y.sum().backward()
+RuntimeError: checkpoint: an input has been changed in place*
+""")
 
 # Exercise 3
 
@@ -730,214 +569,151 @@ def gradients_of(weights):
     return [None if w.grad is None else w.grad.data for w in weights]
 
 
-check = Check(
-    "in_segments",
-    "order = []\nweights, layers = noted_layers(6, order)\nx = MiniTensor(ROW)",
-    points=3,
-)
-check.case(
-    "forward, with the cuts (2, 4): each layer runs once, on the output of the one before it",
-    """
-    >>> y = in_segments(layers, x, (2, 4))
-    >>> order
-    [0, 1, 2, 3, 4, 5]
-    >>> y.data
-    by_hand(6)[0]
-    """,
-)
-check.case(
-    "backward, with the cuts (2, 4): the layers that run again",
-    """
-    >>> y = in_segments(layers, x, (2, 4))
-    >>> y.backward(INCOMING)
-    >>> order[6:]
-    [2, 3, 0, 1]
-    """,
-)
-check.case(
-    "the gradients of the weights, with the cuts (2, 4)",
-    """
-    >>> y = in_segments(layers, x, (2, 4))
-    >>> y.backward(INCOMING)
-    >>> gradients_of(weights)
-    by_hand(6)[1]
-    """,
-)
-check.case(
-    "without cuts no layer runs again",
-    """
-    >>> y = in_segments(layers, x, ())
-    >>> y.backward(INCOMING)
-    >>> order
-    [0, 1, 2, 3, 4, 5]
-    >>> gradients_of(weights)
-    by_hand(6)[1]
-    """,
-)
-check.case(
-    "the lists of layers and cuts stay as they are",
-    """
-    >>> cuts = [1]
-    >>> y = in_segments(layers, x, cuts)
-    >>> len(layers), cuts
-    (6, [1])
-    >>> y.backward(INCOMING)
-    >>> order[6:]
-    [0]
-    """,
-)
-check.hidden(
-    "a cut before every layer",
-    """
-    >>> y = in_segments(layers, x, (1, 2, 3, 4, 5))
-    >>> y.backward(INCOMING)
-    >>> order
-    [0, 1, 2, 3, 4, 5, 4, 3, 2, 1, 0]
-    >>> gradients_of(weights)
-    by_hand(6)[1]
-    """,
-)
-check.hidden(
-    "one cut, and other layers",
-    """
-    >>> order = []
-    >>> weights, layers = noted_layers(5, order)
-    >>> y = in_segments(layers, x, [3])
-    >>> y.backward(INCOMING)
-    >>> order[5:]
-    [0, 1, 2]
-    >>> gradients_of(weights)
-    by_hand(5)[1]
-    """,
-)
-check.hidden(
-    "a single layer",
-    """
-    >>> in_segments(layers[:1], x, ()).backward(INCOMING)
-    >>> order
-    [0]
-    """,
-)
-check.hidden(
-    "the layers run in the order of the list",
-    """
-    >>> x = MiniTensor([2.0], requires_grad=True)
-    >>> y = in_segments([lambda x: x * 2, lambda x: x**2, lambda x: x + 1], x, (1, 2))
-    >>> y.backward(np.array([10.0]))
-    >>> y.data, x.grad.data
-    (array([17.0]), array([160.0]))
-    """,
-)
+check = Check("in_segments", points=3)
+check.cases("""
+>>> order = []
+>>> weights, layers = noted_layers(6, order)
+>>> x = MiniTensor(ROW)
+
+# forward, with the cuts (2, 4): each layer runs once, on the output of the one before it
+>>> y = in_segments(layers, x, (2, 4))
+>>> order
+[0, 1, 2, 3, 4, 5]
+>>> y.data
+by_hand(6)[0]
+
+# backward, with the cuts (2, 4): the layers that run again
+>>> y = in_segments(layers, x, (2, 4))
+>>> y.backward(INCOMING)
+>>> order[6:]
+[2, 3, 0, 1]
+
+# the gradients of the weights, with the cuts (2, 4)
+>>> y = in_segments(layers, x, (2, 4))
+>>> y.backward(INCOMING)
+>>> gradients_of(weights)
+by_hand(6)[1]
+
+# without cuts no layer runs again
+>>> y = in_segments(layers, x, ())
+>>> y.backward(INCOMING)
+>>> order
+[0, 1, 2, 3, 4, 5]
+>>> gradients_of(weights)
+by_hand(6)[1]
+
+# the lists of layers and cuts stay as they are
+>>> cuts = [1]
+>>> y = in_segments(layers, x, cuts)
+>>> len(layers), cuts
+(6, [1])
+>>> y.backward(INCOMING)
+>>> order[6:]
+[0]
+""")
+check.hidden("""
+# a cut before every layer
+>>> y = in_segments(layers, x, (1, 2, 3, 4, 5))
+>>> y.backward(INCOMING)
+>>> order
+[0, 1, 2, 3, 4, 5, 4, 3, 2, 1, 0]
+>>> gradients_of(weights)
+by_hand(6)[1]
+
+# one cut, and other layers
+>>> order = []
+>>> weights, layers = noted_layers(5, order)
+>>> y = in_segments(layers, x, [3])
+>>> y.backward(INCOMING)
+>>> order[5:]
+[0, 1, 2]
+>>> gradients_of(weights)
+by_hand(5)[1]
+
+# a single layer
+>>> in_segments(layers[:1], x, ()).backward(INCOMING)
+>>> order
+[0]
+
+# the layers run in the order of the list
+>>> x = MiniTensor([2.0], requires_grad=True)
+>>> y = in_segments([lambda x: x * 2, lambda x: x**2, lambda x: x + 1], x, (1, 2))
+>>> y.backward(np.array([10.0]))
+>>> y.data, x.grad.data
+(array([17.0]), array([160.0]))
+""")
 
 # Exercise 4
 
-check = Check("best_cuts", "saved, outputs = [10, 10, 30, 10], [5, 1, 5, 7]", points=4)
-check.case(
-    "peak_bytes: a cut at 2 keeps 1 byte, and the larger segment 40",
-    """
-    >>> peak_bytes(saved, outputs, (2,))
-    41
-    """,
-)
-check.case(
-    "peak_bytes without cuts",
-    """
-    >>> peak_bytes(saved, outputs, ())
-    60
-    """,
-)
-check.case(
-    "peak_bytes: two cuts keep two outputs, 10, and the largest segment 40",
-    """
-    >>> peak_bytes(saved, outputs, [1, 3])
-    50
-    """,
-)
-check.case(
-    "the three lists after peak_bytes",
-    """
-    >>> cuts = [1, 3]
-    >>> peak = peak_bytes(saved, outputs, cuts)
-    >>> saved, outputs, cuts
-    ([10, 10, 30, 10], [5, 1, 5, 7], [1, 3])
-    """,
-)
-check.case(
-    "a cut after a small output",
-    """
-    >>> list(best_cuts([10, 10, 30, 10], [5, 1, 50, 5]))
-    [2]
-    """,
-)
-check.case(
-    "nine equal layers",
-    """
-    >>> list(best_cuts([1] * 9, [1] * 9))
-    [3, 6]
-    """,
-)
-check.case(
-    "not at equal distances",
-    """
-    >>> list(best_cuts([30, 10, 10, 10], [5, 50, 50, 50]))
-    [1]
-    """,
-)
-check.case(
-    "a cut at every place is best if outputs are small",
-    """
-    >>> list(best_cuts([10] * 6, [1] * 6))
-    [1, 2, 3, 4, 5]
-    """,
-)
-check.case(
-    "a cut at three of four places",
-    """
-    >>> list(best_cuts([30, 30, 30, 30, 1], [1, 1, 1, 50, 1]))
-    [1, 2, 3]
-    """,
-)
-check.case(
-    "no cut is better than one",
-    """
-    >>> list(best_cuts([5, 5], [9, 9]))
-    []
-    """,
-)
-check.case(
-    "a single layer",
-    """
-    >>> list(best_cuts([7], [3]))
-    []
-    """,
-)
-check.case(
-    "the two lists after best_cuts",
-    """
-    >>> cuts = best_cuts(saved, outputs)
-    >>> saved, outputs
-    ([10, 10, 30, 10], [5, 1, 5, 7])
-    """,
-)
-check.hidden(
-    "small networks",
-    """
-    >>> list(best_cuts([5, 5, 5], [9, 9, 9])), list(best_cuts([5, 5], [0, 9]))
-    ([], [1])
-    """,
-)
-check.hidden(
-    "larger networks, and other plans",
-    """
-    >>> saved, outputs = [88, 92, 32, 9, 87, 97, 30, 64], [24, 9, 25, 5, 36, 12, 18, 33]
-    >>> list(best_cuts(saved, outputs))
-    [1, 2, 4, 5, 6]
-    >>> [peak_bytes(saved, outputs, cuts) for cuts in ([], [1], [1, 2], [7], [2, 4, 6])]
-    [499, 435, 352, 453, 210]
-    >>> peak_bytes([1] * 12, [1] * 12, best_cuts([1] * 12, [1] * 12))
-    6
-    """,
-)
+check = Check("best_cuts", points=4)
+check.cases("""
+>>> saved, outputs = [10, 10, 30, 10], [5, 1, 5, 7]
+
+# peak_bytes: a cut at 2 keeps 1 byte, and the larger segment 40
+>>> peak_bytes(saved, outputs, (2,))
+41
+
+# peak_bytes without cuts
+>>> peak_bytes(saved, outputs, ())
+60
+
+# peak_bytes: two cuts keep two outputs, 10, and the largest segment 40
+>>> peak_bytes(saved, outputs, [1, 3])
+50
+
+# the three lists after peak_bytes
+>>> cuts = [1, 3]
+>>> peak = peak_bytes(saved, outputs, cuts)
+>>> saved, outputs, cuts
+([10, 10, 30, 10], [5, 1, 5, 7], [1, 3])
+
+# a cut after a small output
+>>> list(best_cuts([10, 10, 30, 10], [5, 1, 50, 5]))
+[2]
+
+# nine equal layers
+>>> list(best_cuts([1] * 9, [1] * 9))
+[3, 6]
+
+# not at equal distances
+>>> list(best_cuts([30, 10, 10, 10], [5, 50, 50, 50]))
+[1]
+
+# a cut at every place is best if outputs are small
+>>> list(best_cuts([10] * 6, [1] * 6))
+[1, 2, 3, 4, 5]
+
+# a cut at three of four places
+>>> list(best_cuts([30, 30, 30, 30, 1], [1, 1, 1, 50, 1]))
+[1, 2, 3]
+
+# no cut is better than one
+>>> list(best_cuts([5, 5], [9, 9]))
+[]
+
+# a single layer
+>>> list(best_cuts([7], [3]))
+[]
+
+# the two lists after best_cuts
+>>> cuts = best_cuts(saved, outputs)
+>>> saved, outputs
+([10, 10, 30, 10], [5, 1, 5, 7])
+""")
+check.hidden("""
+# small networks
+>>> list(best_cuts([5, 5, 5], [9, 9, 9])), list(best_cuts([5, 5], [0, 9]))
+([], [1])
+
+# larger networks, and other plans
+>>> saved, outputs = [88, 92, 32, 9, 87, 97, 30, 64], [24, 9, 25, 5, 36, 12, 18, 33]
+>>> list(best_cuts(saved, outputs))
+[1, 2, 4, 5, 6]
+>>> [peak_bytes(saved, outputs, cuts) for cuts in ([], [1], [1, 2], [7], [2, 4, 6])]
+[499, 435, 352, 453, 210]
+>>> peak_bytes([1] * 12, [1] * 12, best_cuts([1] * 12, [1] * 12))
+6
+""")
 
 # Exercise 5
 
@@ -973,129 +749,90 @@ def others_draw(one, two):
     two.random(4)
 
 
-check = Check(
-    "repeatable",
-    "one, two = np.random.default_rng(1), np.random.default_rng(2)\n"
-    "draw = places_before_drawing(one, two)\n"
-    "call = repeatable(draw, [one, two])",
-    points=4,
-)
-check.case(
-    "the first call draws as usual",
-    """
-    >>> call()
-    (0, 0)
-    >>> places(one, two)
-    (3, 3)
-    """,
-)
-check.case(
-    "the second call gets the numbers of the first",
-    """
-    >>> first = call()
-    >>> others_draw(one, two)
-    >>> call()
-    (0, 0)
-    """,
-)
-check.case(
-    "after the second call, both generators are as before it",
-    """
-    >>> first = call()
-    >>> others_draw(one, two)
-    >>> second = call()
-    >>> places(one, two)
-    (8, 7)
-    """,
-)
-check.case(
-    "the third call gets the numbers of the first, too",
-    """
-    >>> first = call()
-    >>> others_draw(one, two)
-    >>> second = call()
-    >>> others_draw(one, two)
-    >>> call(), places(one, two)
-    ((0, 0), (13, 11))
-    """,
-)
-check.case(
-    "what counts is the state at the first call",
-    """
-    >>> others_draw(one, two)
-    >>> call(), call()
-    ((5, 4), (5, 4))
-    """,
-)
-check.case(
-    "each function that repeatable returns remembers its own first call",
-    """
-    >>> first, other = call(), repeatable(draw, [one, two])
-    >>> other(), other(), call()
-    ((3, 3), (3, 3), (0, 0))
-    """,
-)
-check.case(
-    "the function runs anew in each call",
-    """
-    >>> runs = []
-    >>> call = repeatable(lambda: runs.append(1) or len(runs), [])
-    >>> call(), call(), call()
-    (1, 2, 3)
-    """,
-)
-check.case(
-    "arguments and result stay unchanged",
-    """
-    >>> call = repeatable(lambda *arguments: arguments, [])
-    >>> call(5, 3), call(5, 3), call(7)
-    ((5, 3), (5, 3), (7,))
-    """,
-)
-check.case(
-    "an error in a later call",
-    """
-    >>> first = call()
-    >>> others_draw(one, two)
-    >>> call(3, True)
-    KeyError*
-    >>> places(one, two)
-    (8, 7)
-    """,
-)
-check.case(
-    "an error in the first call, which moves the generators on as usual",
-    """
-    >>> call(3, True)
-    KeyError*
-    >>> places(one, two)
-    (3, 3)
-    """,
-)
-check.case(
-    "a first call that raises an error is the first",
-    """
-    >>> call(3, True)
-    KeyError*
-    >>> others_draw(one, two)
-    >>> call(), places(one, two)
-    ((0, 0), (8, 7))
-    """,
-)
-check.hidden(
-    "a later call with another argument",
-    """
-    >>> first = call()
-    >>> others_draw(one, two)
-    >>> call(1), places(one, two)
-    ((0, 0), (8, 7))
-    """,
-)
-check.hidden(
-    "a list of one generator",
-    """
-    >>> call = repeatable(draw, [one])
-    >>> call(2), call(2), places(one, two)
-    ((0, 0), (0, 2), (2, 4))
-    """,
-)
+check = Check("repeatable", points=4)
+check.cases("""
+>>> one, two = np.random.default_rng(1), np.random.default_rng(2)
+>>> draw = places_before_drawing(one, two)
+>>> call = repeatable(draw, [one, two])
+
+# the first call draws as usual
+>>> call()
+(0, 0)
+>>> places(one, two)
+(3, 3)
+
+# the second call gets the numbers of the first
+>>> first = call()
+>>> others_draw(one, two)
+>>> call()
+(0, 0)
+
+# after the second call, both generators are as before it
+>>> first = call()
+>>> others_draw(one, two)
+>>> second = call()
+>>> places(one, two)
+(8, 7)
+
+# the third call gets the numbers of the first, too
+>>> first = call()
+>>> others_draw(one, two)
+>>> second = call()
+>>> others_draw(one, two)
+>>> call(), places(one, two)
+((0, 0), (13, 11))
+
+# what counts is the state at the first call
+>>> others_draw(one, two)
+>>> call(), call()
+((5, 4), (5, 4))
+
+# each function that repeatable returns remembers its own first call
+>>> first, other = call(), repeatable(draw, [one, two])
+>>> other(), other(), call()
+((3, 3), (3, 3), (0, 0))
+
+# the function runs anew in each call
+>>> runs = []
+>>> call = repeatable(lambda: runs.append(1) or len(runs), [])
+>>> call(), call(), call()
+(1, 2, 3)
+
+# arguments and result stay unchanged
+>>> call = repeatable(lambda *arguments: arguments, [])
+>>> call(5, 3), call(5, 3), call(7)
+((5, 3), (5, 3), (7,))
+
+# an error in a later call
+>>> first = call()
+>>> others_draw(one, two)
+>>> call(3, True)
+KeyError*
+>>> places(one, two)
+(8, 7)
+
+# an error in the first call, which moves the generators on as usual
+>>> call(3, True)
+KeyError*
+>>> places(one, two)
+(3, 3)
+
+# a first call that raises an error is the first
+>>> call(3, True)
+KeyError*
+>>> others_draw(one, two)
+>>> call(), places(one, two)
+((0, 0), (8, 7))
+""")
+check.hidden("""
+# a later call with another argument
+>>> first = call()
+>>> others_draw(one, two)
+>>> call(1), places(one, two)
+((0, 0), (8, 7))
+
+# a list of one generator
+>>> call = repeatable(draw, [one])
+>>> call(2), call(2), places(one, two)
+((0, 0), (0, 2), (2, 4))
+""")

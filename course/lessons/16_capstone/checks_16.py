@@ -40,97 +40,74 @@ def slopes(function, arrays, number, cotangent):
 
 # Exercise 1
 
-check = Check("embedding", "table = MiniTensor(np.arange(10.0).reshape(5, 2), requires_grad=True)", points=4)
-check.case(
-    "the rows",
-    """
-    >>> Lookup.apply(table, ids=np.array([2, 0, 2, 2])).data
-    array([[4.0, 5.0], [0.0, 1.0], [4.0, 5.0], [4.0, 5.0]])
-    """,
-)
-check.case(
-    "ids with two axes",
-    """
-    >>> Lookup.apply(table, ids=np.array([[0, 3], [3, 3]])).data
-    array([[[0.0, 1.0], [6.0, 7.0]], [[6.0, 7.0], [6.0, 7.0]]])
-    """,
-)
-check.case(
-    "the gradient: a row that is looked up three times gets the sum",
-    """
-    >>> rows = Lookup.apply(table, ids=np.array([2, 0, 2, 2]))
-    >>> rows.backward(np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0], [4.0, 40.0]]))
-    >>> arrived(table)
-    array([[2.0, 20.0], [0.0, 0.0], [8.0, 80.0], [0.0, 0.0], [0.0, 0.0]])
-    """,
-)
-check.case(
-    "the gradient for ids with two axes",
-    """
-    >>> rows = Lookup.apply(table, ids=np.array([[0, 3], [3, 3]]))
-    >>> rows.backward(np.array([[[1.0, 10.0], [2.0, 20.0]], [[3.0, 30.0], [4.0, 40.0]]]))
-    >>> arrived(table)
-    array([[1.0, 10.0], [0.0, 0.0], [0.0, 0.0], [9.0, 90.0], [0.0, 0.0]])
-    """,
-)
-check.case(
-    "two lookups of one table: each has its own ids",
-    """
-    >>> x = MiniTensor(np.zeros((3, 1)), requires_grad=True)
-    >>> one, two = (Lookup.apply(x, ids=np.array(ids)) for ids in ([0, 1, 1], [2, 2, 1]))
-    >>> (one * 2.0 + two).backward(np.array([[1.0], [10.0], [100.0]]))
-    >>> arrived(x)
-    array([[2.0], [320.0], [11.0]])
-    """,
-)
-check.case(
-    "a second backward gives the same gradient",
-    """
-    >>> rows = Lookup.apply(table, ids=np.array([2, 2, 1]))
-    >>> rows.backward(np.ones((3, 2)), retain_graph=True)
-    >>> table.grad = None
-    >>> rows.backward(np.ones((3, 2)))
-    >>> arrived(table)
-    array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [0.0, 0.0], [0.0, 0.0]])
-    """,
-)
-check.case(
-    "no ids at all",
-    """
-    >>> rows = Lookup.apply(table, ids=np.zeros((0, 2), dtype=int))
-    >>> rows.shape
-    (0, 2, 2)
-    >>> rows.backward(np.zeros((0, 2, 2)))
-    >>> arrived(table)
-    np.zeros((5, 2))
-    """,
-)
-check.hidden(
-    "ids of other shapes and integer types",
-    """
-    >>> rows = Lookup.apply(table, ids=np.array(3))
-    >>> rows.data
-    array([6.0, 7.0])
-    >>> rows.backward(np.array([1.0, 10.0]))
-    >>> rows = Lookup.apply(table, ids=np.zeros((2, 3, 4), dtype=np.int32))
-    >>> rows.backward(np.ones((2, 3, 4, 2)))
-    >>> rows = Lookup.apply(table, ids=np.array([[4], [2], [4]], dtype=np.uint8))
-    >>> rows.shape
-    (3, 1, 2)
-    >>> rows.backward(np.ones((3, 1, 2)))
-    >>> arrived(table)
-    array([[24.0, 24.0], [0.0, 0.0], [1.0, 1.0], [1.0, 10.0], [2.0, 2.0]])
-    """,
-)
-check.hidden(
-    "a table that is a result",
-    """
-    >>> x = MiniTensor([[2.0, 3.0]], requires_grad=True)
-    >>> (Lookup.apply(x * 5.0, ids=np.array([0, 0])) * [[1.0, 2.0], [4.0, 8.0]]).sum().backward()
-    >>> arrived(x)
-    array([[25.0, 50.0]])
-    """,
-)
+check = Check("embedding", points=4)
+check.cases("""
+>>> table = MiniTensor(np.arange(10.0).reshape(5, 2), requires_grad=True)
+
+# the rows
+>>> Lookup.apply(table, ids=np.array([2, 0, 2, 2])).data
+array([[4.0, 5.0], [0.0, 1.0], [4.0, 5.0], [4.0, 5.0]])
+
+# ids with two axes
+>>> Lookup.apply(table, ids=np.array([[0, 3], [3, 3]])).data
+array([[[0.0, 1.0], [6.0, 7.0]], [[6.0, 7.0], [6.0, 7.0]]])
+
+# the gradient: a row that is looked up three times gets the sum
+>>> rows = Lookup.apply(table, ids=np.array([2, 0, 2, 2]))
+>>> rows.backward(np.array([[1.0, 10.0], [2.0, 20.0], [3.0, 30.0], [4.0, 40.0]]))
+>>> arrived(table)
+array([[2.0, 20.0], [0.0, 0.0], [8.0, 80.0], [0.0, 0.0], [0.0, 0.0]])
+
+# the gradient for ids with two axes
+>>> rows = Lookup.apply(table, ids=np.array([[0, 3], [3, 3]]))
+>>> rows.backward(np.array([[[1.0, 10.0], [2.0, 20.0]], [[3.0, 30.0], [4.0, 40.0]]]))
+>>> arrived(table)
+array([[1.0, 10.0], [0.0, 0.0], [0.0, 0.0], [9.0, 90.0], [0.0, 0.0]])
+
+# two lookups of one table: each has its own ids
+>>> x = MiniTensor(np.zeros((3, 1)), requires_grad=True)
+>>> one, two = (Lookup.apply(x, ids=np.array(ids)) for ids in ([0, 1, 1], [2, 2, 1]))
+>>> (one * 2.0 + two).backward(np.array([[1.0], [10.0], [100.0]]))
+>>> arrived(x)
+array([[2.0], [320.0], [11.0]])
+
+# a second backward gives the same gradient
+>>> rows = Lookup.apply(table, ids=np.array([2, 2, 1]))
+>>> rows.backward(np.ones((3, 2)), retain_graph=True)
+>>> table.grad = None
+>>> rows.backward(np.ones((3, 2)))
+>>> arrived(table)
+array([[0.0, 0.0], [1.0, 1.0], [2.0, 2.0], [0.0, 0.0], [0.0, 0.0]])
+
+# no ids at all
+>>> rows = Lookup.apply(table, ids=np.zeros((0, 2), dtype=int))
+>>> rows.shape
+(0, 2, 2)
+>>> rows.backward(np.zeros((0, 2, 2)))
+>>> arrived(table)
+np.zeros((5, 2))
+""")
+check.hidden("""
+# ids of other shapes and integer types
+>>> rows = Lookup.apply(table, ids=np.array(3))
+>>> rows.data
+array([6.0, 7.0])
+>>> rows.backward(np.array([1.0, 10.0]))
+>>> rows = Lookup.apply(table, ids=np.zeros((2, 3, 4), dtype=np.int32))
+>>> rows.backward(np.ones((2, 3, 4, 2)))
+>>> rows = Lookup.apply(table, ids=np.array([[4], [2], [4]], dtype=np.uint8))
+>>> rows.shape
+(3, 1, 2)
+>>> rows.backward(np.ones((3, 1, 2)))
+>>> arrived(table)
+array([[24.0, 24.0], [0.0, 0.0], [1.0, 1.0], [1.0, 10.0], [2.0, 2.0]])
+
+# a table that is a result
+>>> x = MiniTensor([[2.0, 3.0]], requires_grad=True)
+>>> (Lookup.apply(x * 5.0, ids=np.array([0, 0])) * [[1.0, 2.0], [4.0, 8.0]]).sum().backward()
+>>> arrived(x)
+array([[25.0, 50.0]])
+""")
 
 # Exercise 2
 
@@ -172,115 +149,80 @@ def right_gradients_of_norm(arrays, eps=1e-5):
 two_rows = [np.array([[1.0, 2.0, 6.0], [0.0, -1.0, 1.0]]), np.array([1.0, 2.0, -3.0]), np.array([0.5, 0.0, 4.0])]
 deep = [fixed(1, 2, 3, 4), fixed(2, 4), fixed(3, 4)]
 far = [1e6 + fixed(4, 2, 4), fixed(2, 4), fixed(3, 4)]
-check = Check("layer_norm", "x, weight, bias = two_rows", points=4)
-check.case(
-    "with the parameters of a new layer",
-    """
-    >>> output = LayerNorm(3)(MiniTensor(x))
-    >>> type(output).__name__, output.shape
-    ("MiniTensor", (2, 3))
-    >>> output.data
-    norm_by_hand([two_rows[0], np.ones(3), np.zeros(3)])
-    """,
-)
-check.case(
-    "with weight 1, 2, -3, and bias 0.5, 0, 4",
-    """
-    >>> norm_of(two_rows)
-    norm_by_hand(two_rows)
-    """,
-)
-check.case(
-    "eps=0.5",
-    """
-    >>> norm_of(two_rows, eps=0.5)
-    norm_by_hand(two_rows, eps=0.5)
-    """,
-)
-check.case(
-    "a row of equal entries becomes bias",
-    """
-    >>> norm_of([np.full((2, 3), 7.0), weight, bias])
-    array([[0.5, 0.0, 4.0], [0.5, 0.0, 4.0]])
-    """,
-)
-check.case(
-    "three axes",
-    """
-    >>> norm_of(deep)
-    norm_by_hand(deep)
-    """,
-)
-check.case(
-    "one axis",
-    """
-    >>> norm_of([x[0], weight, bias])
-    norm_by_hand([two_rows[0][0], *two_rows[1:]])
-    """,
-)
-check.case(
-    "entries near a million: six digits after the point",
-    """
-    >>> norm_of(far)
-    np.abs(got - norm_by_hand(far)).max() < 1e-6
-    """,
-)
-check.case(
-    "in evaluation, after a call in training",
-    """
-    >>> layer = norm_with(weight, bias)
-    >>> output = layer(MiniTensor([[0.0, 5.0, 1.0], [2.0, 0.0, 9.0]]))
-    >>> layer.eval()(MiniTensor(x)).data
-    norm_by_hand(two_rows)
-    """,
-)
-check.case(
-    "the parameters are weight and bias, and x does not change",
-    """
-    >>> layer, rows = norm_with(weight, bias), MiniTensor(x.copy())
-    >>> output = layer(rows)
-    >>> [name for name, _ in layer.named_parameters()]
-    ["weight", "bias"]
-    >>> rows.data
-    two_rows[0]
-    """,
-)
-check.case(
-    "the gradient of x",
-    """
-    >>> gradients_of_norm(two_rows)[0]
-    right_gradients_of_norm(two_rows)[0]
-    """,
-)
-check.case(
-    "the gradients of weight and bias",
-    """
-    >>> gradients_of_norm(two_rows)[1:]
-    right_gradients_of_norm(two_rows)[1:]
-    """,
-)
-check.hidden(
-    "other shapes, sizes and eps",
-    """
-    >>> norm_of([100 * fixed(5, 3, 1, 2, 6), fixed(2, 6), fixed(3, 6)])
-    norm_by_hand([100 * fixed(5, 3, 1, 2, 6), fixed(2, 6), fixed(3, 6)])
-    >>> norm_of([0.01 * fixed(6, 3, 4), fixed(2, 4), fixed(3, 4)], eps=0.1)
-    norm_by_hand([0.01 * fixed(6, 3, 4), fixed(2, 4), fixed(3, 4)], eps=0.1)
-    >>> norm_of([fixed(7, 3, 1), fixed(2, 1), fixed(3, 1)])
-    norm_by_hand([fixed(7, 3, 1), fixed(2, 1), fixed(3, 1)])
-    >>> norm_of([fixed(8, 5, 5), fixed(2, 5), fixed(3, 5)])
-    norm_by_hand([fixed(8, 5, 5), fixed(2, 5), fixed(3, 5)])
-    """,
-)
-check.hidden(
-    "other gradients",
-    """
-    >>> gradients_of_norm(deep)
-    right_gradients_of_norm(deep)
-    >>> gradients_of_norm([0.01 * fixed(6, 3, 4), fixed(2, 4), fixed(3, 4)], eps=0.1)
-    right_gradients_of_norm([0.01 * fixed(6, 3, 4), fixed(2, 4), fixed(3, 4)], eps=0.1)
-    """,
-)
+check = Check("layer_norm", points=4)
+check.cases("""
+>>> x, weight, bias = two_rows
+
+# with the parameters of a new layer
+>>> output = LayerNorm(3)(MiniTensor(x))
+>>> type(output).__name__, output.shape
+("MiniTensor", (2, 3))
+>>> output.data
+norm_by_hand([two_rows[0], np.ones(3), np.zeros(3)])
+
+# with weight 1, 2, -3, and bias 0.5, 0, 4
+>>> norm_of(two_rows)
+norm_by_hand(two_rows)
+
+# eps=0.5
+>>> norm_of(two_rows, eps=0.5)
+norm_by_hand(two_rows, eps=0.5)
+
+# a row of equal entries becomes bias
+>>> norm_of([np.full((2, 3), 7.0), weight, bias])
+array([[0.5, 0.0, 4.0], [0.5, 0.0, 4.0]])
+
+# three axes
+>>> norm_of(deep)
+norm_by_hand(deep)
+
+# one axis
+>>> norm_of([x[0], weight, bias])
+norm_by_hand([two_rows[0][0], *two_rows[1:]])
+
+# entries near a million: six digits after the point
+>>> norm_of(far)
+np.abs(got - norm_by_hand(far)).max() < 1e-6
+
+# in evaluation, after a call in training
+>>> layer = norm_with(weight, bias)
+>>> output = layer(MiniTensor([[0.0, 5.0, 1.0], [2.0, 0.0, 9.0]]))
+>>> layer.eval()(MiniTensor(x)).data
+norm_by_hand(two_rows)
+
+# the parameters are weight and bias, and x does not change
+>>> layer, rows = norm_with(weight, bias), MiniTensor(x.copy())
+>>> output = layer(rows)
+>>> [name for name, _ in layer.named_parameters()]
+["weight", "bias"]
+>>> rows.data
+two_rows[0]
+
+# the gradient of x
+>>> gradients_of_norm(two_rows)[0]
+right_gradients_of_norm(two_rows)[0]
+
+# the gradients of weight and bias
+>>> gradients_of_norm(two_rows)[1:]
+right_gradients_of_norm(two_rows)[1:]
+""")
+check.hidden("""
+# other shapes, sizes and eps
+>>> norm_of([100 * fixed(5, 3, 1, 2, 6), fixed(2, 6), fixed(3, 6)])
+norm_by_hand([100 * fixed(5, 3, 1, 2, 6), fixed(2, 6), fixed(3, 6)])
+>>> norm_of([0.01 * fixed(6, 3, 4), fixed(2, 4), fixed(3, 4)], eps=0.1)
+norm_by_hand([0.01 * fixed(6, 3, 4), fixed(2, 4), fixed(3, 4)], eps=0.1)
+>>> norm_of([fixed(7, 3, 1), fixed(2, 1), fixed(3, 1)])
+norm_by_hand([fixed(7, 3, 1), fixed(2, 1), fixed(3, 1)])
+>>> norm_of([fixed(8, 5, 5), fixed(2, 5), fixed(3, 5)])
+norm_by_hand([fixed(8, 5, 5), fixed(2, 5), fixed(3, 5)])
+
+# other gradients
+>>> gradients_of_norm(deep)
+right_gradients_of_norm(deep)
+>>> gradients_of_norm([0.01 * fixed(6, 3, 4), fixed(2, 4), fixed(3, 4)], eps=0.1)
+right_gradients_of_norm([0.01 * fixed(6, 3, 4), fixed(2, 4), fixed(3, 4)], eps=0.1)
+""")
 
 # Exercise 3
 
@@ -326,110 +268,73 @@ pair = [
 four = [3 * fixed(1, 4, 3), 3 * fixed(2, 4, 3), fixed(3, 4, 2)]
 stack = [2 * fixed(1, 2, 3, 5, 4), 2 * fixed(2, 2, 3, 5, 4), fixed(3, 2, 3, 5, 4)]
 check = Check("attention", points=5)
-check.case(
-    "two results, both MiniTensors, and their shapes",
-    """
-    >>> q, v = MiniTensor(np.ones((4, 3))), MiniTensor(np.ones((4, 2)))
-    >>> output, weights = attention(q, q, v)
-    >>> (type(output).__name__, output.shape), (type(weights).__name__, weights.shape)
-    (("MiniTensor", (4, 2)), ("MiniTensor", (4, 4)))
-    """,
-)
-check.case(
-    "the scores of position 1 are -4 / root(4) and 0",
-    """
-    >>> attention_of(pair)[1]
-    array([[1, 0], [1 / (1 + np.exp(2)), 1 / (1 + np.exp(-2))]])
-    """,
-)
-check.case(
-    "the output is weights @ v",
-    """
-    >>> output, weights = attention_of(four)
-    >>> np.abs(output - weights @ four[2]).max()
-    got < 1e-12
-    """,
-)
-check.case(
-    "equal scores give equal weights to all that a position may see",
-    """
-    >>> attention_of([np.zeros((3, 2)), fixed(4, 3, 2), fixed(5, 3, 2)])[1]
-    array([[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]])
-    """,
-)
-check.case(
-    "four positions",
-    """
-    >>> attention_of(four)[1]
-    weights_by_hand(*four[:2])
-    """,
-)
-check.case(
-    "a stack of six problems: each gets the weights that it gets alone",
-    """
-    >>> attention_of(stack)[1][1, 2]
-    weights_by_hand(stack[0][1, 2], stack[1][1, 2])
-    """,
-)
-check.case(
-    "scores of a million",
-    """
-    >>> q = np.array([[1e3, 0.0, 0.0, 0.0], [0.0, 1e3, 0.0, 0.0]])
-    >>> attention_of([q, np.array([[2e3, 2e3, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]), np.ones((2, 1))])[1]
-    array([[1.0, 0.0], [1.0, 0.0]])
-    """,
-)
-check.case(
-    "scores of -1e30, and a large one in the future",
-    """
-    >>> keys = np.array([[-1e15], [-1e15], [1e15]])
-    >>> attention_of([np.full((3, 1), 1e15), keys, np.ones((3, 1))])[1]
-    array([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
-    """,
-)
-check.case(
-    "the gradients of q, k and v from the output",
-    """
-    >>> gradients_of_attention(four)
-    right_gradients_of_attention(four)
-    """,
-)
-check.case(
-    "the gradients of q and k from the weights",
-    """
-    >>> gradients_of_attention(four, 1)[:2]
-    right_gradients_of_attention(four, 1)[:2]
-    """,
-)
-check.hidden(
-    "other shapes",
-    """
-    >>> attention_of([fixed(1, 1, 4), fixed(2, 1, 4), fixed(3, 1, 4)])
-    attention_by_hand([fixed(1, 1, 4), fixed(2, 1, 4), fixed(3, 1, 4)])
-    >>> attention_of([fixed(1, 5, 2), fixed(2, 5, 2), fixed(3, 5, 7)])
-    attention_by_hand([fixed(1, 5, 2), fixed(2, 5, 2), fixed(3, 5, 7)])
-    >>> attention_of([fixed(1, 2, 1, 6, 3), fixed(2, 2, 1, 6, 3), fixed(3, 2, 1, 6, 1)])
-    attention_by_hand([fixed(1, 2, 1, 6, 3), fixed(2, 2, 1, 6, 3), fixed(3, 2, 1, 6, 1)])
-    """,
-)
-check.hidden(
-    "equal scores that are very small",
-    """
-    >>> attention_of([np.full((3, 2), 1e4), np.full((3, 2), -1e4), np.ones((3, 1))])[1]
-    array([[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]])
-    """,
-)
-check.hidden(
-    "gradients of a stack, and of one tensor in three places",
-    """
-    >>> gradients_of_attention([fixed(1, 2, 3, 4), fixed(2, 2, 3, 4), fixed(3, 2, 3, 5)])
-    right_gradients_of_attention([fixed(1, 2, 3, 4), fixed(2, 2, 3, 4), fixed(3, 2, 3, 5)])
-    >>> x = leaf_with(fixed(4, 3, 4))
-    >>> attention(x, x, x)[0].backward(fixed(9, 3, 4))
-    >>> arrived(x)
-    sum(right_gradients_of_attention([fixed(4, 3, 4)] * 3))
-    """,
-)
+check.cases("""
+# two results, both MiniTensors, and their shapes
+>>> q, v = MiniTensor(np.ones((4, 3))), MiniTensor(np.ones((4, 2)))
+>>> output, weights = attention(q, q, v)
+>>> (type(output).__name__, output.shape), (type(weights).__name__, weights.shape)
+(("MiniTensor", (4, 2)), ("MiniTensor", (4, 4)))
+
+# the scores of position 1 are -4 / root(4) and 0
+>>> attention_of(pair)[1]
+array([[1, 0], [1 / (1 + np.exp(2)), 1 / (1 + np.exp(-2))]])
+
+# the output is weights @ v
+>>> output, weights = attention_of(four)
+>>> np.abs(output - weights @ four[2]).max()
+got < 1e-12
+
+# equal scores give equal weights to all that a position may see
+>>> attention_of([np.zeros((3, 2)), fixed(4, 3, 2), fixed(5, 3, 2)])[1]
+array([[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]])
+
+# four positions
+>>> attention_of(four)[1]
+weights_by_hand(*four[:2])
+
+# a stack of six problems: each gets the weights that it gets alone
+>>> attention_of(stack)[1][1, 2]
+weights_by_hand(stack[0][1, 2], stack[1][1, 2])
+
+# scores of a million
+>>> q = np.array([[1e3, 0.0, 0.0, 0.0], [0.0, 1e3, 0.0, 0.0]])
+>>> attention_of([q, np.array([[2e3, 2e3, 0.0, 0.0], [0.0, 0.0, 0.0, 0.0]]), np.ones((2, 1))])[1]
+array([[1.0, 0.0], [1.0, 0.0]])
+
+# scores of -1e30, and a large one in the future
+>>> keys = np.array([[-1e15], [-1e15], [1e15]])
+>>> attention_of([np.full((3, 1), 1e15), keys, np.ones((3, 1))])[1]
+array([[1.0, 0.0, 0.0], [0.5, 0.5, 0.0], [0.0, 0.0, 1.0]])
+
+# the gradients of q, k and v from the output
+>>> gradients_of_attention(four)
+right_gradients_of_attention(four)
+
+# the gradients of q and k from the weights
+>>> gradients_of_attention(four, 1)[:2]
+right_gradients_of_attention(four, 1)[:2]
+""")
+check.hidden("""
+# other shapes
+>>> attention_of([fixed(1, 1, 4), fixed(2, 1, 4), fixed(3, 1, 4)])
+attention_by_hand([fixed(1, 1, 4), fixed(2, 1, 4), fixed(3, 1, 4)])
+>>> attention_of([fixed(1, 5, 2), fixed(2, 5, 2), fixed(3, 5, 7)])
+attention_by_hand([fixed(1, 5, 2), fixed(2, 5, 2), fixed(3, 5, 7)])
+>>> attention_of([fixed(1, 2, 1, 6, 3), fixed(2, 2, 1, 6, 3), fixed(3, 2, 1, 6, 1)])
+attention_by_hand([fixed(1, 2, 1, 6, 3), fixed(2, 2, 1, 6, 3), fixed(3, 2, 1, 6, 1)])
+
+# equal scores that are very small
+>>> attention_of([np.full((3, 2), 1e4), np.full((3, 2), -1e4), np.ones((3, 1))])[1]
+array([[1, 0, 0], [1 / 2, 1 / 2, 0], [1 / 3, 1 / 3, 1 / 3]])
+
+# gradients of a stack, and of one tensor in three places
+>>> gradients_of_attention([fixed(1, 2, 3, 4), fixed(2, 2, 3, 4), fixed(3, 2, 3, 5)])
+right_gradients_of_attention([fixed(1, 2, 3, 4), fixed(2, 2, 3, 4), fixed(3, 2, 3, 5)])
+>>> x = leaf_with(fixed(4, 3, 4))
+>>> attention(x, x, x)[0].backward(fixed(9, 3, 4))
+>>> arrived(x)
+sum(right_gradients_of_attention([fixed(4, 3, 4)] * 3))
+""")
 
 # Exercise 4
 
@@ -471,94 +376,63 @@ def right_gradients_of_heads(x, heads):
 
 short, texts = fixed(6, 1, 3, 4), fixed(6, 3, 4, 6)
 check = Check("heads", points=5)
-check.case(
-    "one head: the pattern",
-    """
-    >>> heads_of(short, heads=1)[1]
-    heads_by_hand(arrays_for(short), heads=1)[1]
-    """,
-)
-check.case(
-    "one head: the output",
-    """
-    >>> heads_of(short, heads=1)[0]
-    heads_by_hand(arrays_for(short), heads=1)[0]
-    """,
-)
-check.case(
-    "two heads, three texts: the shape of the pattern, which is an array",
-    """
-    >>> pattern = heads_of(texts, heads=2)[1]
-    >>> type(pattern).__name__, pattern.shape
-    ("ndarray", (3, 2, 4, 4))
-    """,
-)
-check.case(
-    "two heads: the pattern of the first text",
-    """
-    >>> heads_of(texts[:1], heads=2)[1]
-    heads_by_hand(arrays_for(texts[:1]), heads=2)[1]
-    """,
-)
-check.case(
-    "two heads, three texts: the output",
-    """
-    >>> output = heads_of(texts, heads=2)[0]
-    >>> output.shape
-    (3, 4, 6)
-    >>> output[2]
-    heads_by_hand(arrays_for(texts), heads=2)[0][2]
-    """,
-)
-check.case(
-    "the pattern is that of the last call",
-    """
-    >>> layer = CausalSelfAttention(4, heads=2)
-    >>> output = layer(MiniTensor(np.ones((1, 5, 4))))
-    >>> output = layer(MiniTensor(np.ones((1, 3, 4))))
-    >>> layer.pattern.shape
-    (1, 2, 3, 3)
-    """,
-)
-check.case(
-    "two heads: the gradient of x",
-    """
-    >>> gradients_of_heads(short, heads=2)[0]
-    right_gradients_of_heads(short, heads=2)[0]
-    """,
-)
-check.case(
-    "two heads: the gradients of the weight and bias of qkv",
-    """
-    >>> gradients_of_heads(short, heads=2)[1:3]
-    right_gradients_of_heads(short, heads=2)[1:3]
-    """,
-)
-check.case(
-    "two heads: the gradients of the weight and bias of project",
-    """
-    >>> gradients_of_heads(short, heads=2)[3:]
-    right_gradients_of_heads(short, heads=2)[3:]
-    """,
-)
-check.hidden(
-    "other numbers of heads, lengths and widths",
-    """
-    >>> heads_of(fixed(6, 1, 2, 6), heads=3)
-    heads_by_hand(arrays_for(fixed(6, 1, 2, 6)), heads=3)
-    >>> heads_of(fixed(6, 3, 1, 4), heads=4)
-    heads_by_hand(arrays_for(fixed(6, 3, 1, 4)), heads=4)
-    >>> heads_of(fixed(6, 2, 7, 8), heads=2)
-    heads_by_hand(arrays_for(fixed(6, 2, 7, 8)), heads=2)
-    """,
-)
-check.hidden(
-    "other gradients",
-    """
-    >>> gradients_of_heads(fixed(6, 2, 3, 4), heads=4)
-    right_gradients_of_heads(fixed(6, 2, 3, 4), heads=4)
-    """,
-)
+check.cases("""
+# one head: the pattern
+>>> heads_of(short, heads=1)[1]
+heads_by_hand(arrays_for(short), heads=1)[1]
+
+# one head: the output
+>>> heads_of(short, heads=1)[0]
+heads_by_hand(arrays_for(short), heads=1)[0]
+
+# two heads, three texts: the shape of the pattern, which is an array
+>>> pattern = heads_of(texts, heads=2)[1]
+>>> type(pattern).__name__, pattern.shape
+("ndarray", (3, 2, 4, 4))
+
+# two heads: the pattern of the first text
+>>> heads_of(texts[:1], heads=2)[1]
+heads_by_hand(arrays_for(texts[:1]), heads=2)[1]
+
+# two heads, three texts: the output
+>>> output = heads_of(texts, heads=2)[0]
+>>> output.shape
+(3, 4, 6)
+>>> output[2]
+heads_by_hand(arrays_for(texts), heads=2)[0][2]
+
+# the pattern is that of the last call
+>>> layer = CausalSelfAttention(4, heads=2)
+>>> output = layer(MiniTensor(np.ones((1, 5, 4))))
+>>> output = layer(MiniTensor(np.ones((1, 3, 4))))
+>>> layer.pattern.shape
+(1, 2, 3, 3)
+
+# two heads: the gradient of x
+>>> gradients_of_heads(short, heads=2)[0]
+right_gradients_of_heads(short, heads=2)[0]
+
+# two heads: the gradients of the weight and bias of qkv
+>>> gradients_of_heads(short, heads=2)[1:3]
+right_gradients_of_heads(short, heads=2)[1:3]
+
+# two heads: the gradients of the weight and bias of project
+>>> gradients_of_heads(short, heads=2)[3:]
+right_gradients_of_heads(short, heads=2)[3:]
+""")
+check.hidden("""
+# other numbers of heads, lengths and widths
+>>> heads_of(fixed(6, 1, 2, 6), heads=3)
+heads_by_hand(arrays_for(fixed(6, 1, 2, 6)), heads=3)
+>>> heads_of(fixed(6, 3, 1, 4), heads=4)
+heads_by_hand(arrays_for(fixed(6, 3, 1, 4)), heads=4)
+>>> heads_of(fixed(6, 2, 7, 8), heads=2)
+heads_by_hand(arrays_for(fixed(6, 2, 7, 8)), heads=2)
+
+# other gradients
+>>> gradients_of_heads(fixed(6, 2, 3, 4), heads=4)
+right_gradients_of_heads(fixed(6, 2, 3, 4), heads=4)
+""")
 
 # Exercise 5
 
@@ -591,99 +465,71 @@ def simple_model(*blocks):
 
 
 check = Check("model", points=4)
-check.case(
-    "a block whose layers are 2 x + 1, 3 x - 1, 5 x + 2 and 7 x + 3",
-    """
-    >>> block, x = simple_block(), MiniTensor([[[1.0, -2.0], [10.0, 0.0]]])
-    >>> output = block(x)
-    >>> type(output).__name__, output.shape
-    ("MiniTensor", (1, 2, 2))
-    >>> output.data
-    array([[[341.0, -415.0], [2609.0, 89.0]]])
-    """,
-)
-check.case(
-    "the gradient of the block at x",
-    """
-    >>> x = MiniTensor([[[1.0, -2.0]]], requires_grad=True)
-    >>> simple_block()(x).sum().backward()
-    >>> arrived(x)
-    array([[[252.0, 252.0]]])
-    """,
-)
-check.case(
-    "the block does not change x",
-    """
-    >>> x = MiniTensor([[[1.0, -2.0]]])
-    >>> output = simple_block()(x)
-    >>> x.data
-    array([[[1.0, -2.0]]])
-    """,
-)
-check.case(
-    "the shapes of a block and of a model with their own layers",
-    """
-    >>> Block(6, heads=2)(MiniTensor(np.ones((2, 3, 6)))).shape
-    (2, 3, 6)
-    >>> CharTransformer(vocabulary=7, context=5, width=6, heads=2, depth=2)(np.array([[0, 3, 3], [1, 0, 3]])).shape
-    (2, 3, 7)
-    """,
-)
-check.case(
-    "the rows of letters and places, through norm and head, without a block",
-    """
-    >>> model = simple_model()
-    >>> model(np.array([[4, 0, 0]])).data
-    6 * array([[[8.0, 109.0], [200.0, 301.0], [400.0, 501.0]]]) + 2
-    """,
-)
-check.case(
-    "a model whose blocks are 5 x + 2 and 7 x + 3",
-    """
-    >>> model = simple_model(simple(5.0, 2.0), simple(7.0, 3.0))
-    >>> model(np.array([[4, 0], [1, 2]])).data[1]
-    6 * (35 * array([[2.0, 103.0], [204.0, 305.0]]) + 17) + 2
-    """,
-)
-check.case(
-    "the gradients of the two tables",
-    """
-    >>> model = simple_model(simple(5.0, 2.0))
-    >>> model(np.array([[4, 0, 2]])).sum().backward()
-    >>> arrived(model.token.weight)
-    30 * array([[1.0, 1.0], [0.0, 0.0], [1.0, 1.0], [0.0, 0.0], [1.0, 1.0]])
-    >>> arrived(model.place.weight)
-    30 * array([[1.0, 1.0], [1.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
-    """,
-)
-check.case(
-    "a text as long as the context, and a longer one",
-    """
-    >>> model = simple_model(simple(5.0, 2.0))
-    >>> model(np.array([[4, 1, 2, 0]])).shape
-    (1, 4, 2)
-    >>> model(np.zeros((1, 5), dtype=int))
-    ValueError
-    """,
-)
-check.hidden(
-    "other texts and blocks",
-    """
-    >>> model = simple_model(simple(2.0, -1.0), simple(-3.0, 0.5), simple(1.0, 4.0))
-    >>> model(np.array([[2], [0]])).data
-    6 * (-6 * array([[[4.0, 105.0]], [[0.0, 101.0]]]) + 7.5) + 2
-    >>> model(np.array([[0, 1, 2, 4]])).data
-    6 * (-6 * array([[[0.0, 101.0], [202.0, 303.0], [404.0, 505.0], [608.0, 709.0]]]) + 7.5) + 2
-    """,
-)
-check.hidden(
-    "the number of parameters",
-    """
-    >>> model = CharTransformer(vocabulary=3, context=6, width=4, heads=1, depth=3)
-    >>> len(list(model.named_parameters()))
-    42
-    """,
-)
+check.cases("""
+# a block whose layers are 2 x + 1, 3 x - 1, 5 x + 2 and 7 x + 3
+>>> block, x = simple_block(), MiniTensor([[[1.0, -2.0], [10.0, 0.0]]])
+>>> output = block(x)
+>>> type(output).__name__, output.shape
+("MiniTensor", (1, 2, 2))
+>>> output.data
+array([[[341.0, -415.0], [2609.0, 89.0]]])
+
+# the gradient of the block at x
+>>> x = MiniTensor([[[1.0, -2.0]]], requires_grad=True)
+>>> simple_block()(x).sum().backward()
+>>> arrived(x)
+array([[[252.0, 252.0]]])
+
+# the block does not change x
+>>> x = MiniTensor([[[1.0, -2.0]]])
+>>> output = simple_block()(x)
+>>> x.data
+array([[[1.0, -2.0]]])
+
+# the shapes of a block and of a model with their own layers
+>>> Block(6, heads=2)(MiniTensor(np.ones((2, 3, 6)))).shape
+(2, 3, 6)
+>>> CharTransformer(vocabulary=7, context=5, width=6, heads=2, depth=2)(np.array([[0, 3, 3], [1, 0, 3]])).shape
+(2, 3, 7)
+
+# the rows of letters and places, through norm and head, without a block
+>>> model = simple_model()
+>>> model(np.array([[4, 0, 0]])).data
+6 * array([[[8.0, 109.0], [200.0, 301.0], [400.0, 501.0]]]) + 2
+
+# a model whose blocks are 5 x + 2 and 7 x + 3
+>>> model = simple_model(simple(5.0, 2.0), simple(7.0, 3.0))
+>>> model(np.array([[4, 0], [1, 2]])).data[1]
+6 * (35 * array([[2.0, 103.0], [204.0, 305.0]]) + 17) + 2
+
+# the gradients of the two tables
+>>> model = simple_model(simple(5.0, 2.0))
+>>> model(np.array([[4, 0, 2]])).sum().backward()
+>>> arrived(model.token.weight)
+30 * array([[1.0, 1.0], [0.0, 0.0], [1.0, 1.0], [0.0, 0.0], [1.0, 1.0]])
+>>> arrived(model.place.weight)
+30 * array([[1.0, 1.0], [1.0, 1.0], [1.0, 1.0], [0.0, 0.0]])
+
+# a text as long as the context, and a longer one
+>>> model = simple_model(simple(5.0, 2.0))
+>>> model(np.array([[4, 1, 2, 0]])).shape
+(1, 4, 2)
+>>> model(np.zeros((1, 5), dtype=int))
+ValueError
+""")
+check.hidden("""
+# other texts and blocks
+>>> model = simple_model(simple(2.0, -1.0), simple(-3.0, 0.5), simple(1.0, 4.0))
+>>> model(np.array([[2], [0]])).data
+6 * (-6 * array([[[4.0, 105.0]], [[0.0, 101.0]]]) + 7.5) + 2
+>>> model(np.array([[0, 1, 2, 4]])).data
+6 * (-6 * array([[[0.0, 101.0], [202.0, 303.0], [404.0, 505.0], [608.0, 709.0]]]) + 7.5) + 2
+
+# the number of parameters
+>>> model = CharTransformer(vocabulary=3, context=6, width=4, heads=1, depth=3)
+>>> len(list(model.named_parameters()))
+42
+""")
 
 # Exercise 6
 
@@ -738,196 +584,129 @@ def continued(count=20, seed=1, temperature=1000.0, ids=(3, 4)):
 
 
 check = Check("generate", points=5)
-check.case(
-    "choose: 800 draws at temperature 1",
-    """
-    >>> shares([2.0, 1.0, 0.0], 1.0)
-    np.abs(got - right_chances([2.0, 1.0, 0.0], 1.0)).max() < 0.1
-    """,
-)
-check.case(
-    "choose: 800 draws at temperature 4",
-    """
-    >>> shares([2.0, 1.0, 0.0], 4.0)
-    np.abs(got - right_chances([2.0, 1.0, 0.0], 4.0)).max() < 0.1
-    """,
-)
-check.case(
-    "choose: 800 draws at temperature 0.5, scores near a million",
-    """
-    >>> shares([1e6, 1e6 - 0.5, -1e6], 0.5)
-    np.abs(got - right_chances([1e6, 1e6 - 0.5, -1e6], 0.5)).max() < 0.1
-    """,
-)
-check.case(
-    "choose: 800 draws at temperature 1, scores near a thousand",
-    """
-    >>> shares([1000.0, 999.0], 1.0)
-    np.abs(got - right_chances([1000.0, 999.0], 1.0)).max() < 0.1
-    """,
-)
-check.case(
-    "choose: temperature 0 gives the first of the largest scores",
-    """
-    >>> draws([4.0, 7.0, 7.0, 1.0], 0, 6)
-    [1, 1, 1, 1, 1, 1]
-    >>> type(draws([4.0, 7.0, 7.0, 1.0], 0, 1)[0]).__name__
-    "int"
-    """,
-)
-check.case(
-    "choose: a draw is an int, and the scores stay unchanged",
-    """
-    >>> scores = np.array([4.0, 7.0, 1.0])
-    >>> type(choose(scores, np.random.default_rng(0), 0.5)).__name__
-    "int"
-    >>> scores
-    array([4.0, 7.0, 1.0])
-    """,
-)
-check.case(
-    "choose: a negative temperature",
-    """
-    >>> choose(np.array([4.0, 7.0, 1.0]), np.random.default_rng(0), -1.0)
-    ValueError
-    """,
-)
-check.case(
-    "choose: two generators with one seed give the same draws",
-    """
-    >>> draws([0.0] * 50, 1.0, 20) == draws([0.0] * 50, 1.0, 20)
-    True
-    """,
-)
-check.case(
-    "choose: different numbers in 20 draws from 50",
-    """
-    >>> len(set(draws([0.0] * 50, 1.0, 20)))
-    got > 5
-    """,
-)
-check.case(
-    "generate: 3, 4, and five more",
-    """
-    >>> found = generate(counting(), [3, 4], 5, np.random.default_rng(1))
-    >>> type(found).__name__, sorted({type(number).__name__ for number in found})
-    ("list", ["int"])
-    >>> found
-    [3, 4, 5, 0, 1, 2, 3]
-    """,
-)
-check.case(
-    "generate: what the model sees in each round",
-    """
-    >>> model = counting()
-    >>> found = generate(model, [3, 4], 5, np.random.default_rng(1))
-    >>> model.seen
-    [[[3, 4]], [[3, 4, 5]], [[3, 4, 5, 0]], [[4, 5, 0, 1]], [[5, 0, 1, 2]]]
-    """,
-)
-check.case(
-    "generate: the given list stays unchanged",
-    """
-    >>> given = [3, 4]
-    >>> found = generate(counting(), given, 2, np.random.default_rng(1))
-    >>> given
-    [3, 4]
-    """,
-)
-check.case(
-    "generate: the ids may be an array",
-    """
-    >>> found = generate(counting(), np.array([3, 4]), 2, np.random.default_rng(1))
-    >>> list(found)
-    [3, 4, 5, 0]
-    >>> sorted({type(number).__name__ for number in found})
-    ["int"]
-    """,
-)
-check.case(
-    "generate: while it writes, is the model in training mode, the layer in it, and is recording on?",
-    """
-    >>> model = counting()
-    >>> found = generate(model, [3, 4], 2, np.random.default_rng(1))
-    >>> model.modes
-    [(False, False, False), (False, False, False)]
-    """,
-)
-check.case(
-    "generate: training and recording are on again afterward",
-    """
-    >>> model = counting()
-    >>> found = generate(model, [3, 4], 2, np.random.default_rng(1))
-    >>> model.training, model.inner.training, is_grad_enabled()
-    (True, True, True)
-    """,
-)
-check.case(
-    "generate: a model in evaluation mode stays in it",
-    """
-    >>> model = counting().eval()
-    >>> found = generate(model, [3, 4], 2, np.random.default_rng(1))
-    >>> model.training
-    False
-    """,
-)
-check.case(
-    "generate: after an error of the model",
-    """
-    >>> model = counting(fails=True)
-    >>> generate(model, [3], 2, np.random.default_rng(1))
-    RuntimeError: this model fails
-    >>> model.training, is_grad_enabled()
-    (True, True)
-    """,
-)
-check.case(
-    "generate: a high temperature reaches choose, so the model does not just count on",
-    """
-    >>> continued(20) == [(3 + number) % 6 for number in range(22)]
-    False
-    """,
-)
-check.case(
-    "generate: the same text with the same seed",
-    """
-    >>> continued(20, seed=1) == continued(20, seed=1)
-    True
-    """,
-)
-check.case(
-    "generate: another text with another seed",
-    """
-    >>> continued(20, seed=1) == continued(20, seed=2)
-    False
-    """,
-)
-check.hidden(
-    "choose at other temperatures",
-    """
-    >>> shares([0.0, 0.5, 0.2, -1.0], 0.5)
-    np.abs(got - right_chances([0.0, 0.5, 0.2, -1.0], 0.5)).max() < 0.1
-    >>> draws([1.0, 1.2, 1.1], 0.001, 20)
-    [1] * 20
-    >>> draws([-1e6, 1e6], 0.01, 5)
-    [1] * 5
-    """,
-)
-check.hidden(
-    "choose with other generators",
-    """
-    >>> draws([0.0] * 60, 0.5, 20) == draws([0.0] * 60, 0.5, 20)
-    True
-    >>> draws([0.0] * 60, 0.5, 20) == draws([0.0] * 60, 0.5, 20, seed=13)
-    False
-    """,
-)
-check.hidden(
-    "other numbers of rounds",
-    """
-    >>> continued(0, ids=[1])
-    [1]
-    >>> continued(8, temperature=0, ids=[5, 4, 3, 2, 1, 0])
-    [5, 4, 3, 2, 1, 0, 1, 2, 3, 4, 5, 0, 1, 2]
-    """,
-)
+check.cases("""
+# choose: 800 draws at temperature 1
+>>> shares([2.0, 1.0, 0.0], 1.0)
+np.abs(got - right_chances([2.0, 1.0, 0.0], 1.0)).max() < 0.1
+
+# choose: 800 draws at temperature 4
+>>> shares([2.0, 1.0, 0.0], 4.0)
+np.abs(got - right_chances([2.0, 1.0, 0.0], 4.0)).max() < 0.1
+
+# choose: 800 draws at temperature 0.5, scores near a million
+>>> shares([1e6, 1e6 - 0.5, -1e6], 0.5)
+np.abs(got - right_chances([1e6, 1e6 - 0.5, -1e6], 0.5)).max() < 0.1
+
+# choose: 800 draws at temperature 1, scores near a thousand
+>>> shares([1000.0, 999.0], 1.0)
+np.abs(got - right_chances([1000.0, 999.0], 1.0)).max() < 0.1
+
+# choose: temperature 0 gives the first of the largest scores
+>>> draws([4.0, 7.0, 7.0, 1.0], 0, 6)
+[1, 1, 1, 1, 1, 1]
+>>> type(draws([4.0, 7.0, 7.0, 1.0], 0, 1)[0]).__name__
+"int"
+
+# choose: a draw is an int, and the scores stay unchanged
+>>> scores = np.array([4.0, 7.0, 1.0])
+>>> type(choose(scores, np.random.default_rng(0), 0.5)).__name__
+"int"
+>>> scores
+array([4.0, 7.0, 1.0])
+
+# choose: a negative temperature
+>>> choose(np.array([4.0, 7.0, 1.0]), np.random.default_rng(0), -1.0)
+ValueError
+
+# choose: two generators with one seed give the same draws
+>>> draws([0.0] * 50, 1.0, 20) == draws([0.0] * 50, 1.0, 20)
+True
+
+# choose: different numbers in 20 draws from 50
+>>> len(set(draws([0.0] * 50, 1.0, 20)))
+got > 5
+
+# generate: 3, 4, and five more
+>>> found = generate(counting(), [3, 4], 5, np.random.default_rng(1))
+>>> type(found).__name__, sorted({type(number).__name__ for number in found})
+("list", ["int"])
+>>> found
+[3, 4, 5, 0, 1, 2, 3]
+
+# generate: what the model sees in each round
+>>> model = counting()
+>>> found = generate(model, [3, 4], 5, np.random.default_rng(1))
+>>> model.seen
+[[[3, 4]], [[3, 4, 5]], [[3, 4, 5, 0]], [[4, 5, 0, 1]], [[5, 0, 1, 2]]]
+
+# generate: the given list stays unchanged
+>>> given = [3, 4]
+>>> found = generate(counting(), given, 2, np.random.default_rng(1))
+>>> given
+[3, 4]
+
+# generate: the ids may be an array
+>>> found = generate(counting(), np.array([3, 4]), 2, np.random.default_rng(1))
+>>> list(found)
+[3, 4, 5, 0]
+>>> sorted({type(number).__name__ for number in found})
+["int"]
+
+# generate: while it writes, is the model in training mode, the layer in it, and is recording on?
+>>> model = counting()
+>>> found = generate(model, [3, 4], 2, np.random.default_rng(1))
+>>> model.modes
+[(False, False, False), (False, False, False)]
+
+# generate: training and recording are on again afterward
+>>> model = counting()
+>>> found = generate(model, [3, 4], 2, np.random.default_rng(1))
+>>> model.training, model.inner.training, is_grad_enabled()
+(True, True, True)
+
+# generate: a model in evaluation mode stays in it
+>>> model = counting().eval()
+>>> found = generate(model, [3, 4], 2, np.random.default_rng(1))
+>>> model.training
+False
+
+# generate: after an error of the model
+>>> model = counting(fails=True)
+>>> generate(model, [3], 2, np.random.default_rng(1))
+RuntimeError: this model fails
+>>> model.training, is_grad_enabled()
+(True, True)
+
+# generate: a high temperature reaches choose, so the model does not just count on
+>>> continued(20) == [(3 + number) % 6 for number in range(22)]
+False
+
+# generate: the same text with the same seed
+>>> continued(20, seed=1) == continued(20, seed=1)
+True
+
+# generate: another text with another seed
+>>> continued(20, seed=1) == continued(20, seed=2)
+False
+""")
+check.hidden("""
+# choose at other temperatures
+>>> shares([0.0, 0.5, 0.2, -1.0], 0.5)
+np.abs(got - right_chances([0.0, 0.5, 0.2, -1.0], 0.5)).max() < 0.1
+>>> draws([1.0, 1.2, 1.1], 0.001, 20)
+[1] * 20
+>>> draws([-1e6, 1e6], 0.01, 5)
+[1] * 5
+
+# choose with other generators
+>>> draws([0.0] * 60, 0.5, 20) == draws([0.0] * 60, 0.5, 20)
+True
+>>> draws([0.0] * 60, 0.5, 20) == draws([0.0] * 60, 0.5, 20, seed=13)
+False
+
+# other numbers of rounds
+>>> continued(0, ids=[1])
+[1]
+>>> continued(8, temperature=0, ids=[5, 4, 3, 2, 1, 0])
+[5, 4, 3, 2, 1, 0, 1, 2, 3, 4, 5, 0, 1, 2]
+""")

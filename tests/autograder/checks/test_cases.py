@@ -14,7 +14,7 @@ import pytest
 
 from autograder import alarm
 from autograder.checks import steps
-from autograder.checks.cases import Check, run_check, steps_of
+from autograder.checks.cases import Case, CaseStep, Check, run_check
 from autograder.checks.known import Signatures
 from autograder.checks.outcomes import difference, same, short_name
 from autograder.lessons.build.case_files import without_hidden_cases
@@ -34,14 +34,14 @@ def no_checks_yet() -> None:
     globals().pop("CHECKS", None)
 
 
-def made(script: str, points: float = 1.0, given: str = "", **more: Any) -> Check:
-    found = Check("total", given, points, **more)
-    found.case("the case", script)
+def made(script: str, points: float = 1.0) -> Check:
+    found = Check("total", points)
+    found.cases(f"# the case\n{script}")
     return found
 
 
-def run(found: Check, *hidden: tuple[str, str, float], signatures: Signatures = NONE, **names: Any) -> Any:
-    add = eval(f"lambda check: [check.hidden(*each) for each in {hidden!r}]")
+def run(found: Check, hidden: str = "", signatures: Signatures = NONE, **names: Any) -> Any:
+    add = eval(f"lambda check: check.hidden({hidden!r})")
     return run_check(found, names, CheckContext(), signatures, add)
 
 
@@ -92,10 +92,25 @@ def test_what_is_wrong_is_said(kind: str) -> None:
 
 
 def test_every_case_runs_and_each_shows_the_steps_that_reproduce_it() -> None:
-    found = Check("total", "numbers = [1, 2]")
-    found.case("first", ">>> total(numbers)\n4")
-    found.case("second", ">>> total([1])\n1", points=2)
-    found.case("third", ">>> more = [*numbers, 3]\n>>> total(more)\n7\n>>> total(more)\n6")
+    found = Check("total")
+    found.cases("""
+    >>> numbers = [1, 2]
+
+    # first
+    >>> total(numbers)
+    4
+
+    # second (2 points)
+    >>> total([1])
+    1
+
+    # third
+    >>> more = [*numbers, 3]
+    >>> total(more)
+    7
+    >>> total(more)
+    6
+    """)
     credit = run(found, total=sum)
     (report,) = credit.reports
     assert [line.status for line in report.lines] == ["wrong", "right", "wrong"]
@@ -112,8 +127,7 @@ def test_stars_and_backquotes_in_a_value_are_shown_as_they_are() -> None:
 
 def test_cases_do_not_see_each_other_s_names() -> None:
     found = Check("total", points=1)
-    found.case("first", ">>> kept = 5\n>>> kept\n5")
-    found.case("second", ">>> kept\nNameError")
+    found.cases("# first\n>>> kept = 5\n>>> kept\n5\n\n# second\n>>> kept\nNameError")
     assert run(found) == 1.0
 
 
@@ -154,8 +168,7 @@ def test_a_loop_without_end_is_named_with_its_line_and_the_other_cases_run() -> 
         return 1
 
     found = Check("total", points=1, seconds=0.3)
-    found.case("two", ">>> total([1, 2])\n3")
-    found.case("one", ">>> total([1])\n1")
+    found.cases("# two\n>>> total([1, 2])\n3\n\n# one\n>>> total([1])\n1")
     (report,) = run(found, total=total).reports
     assert [line.status for line in report.lines] == ["wrong", "right"]
     assert "does not end, or takes longer than 0.3 seconds; it was in the line `" in report.lines[0].explanation
@@ -176,7 +189,7 @@ def test_the_limit_of_a_case_ends_before_its_outcome_is_described(monkeypatch: p
 
 
 def test_of_a_hidden_case_only_its_public_words_are_shown() -> None:
-    hidden = ("a secret sum", ">>> total([1917, 4])\n1921", 1.0)
+    hidden = "# a secret sum\n>>> total([1917, 4])\n1921"
     credit = run(made(">>> total([1])\n1"), hidden, total=lambda numbers: numbers[0])
     assert credit == 0.0  # all or none
     shown, secret = credit.reports
@@ -189,9 +202,9 @@ def test_of_a_hidden_case_only_its_public_words_are_shown() -> None:
 
 def test_with_points_of_their_own_hidden_cases_give_theirs() -> None:
     found = Check("total")
-    found.case("shown", ">>> total([1])\n1", points=2)
-    assert run(found, ("secret", ">>> total([2])\n3", 1.5), total=sum) == 2.0
-    assert run(found, ("secret", ">>> total([2])\n2", 1.5), total=sum) == 3.5
+    found.cases("# shown (2 points)\n>>> total([1])\n1")
+    assert run(found, "# secret (1.5 points)\n>>> total([2])\n3", total=sum) == 2.0
+    assert run(found, "# secret (1.5 points)\n>>> total([2])\n2", total=sum) == 3.5
 
 
 def outcomes(step: str, **names: Any) -> str:
@@ -263,10 +276,58 @@ def test_same_means_the_same_kind() -> None:
     assert difference((1.0, [2]), (1.0, (2,))) == "this is a list; a tuple is expected"
 
 
-@pytest.mark.parametrize("script", ["", "total(1)\n1", ">>> total(\n1", "words\n>>> total(1)"])
-def test_a_script_that_is_none_is_refused(script: str) -> None:
-    with pytest.raises(SyntaxError):
-        list(steps_of(script))
+def test_a_text_of_cases_is_read_line_by_line() -> None:
+    found = Check("total")
+    found.cases("""
+    >>> numbers = [1]
+    >>> more = [2]
+    # no empty line is needed before a title
+    >>> for number in numbers:
+    ...     more.append(number)
+    ...
+    ...     # a comment in a step
+
+    >>> total(more) == [
+    ...     "# no title"
+    ... ]
+    got is (
+        False
+    )
+
+    # a vector (2 entries) (0.5 points)
+    >>> total()
+    TypeError: *# of arguments*
+    """)
+    loop = "for number in numbers:\n    more.append(number)\n\n    # a comment in a step"
+    compared = CaseStep('total(more) == [\n    "# no title"\n]', "got is (\n    False\n)")
+    assert found.given == (CaseStep("numbers = [1]"), CaseStep("more = [2]"))
+    assert found.written == [
+        Case("no empty line is needed before a title", (CaseStep(loop), compared), 1.0),
+        Case("a vector (2 entries)", (CaseStep("total()", "TypeError: *# of arguments*"),), 0.5),
+    ]
+
+
+REFUSED = {
+    "a title without its sign": ("first\n>>> total([1])", "a step with `>>> `: `first`"),
+    "the second title without its sign": ("# one\n>>> a = 1\n\ntwo\n>>> a", "after an empty line comes .*: `two`"),
+    "a step without its sign": ("# one\ntotal([1])\n1", "a step with `>>> `: `total"),
+    "a title alone": ("# one\n\n# two\n>>> 1", "the case 'one' has no step"),
+    "a step that is not Python": ("# one\n>>> total(\n1", r"`total\(` is not Python: '\(' was never closed"),
+    "what is right is not Python": ("# one\n>>> total([1])\n1 1", "`1 1` is not Python: invalid syntax"),
+    "given steps below a case": (">>> a = 1", "above the first one, not at `a = 1`"),
+}
+
+
+@pytest.mark.parametrize("kind", REFUSED)
+def test_a_wrong_text_of_cases_is_refused_with_its_line(kind: str) -> None:
+    text, said = REFUSED[kind]
+    with pytest.raises(SyntaxError, match=said):
+        made(">>> total([1])").cases(text)
+
+
+def test_a_hidden_text_gives_no_steps_to_every_case() -> None:
+    with pytest.raises(SyntaxError, match="a hidden case begins with its title"):
+        made(">>> total([1])").hidden(">>> a = 1\n# one\n>>> a")
 
 
 def test_a_name_belongs_to_one_check() -> None:
@@ -289,11 +350,13 @@ FILE = '''"""Cases."""
 from autograder.checks.cases import Check
 
 check = Check("total", points=2)
-check.case("one number", """
+check.cases("""
+# one number
 >>> total([1])
 1
 """)
-check.hidden("two numbers", """
+check.hidden("""
+# two numbers
 >>> total([1917, 4])
 1921
 """)
@@ -313,7 +376,7 @@ def beside(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 def test_students_get_no_hidden_case(beside: Path) -> None:
     assert "1917" not in beside.read_text()
     assert "two numbers" not in beside.read_text()
-    assert '("one number", """' in beside.read_text()
+    assert "# one number" in beside.read_text()
 
 
 def test_check_finds_the_cases_beside_the_notebook_and_reads_a_changed_file_again(beside: Path) -> None:
@@ -378,7 +441,7 @@ def twice(x: Any) -> Any:
 @pytest.mark.parametrize(("double", "points"), [(lambda x: x + x, 3.0), (lambda x: abs(x + x), 0.0), (abs, 0.0)])
 def test_all_or_none_of_the_points_with_checks_on_random_inputs(double: Any, points: float) -> None:
     found = Check("double", points=3)
-    found.case("one", ">>> double(1)\n2")
+    found.cases("# one\n>>> double(1)\n2")
     found.function("double", lambda x: 2 * x, [3.0])
     add = eval("lambda check: (check.function('double', lambda x: twice(x), [-3.0], hidden=True),)", {})
     credit = run_check(found, {"double": double}, CheckContext(), NONE, add)

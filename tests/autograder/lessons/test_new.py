@@ -53,5 +53,5 @@ def test_its_solution_gets_full_marks_and_its_release_none(tmp_path: Path) -> No
         if cell.metadata.get("nbgrader", {}).get("solution"):
             cell.source = "raise NotImplementedError"
     judge, folder = isolated_judge(), tmp_path / "source" / "00_first_steps"
-    assert judge(solved, source, folder, b"secret").points == 3
+    assert judge(solved, source, folder, b"secret").points == 4
     assert judge(unsolved, source, folder, b"secret").points == 0
