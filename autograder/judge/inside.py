@@ -14,7 +14,7 @@ from typing import Any
 
 from autograder.judge.outside.running import CellOutcome, FailedInside, Ran, TestTimeout
 from autograder.judge.writing.outputs import clean_student_outputs, printable
-from autograder.notebooks.cells import code_cells
+from autograder.notebooks.cells import CodeCell
 from autograder.notebooks.regions import hidden_lines
 from autograder.sandbox.process.limits import SandboxDied
 from autograder.sandbox.sandbox import CELL_DIED, CellResult, Sandbox
@@ -22,11 +22,11 @@ from autograder.sandbox.sandbox import CELL_DIED, CellResult, Sandbox
 NO_DETAILS = "This test failed. It runs in the same process as hidden tests, so no details can be shown."
 
 
-def run_inside(notebook: Any, sandbox: Sandbox, inside: Collection[str]) -> list[Ran]:
-    """Run every cell in the sandbox. Returns one result per cell, in order; for tests in `inside`, how they went."""
+def run_inside(cells: list[CodeCell], sandbox: Sandbox, inside: Collection[str]) -> list[Ran]:
+    """Run these cells in the sandbox. Returns one result per cell, in order; for tests in `inside`, how they went."""
     ran = []
     hidden = False
-    for _, cell in code_cells(notebook):
+    for cell in cells:
         if not cell.is_test and (cell.is_demo or not cell.source.strip()):
             ran.append(Ran())
             continue

@@ -79,45 +79,65 @@ def judge_notebook(
     with contextlib.ExitStack() as stack:
         stack.enter_context(TrustedPath(helpers))
         stack.enter_context(check_context(student=student, explained=not points_only))
-        if inside and _shows_all(notebook, inside):
-            scored = shown = run_inside(notebook, started(draws=not points_only), inside)
+        cells = [cell for _, cell in code_cells(notebook)]
+        if inside and _shows_all(cells, inside):
+            scored = shown = run_inside(cells, started(draws=not points_only), inside)
         else:
             names = trusted_names(notebook, source)
             outside = functools.partial(_Pass, names=names, seed=seed, skipped=inside, helpers=helpers)
-            shown = [] if points_only else outside(started(draws=True), visible_only=True).run(notebook)
-            there = {*inside, *undecided}
-            within = run_inside(notebook, started(), there) if there else []
+            shown = [] if points_only else outside(started(draws=True), visible_only=True).run(cells)
             is_all = bool(shown) and not any(ran.outcome and ran.outcome.met_hidden for ran in shown)
-            scored = shown if is_all else outside(started()).run(notebook)
-            inside = {*inside, *_better_inside(notebook, within, scored, undecided)}
-            scored, shown = (_with_those(notebook, within, ran, inside) for ran in (scored, shown or scored))
+            tests = {cell.grade_id for cell in cells if cell.is_test}
+            scored = shown if is_all else outside(started()).run(_up_to_last(tests - {*inside}, cells))
+            there = {*inside, *_less_than_full(cells, scored, undecided)}  # the other undecided ones can gain nothing
+            within = run_inside(_up_to_last(there, cells), started(), there) if there else []
+            inside = {*inside, *_better_inside(cells, within, scored, undecided)}
+            scored, shown = (_with_those(cells, within, ran, inside) for ran in (scored, shown or scored))
     verdict = Verdict(restarts=sum(sandbox.starts - 1 for sandbox in sandboxes))
     verdict.cells = _write_outputs(notebook, source, shown, scored, inside)
     verdict.seconds = time.monotonic() - began
     return verdict
 
 
-def _shows_all(notebook: Any, inside: Collection[str]) -> bool:
+def _shows_all(cells: list[CodeCell], inside: Collection[str]) -> bool:
     """Whether a run inside decides every test and meets no hidden one, so that its outputs may be shown."""
-    tests = [cell for _, cell in code_cells(notebook) if cell.is_test]
+    tests = [cell for cell in cells if cell.is_test]
     return all(cell.grade_id in inside and not hidden_lines(cell.source) for cell in tests)
 
 
-def _better_inside(notebook: Any, within: list[Ran], outside: list[Ran], undecided: Collection[str]) -> Iterator[str]:
+def _up_to_last(tests: Collection[str], cells: list[CodeCell]) -> list[CodeCell]:
+    """The cells up to the last of these tests: what comes after them cannot change how they go."""
+    last = max((n for n, cell in enumerate(cells, 1) if cell.is_test and cell.grade_id in tests), default=0)
+    return cells[:last]
+
+
+def _less_than_full(cells: list[CodeCell], outside: list[Ran], undecided: Collection[str]) -> Iterator[str]:
+    """The undecided tests that may earn more inside."""
+    for cell, here in zip(cells, outside, strict=False):
+        if cell.is_test and cell.grade_id in undecided:
+            full = here.outcome is not None and _decide(cell, here.outcome, here.outcome, "")[2]
+            if not full:
+                yield cell.grade_id
+
+
+def _better_inside(
+    cells: list[CodeCell], within: list[Ran], outside: list[Ran], undecided: Collection[str]
+) -> Iterator[str]:
     """The undecided tests whose result inside counts: those that earn more there. Of two failures, too, the one inside
     counts, because being outside may have caused the other.
     """
-    for (_, cell), there, here in zip(code_cells(notebook), within, outside, strict=False):
+    for cell, there, here in zip(cells, within, outside, strict=False):
         if cell.is_test and cell.grade_id in undecided and there.outcome and here.outcome:
             more, points = (_decide(cell, outcome, outcome, "")[0] for outcome in (there.outcome, here.outcome))
             if more > points or not points:
                 yield cell.grade_id
 
 
-def _with_those(notebook: Any, within: list[Ran], outside: list[Ran], inside: Collection[str]) -> list[Ran]:
-    """The results from outside, with those of the tests that were decided inside put in place."""
-    results = zip(code_cells(notebook), within or outside, outside, strict=True)
-    return [there if cell.is_test and cell.grade_id in inside else here for (_, cell), there, here in results]
+def _with_those(cells: list[CodeCell], within: list[Ran], outside: list[Ran], inside: Collection[str]) -> list[Ran]:
+    """A result for each cell: those from outside, with those of the tests that were decided inside put in place."""
+    within, outside = ([*ran, *[Ran()] * (len(cells) - len(ran))] for ran in (within, outside))
+    results = zip(cells, within, outside, strict=True)
+    return [there if cell.is_test and cell.grade_id in inside else here for cell, there, here in results]
 
 
 def _write_outputs(
@@ -163,9 +183,9 @@ class _Pass:
         self.namespace = TestNamespace(sandbox, names, helpers)
         self.files = mirroring.Files(sandbox, helpers)
 
-    def run(self, notebook: Any) -> list[Ran]:
+    def run(self, cells: list[CodeCell]) -> list[Ran]:
         with mirroring.seeds(self.sandbox), empty_arrays_kept(), contextlib.closing(self.files):
-            return [self.cell(cell) for _, cell in code_cells(notebook)]
+            return [self.cell(cell) for cell in cells]
 
     def _could_go_on(self, ran: Ran) -> Ran:
         """Return `ran`. If there was no sandbox to run the cell in, or none for all of it, raises the reason."""

@@ -8,7 +8,7 @@ solution earns their points only there, and which test cells the solution fails 
 from __future__ import annotations
 
 import copy
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from typing import Any
 
 from autograder.judge.apart import judge_apart
@@ -31,22 +31,23 @@ def try_solution(source: Source, tests: Mapping[str, str], **options: Any) -> So
         if cell.is_test:  # the instructor reads the messages, so nothing is hidden
             node["source"] = without_marks(tests.get(cell.grade_id, cell.source))
 
-    def lost(inside: Mapping[str, str]) -> dict[str, str]:
+    def lost(inside: Collection[str]) -> dict[str, str]:
         asked: dict[str, Any] = {"source": source, "files": source.given, "inside": tuple(inside), **options}
         verdict = judge_apart(copy.deepcopy(solution), points_only=True, **asked)
         return {cell.grade_id: about_solution(cell.message) for cell in verdict.cells if not _is_full(cell)}
 
-    outside: dict[str, str] = {}
-    for _ in range(ROUNDS):
-        found = {name: message for name, message in lost(outside).items() if name not in outside}
-        if not found:
-            break
-        outside |= found
+    outside = lost(())
     if not outside:
         return SolutionTrial()
-    failed = lost(outside)
-    inside = {name: said for name, said in outside.items() if name not in failed}
-    return SolutionTrial(inside, {name: _both(outside.get(name, said), said) for name, said in failed.items()})
+    there = lost([cell.grade_id for _, cell in code_cells(solution) if cell.is_test])
+    inside: dict[str, str] = {}
+    for _ in range(ROUNDS):
+        found = {name: said for name, said in outside.items() if name not in there and name not in inside}
+        if not found:
+            break
+        inside |= found
+        outside = lost(inside) | outside
+    return SolutionTrial(inside, {name: _both(said, there[name]) for name, said in outside.items() if name in there})
 
 
 def _both(outside: str, inside: str) -> str:

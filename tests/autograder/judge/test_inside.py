@@ -8,8 +8,8 @@ from typing import Any
 import pytest
 
 from autograder.files import files_below
-from autograder.judge import CellVerdict, Source, try_solution
-from autograder.judge.inside import NO_DETAILS
+from autograder.judge import CellVerdict, Source, judge_apart, try_solution
+from autograder.judge.inside import NO_DETAILS, run_inside
 from autograder.judge.judge import judge_notebook
 from autograder.notebooks.verdicts import verdict
 from autograder.sandbox.process.limits import Limits
@@ -102,6 +102,24 @@ def test_an_endless_test_and_a_deadly_one_cost_only_their_points() -> None:
     assert [cell.points for cell in found] == [0, 0, 2]
     assert "took too long" in found[0].message
     assert "stopped the notebook's process" in found[1].message
+
+
+@pytest.mark.parametrize(
+    ("tests", "runs"),
+    [((CALLS, CALLS), 1), ((CALLS, "# test\nassert twice(2) == 5"), 2), ((CALLS, LOOKS_AT_CODE), 3)],
+)
+def test_a_trial_judges_the_solution_no_more_often_than_it_has_to(
+    tests: tuple[str, ...], runs: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked: list[Any] = []
+
+    def counted(*notebook: Any, **options: Any) -> Any:
+        asked.append(options["inside"])
+        return judge_apart(*notebook, **options)
+
+    monkeypatch.setattr("autograder.judge.trial.judge_apart", counted)
+    try_solution(Source(notebook(ANSWER, *tests)), {})
+    assert len(asked) == runs, asked
 
 
 FAILS = "# test\nassert twice(2) == 5"
@@ -233,6 +251,26 @@ def test_a_forged_result_of_an_undecided_test_is_marked() -> None:
     node = notebook(forged, *tests)
     cells = judge_notebook(node, source=notebook("pass", *tests), undecided=("cell1", "cell2")).cells
     assert [(cell.points, cell.inside) for cell in cells] == [(0, True), (2, True)]
+
+
+@pytest.mark.parametrize(
+    ("undecided", "cells_run"),
+    [(("cell1",), []), (("cell1", "cell2"), [3]), (("cell4",), []), (("cell2", "cell4"), [3])],
+)
+def test_only_what_may_earn_more_runs_in_both_places(
+    undecided: tuple[str, ...], cells_run: list[int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    counts: list[int] = []
+
+    def counted(cells: Any, *others: Any) -> Any:
+        counts.append(len(cells))
+        return run_inside(cells, *others)
+
+    monkeypatch.setattr("autograder.judge.judge.run_inside", counted)
+    _, cells = judged(ANSWER, CALLS, LOOKS_AT_CODE, "twice(3)", CALLS, "twice(4)", inside=(), undecided=undecided)
+    assert counts == cells_run
+    assert [cell.points for cell in cells] == [2, 2 if "cell2" in undecided else 0, 2]
+    assert [cell.inside for cell in cells] == [False, "cell2" in undecided, False]
 
 
 @pytest.mark.parametrize("points_only", [False, True])
