@@ -744,6 +744,13 @@ check.cases("""
 >>> keys(fingerprints(y))
 []
 
+# fingerprints: a value that was written to has one, too
+>>> h = x * w
+>>> y = h**3
+>>> h.mul_(2.0)
+>>> keys(fingerprints(y))
+[("PowBackward0", 0), ("MulBackward0", 0), ("MulBackward0", 1)]
+
 # nothing is written
 >>> before = fingerprints((x * w).exp())
 >>> silent_changes(before)
@@ -774,10 +781,10 @@ check.cases("""
 # a counted write is not silent
 >>> h = x * w
 >>> y = h.exp() + h**3
->>> before = fingerprints(y)
+>>> before, counter = fingerprints(y), h._counter
 >>> h.mul_(2.0)
->>> h._version
-1
+>>> h._version, h._counter is counter
+(1, True)
 >>> silent_changes(before)
 []
 
