@@ -687,6 +687,10 @@ check.cases("""
 >>> list(best_cuts([30, 30, 30, 30, 1], [1, 1, 1, 50, 1]))
 [1, 2, 3]
 
+# the best single cut, 2, is not part of the best plan
+>>> list(best_cuts([10, 10, 10, 20], [5, 9, 9, 5]))
+[1, 3]
+
 # no cut is better than one
 >>> list(best_cuts([5, 5], [9, 9]))
 []
