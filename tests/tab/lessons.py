@@ -1,0 +1,208 @@
+"""Solved lessons, with a mistake in each exercise, in a tab and on Linux: what every cell showed, side by side.
+
+`python -m tests.tab.lessons` runs all lessons, or those named, and prints a table: a row for each lesson, and what
+differs. Both sides run the same program, `inside.py`, on the notebooks that students get, one kernel for each lesson.
+On Linux what a tab does not have is hidden, so that the same cards are due.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from difflib import unified_diff
+from pathlib import Path
+from typing import Any
+
+import nbformat
+from nbformat import NotebookNode
+
+from autograder.lessons.audit.variants import solved_release
+from autograder.lessons.build.lesson_files import lesson_texts, place_files
+from autograder.lessons.build.notebook import assemble
+from autograder.lessons.mistakes.listed import KnownMistake, mistakes_of
+from autograder.notebooks.cells import grade_id, is_code, is_code_solution, is_test
+from tests.tab.assemble import with_course
+
+HERE = Path(__file__).parent
+COURSE = HERE.parents[1] / "course"
+MISSING = ("torch", "matplotlib")  # in a local Pyodide
+PATIENCE = 900  # seconds for a lesson
+ROUNDING = re.compile(r"(?<=: )(?:0|\d\.\de-1[0-9])$", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Step:
+    """A cell to run. `name` says which; `kind` is "cell", "test", "wrong" (a mistake goes in) or "card" (its test)."""
+
+    name: str
+    kind: str
+    source: str
+
+
+def steps_of(text: Path, notebook: NotebookNode) -> list[Step]:
+    """The cells of a solved notebook. After the first test cell that must notice the first listed mistake of an
+    exercise, the exercise runs with it, and that test again; then everything between runs once more as it was.
+    """
+    cells = [cell for cell in notebook.cells if is_code(cell)]
+    names = [grade_id(cell) or f"cell {number}" for number, cell in enumerate(cells)]
+    wrong = {noticed: (place, mistake) for place, noticed, mistake in _mistakes(text, cells)}
+    steps = []
+    for number, (name, cell) in enumerate(zip(names, cells, strict=True)):
+        steps.append(Step(name, "test" if is_test(cell) else "cell", cell.source))
+        for place, mistake in [wrong[number]] if number in wrong else []:
+            between = [Step(f"{names[k]} again", "cell", cells[k].source) for k in range(place, number)]
+            steps.append(Step(f"{names[place]}: {mistake.name}", "wrong", mistake.into(cells[place].source)[0]))
+            steps += [*between[1:], Step(f"{name} on {names[place]}", "card", cell.source), *between]
+    return steps
+
+
+def _mistakes(text: Path, cells: Sequence[NotebookNode]) -> Iterator[tuple[int, int, KnownMistake]]:
+    """The first mistake of each exercise: the number of its cell, that of the test that must notice it, the mistake."""
+    tests = {grade_id(cell): number for number, cell in enumerate(cells) if is_test(cell)}
+    seen = set()
+    for mistake in mistakes_of(text):
+        places = [k for k, cell in enumerate(cells) if is_code_solution(cell) and mistake.into(cell.source)[1]]
+        if places and places[0] not in seen and mistake.costs:
+            seen.add(places[0])
+            yield places[0], tests[mistake.costs[0]], mistake
+
+
+def deliver(texts: Sequence[Path], folder: Path) -> dict[str, NotebookNode]:
+    """The solved notebooks of lessons, written into this folder as students have them, by lesson."""
+    notebooks = {}
+    for text in texts:
+        notebook = notebooks[text.stem] = solved_release(assemble(text))
+        (folder / text.stem).mkdir()
+        place_files(text, COURSE, folder / text.stem)
+        nbformat.write(notebook, folder / text.stem / f"{text.stem}.ipynb")
+    return notebooks
+
+
+def run_in_tab(pyodide: Path, folder: Path, job: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the steps of a job showed in a Pyodide in node."""
+    return _answers(["node", str(HERE / "kernel.mjs"), str(pyodide), str(folder), str(HERE / "inside.py")], folder, job)
+
+
+def run_here(folder: Path, job: dict[str, Any]) -> list[dict[str, Any]]:
+    """What the steps of a job showed in this Python, in a process of its own."""
+    return _answers([sys.executable, str(HERE / "inside.py")], folder, job | {"missing": MISSING})
+
+
+def _answers(command: list[str], folder: Path, job: dict[str, Any]) -> list[dict[str, Any]]:
+    (folder / "job.json").write_text(json.dumps({"missing": [], **job}), encoding="utf-8")
+    variables = os.environ | {"OMP_NUM_THREADS": "1", "OPENBLAS_NUM_THREADS": "1"}
+    ran = subprocess.run(command, cwd=folder, env=variables, capture_output=True, text=True, timeout=PATIENCE)
+    answers = [json.loads(line) for line in ran.stdout.splitlines() if line.startswith("{")]
+    done = [answer for answer in answers if "begins" not in answer]
+    if ran.returncode or len(done) < len(job["steps"]):
+        died = f"the kernel died: {ran.stderr[-1500:]}"
+        done.append(
+            {"name": answers[-1].get("begins", "") if answers else "", "shown": [], "printed": "", "error": died}
+        )
+    return done
+
+
+@dataclass(frozen=True)
+class Compared:
+    """What came out in both worlds, for each step that ran."""
+
+    lesson: str
+    steps: list[Step]
+    tab: list[dict[str, Any]]
+    here: list[dict[str, Any]]
+
+    def of(self, kind: str) -> list[tuple[Step, dict[str, Any], dict[str, Any]]]:
+        found = zip(self.steps, self.tab, self.here, strict=False)
+        return [(step, tab, here) for step, tab, here in found if step.kind == kind]
+
+    @property
+    def died(self) -> bool:
+        return len(self.tab) < len(self.steps) or any(said["error"].startswith("the kernel died") for said in self.tab)
+
+    @property
+    def failures(self) -> list[str]:
+        """What a solved lesson must not show, and where the cards differ, each in a line."""
+        found = [f"{self.tab[-1]['name']}: {self.tab[-1]['error']}"] if self.died else []
+        for step, tab, _ in self.of("test"):
+            if not passed(tab):
+                found.append(f"{step.name} fails: {tab['error'] or tab['shown']}")
+        for step, tab, here in self.of("card"):
+            if card(tab) != card(here):
+                lines = unified_diff(
+                    "\n".join(card(here)).split("\n"), "\n".join(card(tab)).split("\n"), lineterm="", n=0
+                )
+                found.append("\n    ".join([f"{step.name} differs here (-) and in the tab (+):", *[*lines][2:]]))
+        return found
+
+    @property
+    def row(self) -> str:
+        cells, tests, cards = self.of("cell"), self.of("test"), self.of("card")
+        ran = sum(not tab["error"] for _, tab, _ in cells), sum(not here["error"] for _, _, here in cells)
+        right = sum(passed(tab) for _, tab, _ in tests)
+        same = sum(card(tab) == card(here) for _, tab, here in cards)
+        wrong = sum(not passed(here) for _, _, here in cards)
+        expected = [sum(step.kind == kind for step in self.steps) for kind in ("test", "card")]
+        seconds = [sum(said.get("seconds", 0) for said in side) for side in (self.tab, self.here)]
+        return (
+            f"| {self.lesson} | {ran[0]} of {ran[1]} | {right} of {expected[0]} | {same} of {expected[1]} | {wrong} | "
+            f"{seconds[0]:.0f} | {seconds[1]:.0f} |"
+        )
+
+
+HEAD = """| lesson | other cells that run, here | tests passed | cards the same | cards that say so | s | s here |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: |"""
+
+
+def passed(said: dict[str, Any]) -> bool:
+    """Whether a test cell gave all its points, as far as it shows."""
+    return not said["error"] and not any(re.search(r"^  wrong ", text, re.MULTILINE) for text in said["shown"])
+
+
+def card(said: dict[str, Any]) -> list[str]:
+    """What a test cell says to a learner: the error, and the texts that it displays. Differences that are rounding are
+    alike: exp and the like may differ in their last bit from system to system."""
+    return [ROUNDING.sub("rounding", text) for text in (said["error"], *said["shown"])]
+
+
+def compared(text: Path, notebook: NotebookNode, pyodide: Path, places: tuple[Path, Path]) -> Compared:
+    """A lesson in both worlds; each has delivered lessons in a place of its own."""
+    steps = steps_of(text, notebook)
+    job = {"folder": text.stem, "steps": [vars(step) for step in steps]}
+    return Compared(text.stem, steps, run_in_tab(pyodide, places[0], job), run_here(places[1], job))
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(prog="python -m tests.tab.lessons", description=__doc__)
+    parser.add_argument("lessons", nargs="*", metavar="LESSON", help="like 02; without a name, all lessons")
+    parser.add_argument("--cells", action="store_true", help="also say which other cells fail in the tab alone")
+    asked = parser.parse_args()
+    texts = lesson_texts(COURSE)
+    failed = False
+    with tempfile.TemporaryDirectory() as scratch:
+        pyodide = with_course(Path(scratch))
+        places = Path(scratch) / "tab", Path(scratch) / "here"
+        for place in places:
+            place.mkdir()
+        notebooks = [deliver(texts, place) for place in places].pop()
+        print(HEAD, flush=True)
+        for text in lesson_texts(COURSE, asked.lessons):
+            found = compared(text, notebooks[text.stem], pyodide, places)
+            print(found.row, flush=True)
+            failed |= bool(found.failures)
+            for failure in found.failures:
+                print(f"FAILED: {failure}", flush=True)
+            for step, tab, here in found.of("cell") if asked.cells else []:
+                if tab["error"] and tab["error"] != here["error"]:
+                    print(f"  {step.name}: {tab['error'][:200]}")
+    return int(failed)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
