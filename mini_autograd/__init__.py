@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd import autograd
+from mini_autograd import autograd, system
 from mini_autograd.autograd import Function
 from mini_autograd.graph import saved_values
 from mini_autograd.graph.grad_mode import (
@@ -73,6 +73,8 @@ preserve_format, contiguous_format = "torch.preserve_format", "torch.contiguous_
 half, float, double, int, long = float16, float32, float64, int32, int64
 
 arrays.keep_numpy_quiet()
+if system.IN_BROWSER:
+    system.guard_stack()
 
 
 def promote_types(type1: dtype, type2: dtype) -> dtype:

@@ -10,7 +10,7 @@ import warnings
 from typing import Any
 
 from mini_autograd.graph.function import Value, as_array, wrap
-from mini_autograd.numerics.arrays import array_module, holds, int64
+from mini_autograd.numerics.arrays import array_module, holds, int64, long
 from mini_autograd.operations.neural.activations import gelu, leaky_relu, sigmoid, silu, softplus
 from mini_autograd.operations.neural.attention import scaled_dot_product_attention
 from mini_autograd.operations.neural.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
@@ -149,7 +149,7 @@ def parts(length: int, count: int) -> list[slice]:
 def one_hot(tensor: Value, num_classes: int = -1) -> Value:
     """Class numbers (...) as rows (..., num_classes) of zeros with a 1."""
     labels = as_array(tensor)
-    if labels.dtype != int64:
+    if labels.dtype not in long:
         raise RuntimeError("one_hot is only applicable to index tensor of type LongTensor.")
     if labels.size == 0 and num_classes <= 0:
         raise RuntimeError("Can not infer total number of classes from empty tensor.")

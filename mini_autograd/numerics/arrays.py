@@ -22,6 +22,8 @@ from mini_autograd.numerics import dtypes
 float16, float32, float64 = np.dtype("float16"), np.dtype("float32"), np.dtype("float64")
 uint8, int8, int16, int32, int64 = (np.dtype(name) for name in ("uint8", "int8", "int16", "int32", "int64"))
 bool_ = np.dtype("bool")
+long = (int64, np.dtype(np.intp))
+"""What PyTorch calls Long, and NumPy's own integers, which have 32 bits in a browser."""
 
 
 class BFloat16:

@@ -39,6 +39,7 @@ def tensor(data: Any, dtype: Any = None, requires_grad: bool = False, device: An
         check_numbers(array, dtype)
         if dtype is None:
             dtype = arrays.default_dtype if array.dtype.kind == "f" or array.size == 0 else array.dtype
+            dtype = arrays.int64 if dtype.kind == "i" else dtype  # NumPy's own are shorter in a browser
     elif dtype is None:
         dtype = functools.reduce(arrays.promote_types, dtypes_in(data))
     if (dtype or array.dtype).kind not in "fiub":

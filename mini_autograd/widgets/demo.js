@@ -27,7 +27,7 @@ function render({ model, el }) {
   larger.addEventListener("click", () => larger.setAttribute("aria-pressed", String(root.classList.toggle("ma-large"))));
   title.append(busy.sign, larger);
   const row = presets(model, sender);
-  if (model.get("predict") !== null) row.append(bet.button);
+  if (model.get("predict") != null) row.append(bet.button);
   root.append(title, asleep, bar, row, bet.box, canvas, player.bar, words);
   el.replaceChildren(root);
 
@@ -69,7 +69,7 @@ function render({ model, el }) {
     if (!alive) disarm(canvas);
     const svg = canvas.querySelector("svg");
     svg.style.setProperty("--ma-least", `${Math.ceil((LEAST_TYPE / finest(svg, LEAST_TYPE)) * svg.viewBox.baseVal.width)}px`);
-    if (focused !== null) {
+    if (focused != null) {
       const parts = [...canvas.querySelectorAll("[data-press]")];
       (parts.find((part) => part.getAttribute("aria-label") === focused) ?? parts[0])?.focus();
     }
@@ -231,7 +231,7 @@ function makeBet(root, model, sender) {
   });
   const current = () => (model.get("predict") ? model.get("shown").bet : null);
   const chosen = () => model.get("bets")[current()?.question];
-  const waits = () => current() !== null && chosen() === undefined;
+  const waits = () => current() != null && chosen() === undefined;
   const choose = (option) => {
     const { question, reveals } = current();
     model.set("bets", { ...model.get("bets"), [question]: option });

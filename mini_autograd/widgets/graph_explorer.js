@@ -22,7 +22,7 @@ function render({ model, el }) {
     const before = clamp(model.get("step"), steps());
     const questions = by === 1 && model.get("predict") ? (steps()[before + 1]?.questions ?? []) : [];
     const due = questions.length > 0 && !model.get("predictions")[before + 1];
-    const asked = view.words.querySelector(".ma-predict") !== null;
+    const asked = view.words.querySelector(".ma-predict") != null;
     view.selected = null;
     if (due && !asked && !skip) return ask(view, model, questions, before + 1, () => go(1, true));
     model.set("step", clamp(before + by, steps())); // a change calls show
@@ -223,11 +223,11 @@ function markLeaves(view) {
 function resize(view, zoom) {
   const { width } = view.svg.viewBox.baseVal;
   const style = view.svg.style;
-  view.zoom = zoom === null ? null : Math.max(0.05, Math.min(4, zoom));
-  style.minWidth = zoom === null ? `calc(${width}px * var(--ma-scale, 0.75))` : "0";
-  view.svg.classList.toggle("ma-fits", zoom === null);
-  style.maxWidth = zoom === null ? "100%" : "none"; // gives way to minWidth
-  style.width = zoom === null ? `calc(${width}px * var(--ma-scale, 1))` : `${width * view.zoom}px`;
+  view.zoom = zoom == null ? null : Math.max(0.05, Math.min(4, zoom));
+  style.minWidth = zoom == null ? `calc(${width}px * var(--ma-scale, 0.75))` : "0";
+  view.svg.classList.toggle("ma-fits", zoom == null);
+  style.maxWidth = zoom == null ? "100%" : "none"; // gives way to minWidth
+  style.width = zoom == null ? `calc(${width}px * var(--ma-scale, 1))` : `${width * view.zoom}px`;
 }
 
 function scale(view, by) {
@@ -277,7 +277,7 @@ function connect(view, model, go, show) {
   const actions = {
     Smaller: () => scale(view, 0.8),
     Larger: () => scale(view, 1.25),
-    Fit: () => (view.zoom === null ? fit(view) : resize(view, null)),
+    Fit: () => (view.zoom == null ? fit(view) : resize(view, null)),
     Memory: () => view.tool.Memory.setAttribute("aria-pressed", String(view.root.classList.toggle("ma-memory"))),
     Predict: () => {
       model.set("predict", !model.get("predict"));
@@ -314,7 +314,7 @@ function connect(view, model, go, show) {
     const node = event.target.closest(".ma-node");
     const zooms = { "+": 1.25, "=": 1.25, "-": 0.8 };
     if (node && (event.key === "Enter" || event.key === " ")) select(view, node, show);
-    else if (event.key === "Escape" && view.selected !== null) {
+    else if (event.key === "Escape" && view.selected != null) {
       view.selected = null;
       show();
     }
@@ -463,7 +463,7 @@ function apply(view, steps, at, model) {
   view.flows.forEach((label, index) => (label.textContent = factors(index) ?? flowing.get(index) ?? ""));
   const judged = model.get("predictions")[at] ?? [];
   const own = judged.map((text, index) => verdict(step.questions[index], text)).filter(Boolean);
-  const lines = view.selected === null ? [...own, ...step.lines] : chosen(details[view.selected], view.selected, appeared, gradients);
+  const lines = view.selected == null ? [...own, ...step.lines] : chosen(details[view.selected], view.selected, appeared, gradients);
   describe(view, step, at, steps.length, lines);
   keepInSight(view, step.node);
   if (at === view.at + 1 && step.flows.length > 0 && steps.length <= MOVED && !STILL.matches) move(view, step, state(steps, view.at).gradients);
@@ -515,7 +515,7 @@ function move(view, step, before) {
 function ask(view, model, questions, number, goOn) {
   const form = make("form", { class: "ma-predict" });
   const inputs = questions.map((question) => {
-    const shape = question.value === null;
+    const shape = question.value == null;
     const text = shape ? `What is the shape of the gradient that ${question.name} receives? ` : `What does ${question.name} receive? `;
     const label = make("label", {}, text);
     const input = make("input", { type: "text", size: "8", spellcheck: "false", autocomplete: "off" });
@@ -537,7 +537,7 @@ function ask(view, model, questions, number, goOn) {
   });
   const compare = () => {
     const texts = inputs.map((input) => input.value.trim());
-    const wrong = questions.findIndex((question, index) => question.value !== null && texts[index] && numberIn(texts[index]) === null);
+    const wrong = questions.findIndex((question, index) => question.value != null && texts[index] && numberIn(texts[index]) == null);
     if (wrong >= 0) {
       result.textContent = `${texts[wrong]} is not a number. Write a number, such as -0.5, or a product, such as 2 * -0.5.`;
       inputs[wrong].focus();
@@ -556,9 +556,9 @@ function ask(view, model, questions, number, goOn) {
 function verdict({ name, value, shape, reason }, text) {
   if (!text) return "";
   const plain = (words) => words.replace(/[()[\]\s]|,\s*\)?$/g, "").replace(/,$/, "");
-  const right = value === null ? plain(text) === plain(shape) : Math.abs(numberIn(text) - value) <= Math.max(5e-4, 0.005 * Math.abs(value));
+  const right = value == null ? plain(text) === plain(shape) : Math.abs(numberIn(text) - value) <= Math.max(5e-4, 0.005 * Math.abs(value));
   if (right) return `You predicted ${text} for ${name}, and that is right: ${reason}.`;
-  return `You predicted ${text} for ${name}, but it receives ${value === null ? shape : String(Number(value.toPrecision(3)))}: ${reason}.`;
+  return `You predicted ${text} for ${name}, but it receives ${value == null ? shape : String(Number(value.toPrecision(3)))}: ${reason}.`;
 }
 
 function spoken(node, name, evaluated) {
@@ -576,7 +576,7 @@ function chosen(detail, index, appeared, gradients) {
 function describe(view, step, at, count, lines) {
   view.counter.textContent = `${PHASES[step.phase]}, step ${at} of ${count - 1}`;
   view.words.replaceChildren(...lines.map((line) => make("p", {}, line)));
-  view.words.classList.toggle("ma-details", view.selected !== null);
+  view.words.classList.toggle("ma-details", view.selected != null);
   for (const [name, button] of Object.entries(view.buttons)) {
     const stuck = name === "start" || name === "back" ? at === 0 : at === count - 1;
     button.setAttribute("aria-disabled", String(stuck));
@@ -585,7 +585,7 @@ function describe(view, step, at, count, lines) {
 
 // Scroll the canvas, never the page, so that the node of this step is visible.
 function keepInSight(view, index) {
-  if (index === null) return;
+  if (index == null) return;
   const node = view.nodes[index].getBoundingClientRect();
   const frame = view.canvas.getBoundingClientRect();
   if (node.left < frame.left || node.right > frame.right) {

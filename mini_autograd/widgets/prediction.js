@@ -20,7 +20,7 @@ function render({ model, el }) {
   const answer = () => model.get("answer") ?? kept()[question] ?? null;
   const commit = (text) => {
     const { [question]: _, ...others } = kept();
-    notebook?.setMetadata?.(KEPT, text === null ? others : { ...others, [question]: text });
+    notebook?.setMetadata?.(KEPT, text == null ? others : { ...others, [question]: text });
     model.set("answer", text);
     model.save_changes();
     show();
@@ -31,8 +31,8 @@ function render({ model, el }) {
     output?.classList.toggle("ma-question", covered);
   };
   const show = () => {
-    cover(answer() === null);
-    if (answer() === null) return askForPrediction(box, question, model.get("options"), commit);
+    cover(answer() == null);
+    if (answer() == null) return askForPrediction(box, question, model.get("options"), commit);
     const made = document.createElement("p");
     made.className = "ma-made";
     made.setAttribute("role", "status");
@@ -47,7 +47,7 @@ function render({ model, el }) {
   };
   model.on("change:outcome", show);
   show();
-  const placed = requestAnimationFrame(() => cover(answer() === null)); // the view may not be in the page yet
+  const placed = requestAnimationFrame(() => cover(answer() == null)); // the view may not be in the page yet
   return () => {
     cancelAnimationFrame(placed);
     model.off("change:outcome", show);
@@ -61,7 +61,7 @@ function verdict(answer, model) {
   if (!outcome) return ". Compare it with the output below.";
   const is = (text) => {
     const [one, other] = [text, outcome].map(numberIn);
-    return text === outcome || (one !== null && other !== null && Math.abs(one - other) <= 0.005 * Math.abs(other));
+    return text === outcome || (one != null && other != null && Math.abs(one - other) <= 0.005 * Math.abs(other));
   };
   if (is(answer)) return ", and that is right.";
   return `, but it is ${model.get("options").find(is) ?? outcome}.`;

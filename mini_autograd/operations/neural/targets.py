@@ -26,9 +26,9 @@ def class_axis(scores: Any, labels: Any) -> int:
     expected = (*scores.shape[:axis], *scores.shape[axis + 1 :])
     if labels.shape != expected:
         complain_of_shape(scores.shape, labels.shape, expected)
-    if labels.dtype not in (arrays.int64, arrays.uint8):
+    if labels.dtype not in (*arrays.long, arrays.uint8):
         raise RuntimeError(f"expected target dtype to be Long or Byte, but got {arrays.dtype_name(labels.dtype)}")
-    if scores.ndim > 2 and labels.dtype != arrays.int64:
+    if scores.ndim > 2 and labels.dtype not in arrays.long:
         raise RuntimeError("expected scalar type Long but found Byte")
     return axis
 

@@ -8,8 +8,11 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from mini_autograd.system import processor_time
+
 FINE = 1e-5  # seconds; Windows counts the time of a thread in steps of a sixtieth of a second
-now = time.thread_time if time.get_clock_info("thread_time").resolution < FINE else time.perf_counter
+FINE_ENOUGH = hasattr(time, "thread_time") and time.get_clock_info("thread_time").resolution < FINE
+now = processor_time if FINE_ENOUGH else time.perf_counter
 """A clock in seconds. The clock of this thread, used if fine enough, stops while the machine does something else."""
 
 

@@ -1,0 +1,33 @@
+"""What the system lacks that Python runs on: the one place that knows. In a browser tab there are no threads, timers or
+processes, no clock of processor time, and a small stack: where it ends, the kernel dies for good.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import time
+
+IN_BROWSER = sys.platform == "emscripten"
+NESTED_CALLS = 250
+"""How many calls of C may be nested in a browser. Several hundred fill its stack; CPython would allow 10,000."""
+
+processor_time = getattr(time, "thread_time", time.perf_counter)
+"""The seconds that this thread has computed, or, where no clock knows them, the seconds that have passed."""
+
+
+def guard_stack() -> None:
+    """In a browser: let Python stop before the stack ends. Then a function that calls itself for ever, in whatever way,
+    raises RecursionError, and a chain of objects is freed in pieces, however long it is, as on any other system.
+
+    CPython counts the nested calls of C that are left, but begins with too many. The count stands in the state of the
+    thread behind the limit of Python's own calls, which is set to a number here to find it by.
+    """
+    memory = importlib.import_module("pyodide_js")._module
+    state = memory._PyThreadState_Get() // 4
+    limit, mark = sys.getrecursionlimit(), 87_654_321
+    sys.setrecursionlimit(mark)
+    found = [place for place in range(state, state + 32) if memory.HEAP32[place] == mark]
+    sys.setrecursionlimit(limit)
+    if len(found) == 1 and NESTED_CALLS < memory.HEAP32[found[0] + 1] <= 10_000:
+        memory.HEAP32[found[0] + 1] = NESTED_CALLS
