@@ -15,22 +15,7 @@ from autograder.lessons.build.lesson_files import STYLES
 
 NAME = re.compile(r"(?:(\d\d)_)?([a-z][a-z0-9_]*)")
 BAD_NAME = "{!r} is not a valid name. Use lowercase letters, digits and underscores, such as my_lesson or 17_my_lesson."
-HEADER = """# ---
-# jupyter:
-#   jupytext:
-#     cell_metadata_filter: solution,test,check,points,tags,exercise,items,nbgrader,-all
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#       format_version: '1.3'
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-"""
-TEXT = '''
-# %% [markdown]
+TEXT = '''# %% [markdown]
 # # TITLE
 #
 # *About 5 minutes. You build a function; put what your lesson builds here.*
@@ -69,8 +54,7 @@ def slope(x):
 '''
 
 
-STYLE = """
-# %% tags=["style:addition"] exercise="slope"
+STYLE = """# %% tags=["style:addition"] exercise="slope"
 def slope(x):
     return x + x
 """
@@ -130,8 +114,8 @@ def run(arguments: argparse.Namespace) -> int:
     target = folder / stem / f"{stem}.py"
     title = name[2].replace("_", " ").capitalize()
     try:
-        write_file(target, (HEADER + TEXT.replace("TITLE", title)).encode())
-        write_file(target.with_name(STYLES), (HEADER + STYLE).encode())
+        write_file(target, TEXT.replace("TITLE", title).encode())
+        write_file(target.with_name(STYLES), STYLE.encode())
         write_file(cases_file(target), CASES.encode())
         write_file(target.with_name(MISTAKES_FILE), MISTAKES.encode())
     except OSError as error:

@@ -1,17 +1,3 @@
-# ---
-# jupyter:
-#   jupytext:
-#     cell_metadata_filter: solution,test,check,points,tags,exercise,items,nbgrader,-all
-#     text_representation:
-#       extension: .py
-#       format_name: percent
-#       format_version: '1.3'
-#   kernelspec:
-#     display_name: Python 3
-#     language: python
-#     name: python3
-# ---
-
 # %% [markdown]
 # # An engine for numbers
 #
