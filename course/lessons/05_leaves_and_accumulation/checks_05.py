@@ -231,7 +231,8 @@ array([3.0, 4.0])
 array([13.0, 24.0])
 
 # a sum that happens to be zero is a sum
->>> for arriving in ([3.0, 4.0], [-3.0, 1.0], [5.0, 1.0]): node.accumulate(np.array(arriving))
+>>> for arriving in ([3.0, 4.0], [-3.0, 1.0], [5.0, 1.0]):
+...     node.accumulate(np.array(arriving))
 >>> w.grad.data
 array([5.0, 6.0])
 
@@ -398,7 +399,8 @@ array([2.0, 2.0])
 
 # sixty doublings
 >>> y = leaf = MiniTensor(1.0, requires_grad=True)
->>> for _ in range(60): y = y + y
+>>> for _ in range(60):
+...     y = y + y
 >>> y.backward()
 >>> leaf.grad.item()
 2.0**60
@@ -506,7 +508,8 @@ array(0.75)
 # momentum: .grad is only read
 >>> u = leaf_with([5.0], [2.0])
 >>> optimizer = SGD([u], lr=1.0, momentum=0.25)
->>> for _ in range(3): optimizer.step()
+>>> for _ in range(3):
+...     optimizer.step()
 >>> u.grad.data
 array([2.0])
 
@@ -555,7 +558,8 @@ check.hidden("""
 # three steps, two parameters
 >>> w, b = leaf_with([[1.0, 2.0]], [[1.0, 1.0]]), leaf_with(3.0, 2.0)
 >>> optimizer = SGD((one for one in (w, b)), lr=0.5, momentum=0.5)
->>> for _ in range(3): optimizer.step()
+>>> for _ in range(3):
+...     optimizer.step()
 >>> w.data, b.data
 (array([[-1.125, -0.125]]), array(-1.25))
 
@@ -624,7 +628,8 @@ check.hidden("""
 
 # sixty doublings
 >>> node = x
->>> for _ in range(60): node = StandIn("AddBackward0", node, node)
+>>> for _ in range(60):
+...     node = StandIn("AddBackward0", node, node)
 >>> len(graph_lines(node))
 121
 """)

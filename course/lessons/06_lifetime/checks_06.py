@@ -60,7 +60,8 @@ check.cases("""
 """)
 check.hidden("""
 # a deep graph
->>> for _ in range(50): x = x.relu()
+>>> for _ in range(50):
+...     x = x.relu()
 >>> held(x.grad_fn)
 (51, 4000)
 """)
@@ -219,7 +220,8 @@ check.cases("""
 # which loss backward is called on, and how
 >>> losses = [MiniTensor(1.0, requires_grad=True) * number for number in (0.0, 1.0, 2.0)]
 >>> given = list(losses)
->>> with Calls(MiniTensor, "backward", backward_each.__globals__, run=False) as calls: backward_each(losses)
+>>> with Calls(MiniTensor, "backward", backward_each.__globals__, run=False) as calls:
+...     backward_each(losses)
 >>> [next((i for i, loss in enumerate(given) if loss is one), "another") for one, *_ in calls]
 [0, 1, 2]
 >>> retained(calls)

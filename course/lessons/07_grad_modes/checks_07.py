@@ -109,7 +109,8 @@ check.cases("""
 >>> switches.recording, switches.inference = True, False
 
 # inside no_grad, and after it
->>> with no_grad(): inside = is_grad_enabled()
+>>> with no_grad():
+...     inside = is_grad_enabled()
 >>> inside, is_grad_enabled()
 (False, True)
 
@@ -152,13 +153,15 @@ check.cases("""
 got in (False, "it cannot be entered again")
 
 # an error in the block
->>> with no_grad(): raise KeyError("lost")
+>>> with no_grad():
+...     raise KeyError("lost")
 KeyError: 'lost'
 >>> is_grad_enabled()
 True
 
 # another thread records meanwhile
->>> with no_grad(): there = in_another_thread_meanwhile(is_grad_enabled)
+>>> with no_grad():
+...     there = in_another_thread_meanwhile(is_grad_enabled)
 >>> there
 True
 """)
@@ -181,7 +184,8 @@ check.hidden("""
 ([False, False, False, True, False], True)
 
 # enable_grad where recording is on
->>> with enable_grad(): pass
+>>> with enable_grad():
+...     pass
 >>> is_grad_enabled()
 True
 """)
@@ -291,7 +295,8 @@ array([16.0, 32.0])
 
 # enable_grad for a function that calls itself
 >>> recorded = enable_grad()(doubled)
->>> with no_grad(): result, after = recorded(recorded, x, 1), is_grad_enabled()
+>>> with no_grad():
+...     result, after = recorded(recorded, x, 1), is_grad_enabled()
 >>> result.requires_grad, after
 (True, False)
 """)
@@ -370,7 +375,8 @@ array([8.0, 120.0])
 ((), 5.0, True)
 
 # inside no_grad
->>> with no_grad(): d = x.detach()
+>>> with no_grad():
+...     d = x.detach()
 >>> d.requires_grad
 False
 """)
@@ -385,12 +391,14 @@ def scaled_again(x, factor, again=None):
 
 check = Check("inference_mode", points=5)
 check.cases("""
->>> with inference_mode(): t, u = MiniTensor([1.0, 2.0]), MiniTensor([0.5, 1.0], requires_grad=True)
+>>> with inference_mode():
+...     t, u = MiniTensor([1.0, 2.0]), MiniTensor([0.5, 1.0], requires_grad=True)
 >>> switches.recording, switches.inference = True, False
 >>> w = MiniTensor([3.0, 4.0], requires_grad=True)
 
 # both switches (recording, marking) inside, and after
->>> with inference_mode(): inside = is_grad_enabled(), is_inference_mode_enabled()
+>>> with inference_mode():
+...     inside = is_grad_enabled(), is_inference_mode_enabled()
 >>> inside
 (False, True)
 >>> is_grad_enabled(), is_inference_mode_enabled()
@@ -401,7 +409,8 @@ check.cases("""
 (True, False)
 
 # nothing is recorded inside, and w stays as it is
->>> with inference_mode(): inside = w * t
+>>> with inference_mode():
+...     inside = w * t
 >>> inside.requires_grad, (w * 2).requires_grad
 (False, True)
 
@@ -440,7 +449,8 @@ False
 ((True, False), (False, True))
 
 # an error in the block
->>> with inference_mode(): raise KeyError("lost")
+>>> with inference_mode():
+...     raise KeyError("lost")
 KeyError: 'lost'
 >>> is_grad_enabled(), is_inference_mode_enabled()
 (True, False)
@@ -462,7 +472,8 @@ True
 
 # inference_mode(False) as a decorator
 >>> recorded = inference_mode(False)(scaled_again)
->>> with inference_mode(): result = recorded(w, 2)
+>>> with inference_mode():
+...     result = recorded(w, 2)
 >>> result.requires_grad, result.is_inference()
 (True, False)
 
@@ -508,7 +519,8 @@ RuntimeError
 # where nothing is recorded, nothing is refused
 >>> (t * 2).requires_grad
 False
->>> with no_grad(): product = t * w
+>>> with no_grad():
+...     product = t * w
 >>> product.data
 array([3.0, 8.0])
 

@@ -83,7 +83,8 @@ check.cases("""
 check.gradients({"x.linear(w, b)": linear_of}, [[(4, 3), (3, 2), (2,)], [(1, 2), (2, 5), (5,)]])
 check.hidden("""
 # where nothing is recorded
->>> with no_grad(): y = x.linear(w, b)
+>>> with no_grad():
+...     y = x.linear(w, b)
 >>> y.grad_fn, data.linear(frozen, [0.0, 1.0]).grad_fn
 (None, None)
 """)

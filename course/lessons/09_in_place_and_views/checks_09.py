@@ -294,7 +294,8 @@ array([1.0, 2.0, 3.0])
 0
 
 # with recording off, it is written to and stays a leaf
->>> with no_grad(): x.mul_(2.0)
+>>> with no_grad():
+...     x.mul_(2.0)
 >>> x.data
 array([2.0, 4.0, 6.0])
 >>> x._version, x.is_leaf, x.requires_grad
@@ -302,14 +303,16 @@ array([2.0, 4.0, 6.0])
 
 # with recording off, a result keeps its history
 >>> before = y.grad_fn
->>> with no_grad(): y.mul_(7.0)
+>>> with no_grad():
+...     y.mul_(7.0)
 >>> y.data
 array([21.0, 42.0, 63.0])
 >>> y._version, y.requires_grad, y.grad_fn is before
 (1, True, True)
 
 # an inference tensor is refused
->>> with inference_mode(): sealed = MiniTensor([1.0])
+>>> with inference_mode():
+...     sealed = MiniTensor([1.0])
 >>> sealed.add_(1.0)
 RuntimeError: Inplace update to inference tensor outside InferenceMode is not allowed.*
 
@@ -440,7 +443,8 @@ array([0.0, 2.0])
 (True, False)
 
 # view: with recording off
->>> with no_grad(): quiet = w[0]
+>>> with no_grad():
+...     quiet = w[0]
 >>> quiet._base is w, quiet._counter is w._counter, quiet.requires_grad
 (True, True, False)
 
@@ -669,7 +673,8 @@ array([0.0, 1.0, 1.0])
 
 # take_over refuses a view that was made with recording off: nothing is written
 >>> shared = MiniTensor(np.zeros(3))
->>> with no_grad(): quiet = shared[:2]
+>>> with no_grad():
+...     quiet = shared[:2]
 >>> shared._version
 0
 >>> quiet.add_(MiniTensor([5.0, 6.0], requires_grad=True))

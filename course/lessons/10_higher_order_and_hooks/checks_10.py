@@ -255,7 +255,8 @@ True
 
 # create_graph=True, called within no_grad
 >>> loss = (x * x).sum()
->>> with no_grad(): loss.backward(create_graph=True)
+>>> with no_grad():
+...     loss.backward(create_graph=True)
 >>> x.grad.requires_grad, is_grad_enabled()
 (True, True)
 
@@ -367,7 +368,8 @@ array([0.01608674979522, 0.04149459342484])
 # a write between two derivatives
 >>> (x**3).sum().backward(create_graph=True)
 >>> first = x.grad
->>> with no_grad(): x.mul_(2.0)
+>>> with no_grad():
+...     x.mul_(2.0)
 >>> first.sum().backward()
 RuntimeError: *modified by an inplace operation*
 
@@ -823,7 +825,8 @@ right_curvature([[-5000.0], [-5001.0]], 0)
 # a third derivative
 >>> x = MiniTensor([0.5, 1.0], requires_grad=True)
 >>> value = x.logsumexp(dim=0)
->>> for _ in range(3): value = grad(value, x, create_graph=True)[0][0]
+>>> for _ in range(3):
+...     value = grad(value, x, create_graph=True)[0][0]
 >>> p = np.exp(0.5) / (np.exp(0.5) + np.exp(1.0))
 >>> value.item() / (p * (1 - p) * (1 - 2 * p))
 1.0

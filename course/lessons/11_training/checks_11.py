@@ -308,7 +308,8 @@ array(2.0)
 (False, False)
 
 # in training mode the buffers change also under no_grad
->>> with no_grad(): y = layer(x)
+>>> with no_grad():
+...     y = layer(x)
 >>> y.requires_grad, buffers(layer)
 (False, (array([0.3, 0.5]), array([1.2, 3.0]), array(1.0)))
 
@@ -667,7 +668,8 @@ check.hidden("""
 
 # train_step: an optimizer with momentum
 >>> optimizer = SGD([model.weight], lr=0.5, momentum=0.5)
->>> for _ in range(2): loss = train_step(model, optimizer, picked, x, np.array([1, -1, 1, 1, -1]), 3)
+>>> for _ in range(2):
+...     loss = train_step(model, optimizer, picked, x, np.array([1, -1, 1, 1, -1]), 3)
 >>> model.weight.data
 array([[0.25], [2.75]])
 

@@ -33,7 +33,8 @@ check.cases("""
 1
 
 # the mode inside a block, of this thread and of the others, and after the block
->>> with detect_anomaly(): inside = switches.anomaly, Switches.anomaly
+>>> with detect_anomaly():
+...     inside = switches.anomaly, Switches.anomaly
 >>> inside, switches.anomaly
 ((True, False), False)
 
@@ -54,14 +55,17 @@ check.cases("""
 (True, True, False)
 
 # a block that an error leaves
->>> with detect_anomaly(): raise KeyError("left by an error")
+>>> with detect_anomaly():
+...     raise KeyError("left by an error")
 KeyError: *left by an error*
 >>> switches.anomaly
 False
 
 # a block puts back what was there when it began
->>> with detect_anomaly(): later = detect_anomaly()
->>> with later: inside = switches.anomaly
+>>> with detect_anomaly():
+...     later = detect_anomaly()
+>>> with later:
+...     inside = switches.anomaly
 >>> inside, switches.anomaly
 (True, False)
 
@@ -110,27 +114,32 @@ line 3
 line 8
 
 # backward in the mode: the root of 0 in a branch that is not taken
->>> with detect_anomaly(): where([True, False], (rows * rows).sum(1).sqrt(), 0.0).sum().backward()
+>>> with detect_anomaly():
+...     where([True, False], (rows * rows).sum(1).sqrt(), 0.0).sum().backward()
 RuntimeError: Function 'PowBackward0' returned nan values in its 0th output.*
 
 # backward in the mode: the last line is the call in the layer's forward
 >>> layer = endless_layer()
->>> with detect_anomaly(): (layer(rows) * 0.0).sum().backward()
+>>> with detect_anomaly():
+...     (layer(rows) * 0.0).sum().backward()
 RuntimeError: Function 'LinearBackward0' returned nan values in its 0th output.*in forward*
 
 # backward in the mode, of what was recorded outside of it
 >>> output = (endless_layer()(rows) * 0.0).sum()
->>> with detect_anomaly(): output.backward()
+>>> with detect_anomaly():
+...     output.backward()
 RuntimeError: Function 'LinearBackward0' returned nan values in its 0th output.
 No forward pass information available: it was recorded outside of detect_anomaly.
 
 # backward in the mode: an infinite gradient
->>> with detect_anomaly(): a.sqrt().sum().backward()
+>>> with detect_anomaly():
+...     a.sqrt().sum().backward()
 >>> a.grad.data
 array([inf, 0.25])
 
 # backward after a block
->>> with detect_anomaly(): pass
+>>> with detect_anomaly():
+...     pass
 >>> (endless_layer()(rows) * 0.0).sum().backward()
 """)
 check.hidden("""
@@ -146,9 +155,11 @@ check.hidden("""
 
 # no alarm
 >>> for shares in ([ENDLESS, None], [None, ONE], [MiniTensor(ONE), MiniTensor(ENDLESS)]): check_shares(node, shares)
->>> with detect_anomaly(False): (endless_layer()(rows) * 0.0).sum().backward()
+>>> with detect_anomaly(False):
+...     (endless_layer()(rows) * 0.0).sum().backward()
 >>> x = MiniTensor([1.0, 2.0], requires_grad=True)
->>> with detect_anomaly(): (x.log() * x.sqrt()).sum().backward()
+>>> with detect_anomaly():
+...     (x.log() * x.sqrt()).sum().backward()
 >>> x.grad.data
 np.log([1.0, 2.0]) / (2 * np.sqrt([1.0, 2.0])) + 1 / np.sqrt([1.0, 2.0])
 
@@ -348,11 +359,13 @@ array([[0.0, 0.0], [5.0, -12.0]])
 
 # lengths: no NaN is made on the way back
 >>> x = MiniTensor([[0.0, 0.0]], requires_grad=True)
->>> with np.errstate(invalid="raise"): lengths(x).sum().backward()
+>>> with np.errstate(invalid="raise"):
+...     lengths(x).sum().backward()
 
 # lengths: no NaN is made on the way back, also if the loss ignores the row of zeros
 >>> x = MiniTensor([[0.0, 0.0]], requires_grad=True)
->>> with np.errstate(invalid="raise"): (lengths(x) * 0.0).sum().backward()
+>>> with np.errstate(invalid="raise"):
+...     (lengths(x) * 0.0).sum().backward()
 """)
 check.hidden("""
 # fit: another line

@@ -200,7 +200,8 @@ check.cases("""
 np.exp([0.5, 1.0]) * [1.0, 10.0]
 
 # two calls, one after the other
->>> for _ in range(2): checkpoint(lambda x: x.exp(), x).backward(np.ones(2))
+>>> for _ in range(2):
+...     checkpoint(lambda x: x.exp(), x).backward(np.ones(2))
 >>> x.grad.data
 2 * np.exp([0.5, 1.0])
 
@@ -353,7 +354,8 @@ check.cases("""
 
 # the hooks work (otherwise run the cell with `class SavedHooks`, and every cell below it)
 >>> packed = []
->>> with saved_tensors_hooks(packed.append, np.array): y = x.exp()
+>>> with saved_tensors_hooks(packed.append, np.array):
+...     y = x.exp()
 >>> len(packed)
 1
 
@@ -377,7 +379,8 @@ check.cases("""
 # a second backward, in no_grad: runs, and the gradient
 >>> y = checkpoint(function, x)
 >>> y.backward(retain_graph=True)
->>> with no_grad(): y.backward()
+>>> with no_grad():
+...     y.backward()
 >>> len(arrays)
 3
 >>> x.grad.data
@@ -493,7 +496,8 @@ RuntimeError: checkpoint: an input has been changed in place*
 """)
 check.hidden("""
 # recording is off, or nothing requires grad
->>> with no_grad(): y = checkpoint(function, x)
+>>> with no_grad():
+...     y = checkpoint(function, x)
 >>> y.requires_grad, len(arrays), alive(arrays), is_grad_enabled()
 (False, 1, 0, True)
 >>> checkpoint(function, MiniTensor([1.0])).requires_grad, len(arrays)

@@ -467,7 +467,8 @@ None
 1
 
 # recording is off: no cotangent
->>> with no_grad(): chain = record_chain(product_and_more, [a, b])
+>>> with no_grad():
+...     chain = record_chain(product_and_more, [a, b])
 >>> chain.cotangent, chain.gradients
 (None, [None, None])
 
@@ -532,12 +533,14 @@ False
 (False, False)
 
 # recording is on, and off: other guards
->>> with no_grad(): while_off = guards((x, True))
+>>> with no_grad():
+...     while_off = guards((x, True))
 >>> while_off == guards((x, True))
 False
 
 # one tensor requires grad, and recording is off: other guards, too
->>> with no_grad(): equal = guards((x, True)) == guards((leaf, True))
+>>> with no_grad():
+...     equal = guards((x, True)) == guards((leaf, True))
 >>> equal
 False
 
@@ -566,7 +569,8 @@ array([40.0, 50.0, 60.0])
 array([10.0, 20.0])
 >>> with_nan(fast, MiniTensor([[1.0, 2.0]], requires_grad=True), True).data
 array([[10.0, 20.0]])
->>> with no_grad(): result = with_nan(fast, a, True)
+>>> with no_grad():
+...     result = with_nan(fast, a, True)
 >>> result.requires_grad, fast.traced
 (False, 5)
 
