@@ -87,8 +87,8 @@ def run_lesson(
 def marks(text: Path, mistake: KnownMistake | None = None, again: Sequence[TextCell] = ()) -> LessonMarks:
     """The points that a lesson's test cells give for its solutions, as `run_lesson` runs them.
 
-    Causes are looked for only until a card has named the bug that it must name: that takes longer than finding that
-    answers are wrong.
+    Causes are looked for only until a card has given one, and named the bug that it must name: that takes longer than
+    finding that answers are wrong.
     """
     points: dict[str, tuple[float, float]] = {}
     bugs: set[str] = set()
@@ -96,15 +96,15 @@ def marks(text: Path, mistake: KnownMistake | None = None, again: Sequence[TextC
 
     def at_test(cell: TextCell, names: dict[str, Any]) -> None:
         nonlocal seen, said
-        named_by_bank = mistake is not None and bool(mistake.bug) and mistake.bug not in bugs
-        with check_context(explained=named_by_bank or (mistake is not None and "check" in cell.metadata)):
+        unnamed = mistake is not None and bool(mistake.bug) and mistake.bug not in bugs
+        with check_context(explained=unnamed or (mistake is not None and "check" in cell.metadata and not said)):
             credit = credit_of(cell.source, names)
         reports = getattr(credit, "reports", ())
         bugs.update(bug for report in reports for bug in report.bugs)
         said = said or next((report.diagnosis for report in reports if report.diagnosis), "")
         name, most = cell.grade_id, cell.nbgrader["points"]
         points[name] = (most if credit is None else float(credit), most)
-        if points[name][0] < most and not seen and _is_seen(text, name, cell.source, names):
+        if points[name][0] < most and not seen and _is_seen(text, cell, credit, names):
             seen = name
 
     run_lesson(text, at_test, mistake, again)
@@ -122,11 +122,15 @@ def credit_of(source: str, names: dict[str, Any]) -> float | None:
     return value if isinstance(value, int | float) and not isinstance(value, bool) else None
 
 
-def _is_seen(text: Path, name: str, source: str, names: dict[str, Any]) -> bool:
-    """Whether the visible part of a test cell gives less credit than for the solution."""
+def _is_seen(text: Path, cell: TextCell, credit: float | None, names: dict[str, Any]) -> bool:
+    """Whether the visible part of a test cell gives less credit than for the solution. The cards of a check tell the
+    parts apart; the visible part of any other cell runs once more, alone.
+    """
+    if "check" in cell.metadata and (reports := getattr(credit, "reports", ())):
+        return not all(report.passed for report in reports if not report.hidden)
     with check_context(explained=False):
-        credit = credit_of(without_hidden_tests(source), names)
-    return credit is not None and (credit == 0 or credit < (_visible_credits(text)[name] or 0))
+        alone = credit_of(without_hidden_tests(cell.source), names)
+    return alone is not None and (alone == 0 or alone < (_visible_credits(text)[cell.grade_id] or 0))
 
 
 @cache
