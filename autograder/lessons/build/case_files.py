@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 
@@ -22,9 +23,11 @@ def cases_file(text: Path) -> Path:
     return text.with_name(f"checks_{text.stem[:2]}.py")
 
 
-def hidden_statements(source: str) -> list[HiddenStatement]:
+@lru_cache(maxsize=64)  # each test cell of a lesson asks for those in the same file
+def hidden_statements(source: str) -> tuple[HiddenStatement, ...]:
     """The statements of the form `check.hidden(...)` or `check.gradients(..., hidden=True)`. Raises SyntaxError."""
     found = []
+    lines = source.splitlines(keepends=True)
     checks: dict[str, str] = {}  # variable -> the name of the check that it stands for by now
     for statement in ast.parse(source).body:
         if isinstance(statement, ast.Assign) and _called(statement.value) == "Check":
@@ -33,10 +36,11 @@ def hidden_statements(source: str) -> list[HiddenStatement]:
         call = statement.value if isinstance(statement, ast.Expr) else None
         if isinstance(call, ast.Call) and isinstance(call.func, ast.Attribute) and _is_hidden(call):
             variable = ast.unparse(call.func.value)
-            lines = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
-            text = ast.get_source_segment(source, statement) or ""
-            found.append(HiddenStatement(checks.get(variable, ""), variable, text, lines))
-    return found
+            numbers = range(statement.lineno, (statement.end_lineno or statement.lineno) + 1)
+            *before, last = (lines[number - 1] for number in numbers)
+            text = "".join(before) + last.encode()[: statement.end_col_offset].decode()
+            found.append(HiddenStatement(checks.get(variable, ""), variable, text, numbers))
+    return tuple(found)
 
 
 def without_hidden_cases(source: str) -> str:
