@@ -116,7 +116,7 @@ class Report:
         failed = next(line for line in self.lines if not line.passed)
         subject = f"{failed.name}: " if len(self.lines) > 1 or self.hidden else ""
         first = f"{subject}{failed.explanation or failed.status}".strip().splitlines()[0]
-        return cut(first + ("" if first.endswith((".", "?")) else "."))
+        return cut(ended(first))
 
     @property
     def reason(self) -> str:
@@ -189,6 +189,11 @@ def _reworded(part: Any, words: Mapping[str, str]) -> Any:
     if isinstance(part, Report | Line):
         return replace(part, **{each.name: _reworded(getattr(part, each.name), words) for each in fields(part)})
     return part
+
+
+def ended(sentence: str) -> str:
+    """The sentence with a period, unless it ends already."""
+    return sentence if sentence.endswith((".", "?", "!")) else f"{sentence}."
 
 
 def number(value: float) -> str:

@@ -310,6 +310,7 @@ def run_check(
             reports.append(_report(whole, part, secret, context, signatures))
         here = replace(context, hidden=secret)
         reports += [_drawn(each, names, here) for each in whole.drawn if each.hidden == secret]
+    reports = _each_mistake_once(reports)
     if check.points:
         earned = check.points * all(report.passed for report in reports)
         one, *others = reports
@@ -320,6 +321,19 @@ def run_check(
 
 def _open(parts: Sequence[Any]) -> list[Any]:
     return [part for part in parts if not part.hidden]
+
+
+def _each_mistake_once(reports: Sequence[Report]) -> list[Report]:
+    """The reports, each mistake only in the first that names it, with the hints of the others."""
+    found: list[Report] = []
+    for report in reports:
+        same = [report.certain and each.certain and report.bugs == each.bugs != () for each in found]
+        if any(same):
+            first = same.index(True)
+            found[first] = replace(found[first], hints=found[first].hints or report.hints)
+            report = replace(report, diagnosis="", hints=(), bugs=())
+        found.append(report)
+    return found
 
 
 def _drawn(each: OnRandomInputs, names: Any, context: CheckContext) -> Report:
@@ -385,7 +399,7 @@ def _wrong(check: Check, step: CaseStep, outcome: Mapping[str, Any]) -> tuple[st
         return None
     if ERROR.match(step.right):
         came = f"it gives {as_code(got)}" if "value" in outcome else "it raises nothing"
-        return "wrong", f"`{step.source}` must raise {step.right.rstrip('*')}; {came}"
+        return "wrong", f"`{step.source}` must raise {_shown_error(step)}; {came}"
     if CONDITION.search(step.right):
         if _holds(step.right, {**check.scope, "got": got}):
             return None
@@ -420,9 +434,17 @@ def _raised(check: Check, step: CaseStep, error: Mapping[str, Any]) -> tuple[str
     problem = failure_in({"error": dict(error)})
     if problem is None or kind == NOTHING:
         return "wrong", f"`{step.source}` gave no usable answer"
-    if not line and not problem.unwritten:  # the step itself raised it, on what the code gave
-        return problem.status, f"`{step.source}` raises {kind}: {message}"
-    return problem.status, problem.text if problem.unwritten else f"at `{step.source}`, {problem.text}"
+    if problem.unwritten:
+        return problem.status, problem.text
+    right = f"; right would be: `{_shown_error(step)}`" if ERROR.match(step.right) else ""
+    if not line:  # the step itself raised it, on what the code gave
+        return problem.status, f"`{step.source}` raises {kind}: {message}{right}"
+    return problem.status, f"at `{step.source}`, {problem.text}{right}"
+
+
+def _shown_error(step: CaseStep) -> str:
+    """The error that a step must raise, for a card."""
+    return step.right.rstrip("*").replace("*", "...")
 
 
 def _holds(condition: str, scope: Mapping[str, Any]) -> bool:

@@ -8,12 +8,12 @@ holds the names of mistakes and of outcomes, and nothing of a solution.
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autograder.cards.check_report import SEVERAL
+from autograder.cards.check_report import SEVERAL, ended
 
 MOST = 3  # mistakes that a card names at once
 LIKE = 0.5  # of the wrong cases, for a mistake that does not explain all of them
@@ -30,11 +30,13 @@ class Explanation:
 @dataclass(frozen=True)
 class Signatures:
     """`checks`: check -> mistake -> title of a case -> short name of its wrong outcome. `bugs`: mistake -> the bug of
-    the bank that it is, under whose name it is then counted.
+    the bank that it is, under whose name it is then counted. `elsewhere`: check -> its mistakes in other exercises than
+    the one that it checks.
     """
 
     checks: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
     bugs: Mapping[str, str] = field(default_factory=dict)
+    elsewhere: Mapping[str, Collection[str]] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> Signatures:
@@ -48,7 +50,8 @@ class Signatures:
                 }
                 for check, listed in found["checks"].items()
             }
-            return cls(checks, dict(found["bugs"]))
+            elsewhere = {check: list(listed["elsewhere"]) for check, listed in found["checks"].items()}
+            return cls(checks, dict(found["bugs"]), elsewhere)
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return cls()
 
@@ -61,28 +64,41 @@ class Signatures:
             cases = list(dict.fromkeys(case for outcomes in listed.values() for case in outcomes))
             rows = ((mistake, [outcomes.get(case, "") for case in cases]) for mistake, outcomes in listed.items())
             lines = ",\n".join(f"   {_json(mistake)}: {_json(names)}" for mistake, names in rows)
-            checks.append(f'  {_json(check)}: {{"cases": {_json(cases)}, "mistakes": {{\n{lines}\n  }}}}')
+            elsewhere = [mistake for mistake in listed if mistake in self.elsewhere.get(check, ())]
+            heads = f'"cases": {_json(cases)}, "elsewhere": {_json(elsewhere)}'
+            checks.append(f'  {_json(check)}: {{{heads}, "mistakes": {{\n{lines}\n  }}}}')
         head = f' "made_from": {_json(made_from)},\n "bugs": {_json(dict(self.bugs))},\n "checks": {{'
         return "{\n" + head + "\n" + ",\n".join(checks) + "\n }\n}\n"
 
     def explain(self, check: str, wrong: Mapping[str, str]) -> Explanation:
-        """The mistake with exactly these wrong outcomes, or those few that fit, or that share most of them."""
+        """The mistake with exactly these wrong outcomes, or some that have them, or the few that share most of them;
+        those in the exercise that is checked come first.
+        """
         listed = self.checks.get(check, {}) if wrong else {}
-        exact = tuple(name for name, cases in listed.items() if cases == wrong)
+        elsewhere = self.elsewhere.get(check, ())
+        exact = sorted((name for name, cases in listed.items() if cases == wrong), key=lambda name: name in elsewhere)
         if len(exact) == 1:
-            return Explanation(f"{exact[0]}.", (self.bugs.get(exact[0], exact[0]),))
-        if 1 < len(exact) <= MOST:
-            return Explanation(f"{SEVERAL}: {'; or '.join(exact)}.", exact)
+            return Explanation(ended(exact[0]), (self.bugs.get(exact[0], exact[0]),))
+        if exact:
+            return _one_of(exact, SEVERAL)
         shared = {  # of the mistakes that expect no case to be wrong that is right
             name: sum(wrong[case] == what for case, what in cases.items())
             for name, cases in listed.items()
             if cases.keys() <= wrong.keys()
         }
         best = max(shared.values(), default=0)
-        like = tuple(name for name, count in shared.items() if count == best)
+        like = [name for name, count in shared.items() if count == best]
+        like = [name for name in like if name not in elsewhere] or like
         if best >= max(1.0, LIKE * len(wrong)) and len(like) <= MOST:
-            return Explanation(f"{SEVERAL}, or something near it: {'; or '.join(like)}.", like)
+            return _one_of(like, f"{SEVERAL}, or something near it")
         return Explanation()
+
+
+def _one_of(mistakes: Sequence[str], beginning: str) -> Explanation:
+    """An explanation that names the first of several mistakes."""
+    named = tuple(mistakes[:MOST])
+    others = ("another mistake with the same results",) if len(mistakes) > MOST else ()
+    return Explanation(ended(f"{beginning}: {'; or '.join((*named, *others))}"), named)
 
 
 def _json(value: Any) -> str:

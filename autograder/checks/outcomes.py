@@ -18,6 +18,7 @@ SAME = 1e-9  # relative
 DIGITS = 6  # of numbers, by which an outcome is known again: other machines round otherwise
 LONGEST_SHOWN = 160
 ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
+FRACTION = re.compile(r"\d+\.\d+(?:e[-+]?\d+)?")
 
 
 def same(got: Any, right: Any) -> bool:
@@ -87,11 +88,13 @@ def _settled(value: Any) -> Any:
         return ["array", list(value.shape), [_settled(entry) for entry in value.ravel().tolist()]]
     if isinstance(value, dict) and isinstance(error := value.get("error"), dict):
         message = str(error.get("message")).partition(". Did you mean `")[0]
-        return ["error", str(error.get("type")), ADDRESS.sub("0x", message)[:80]]
+        return ["error", str(error.get("type")), _settled(message)]
     if isinstance(value, dict):
-        return {key: _settled(entry) for key, entry in value.items()}
+        return ["dict", *([_settled(key), _settled(entry)] for key, entry in value.items())]
     if isinstance(value, list | tuple):
         return [type(value).__name__, *map(_settled, value)]
     if isinstance(value, float):
         return f"{0.0 if abs(value) < SAME else value:.{DIGITS - 1}e}"
-    return value if value is None or isinstance(value, bool | int | str) else repr(type(value))
+    if isinstance(value, str):
+        return FRACTION.sub(lambda found: _settled(float(found[0])), ADDRESS.sub("0x", value))
+    return value if value is None or isinstance(value, bool | int) else repr(type(value))

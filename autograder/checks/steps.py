@@ -6,6 +6,7 @@ nothing of what is right.
 
 from __future__ import annotations
 
+import builtins
 import contextlib
 import signal
 import sys
@@ -28,25 +29,32 @@ class TookTooLong(BaseException):
     """The time of a case is over."""
 
 
-class Scope(dict[str, Any]):
-    """The names of a case: its own, those of the file with the cases, and beyond them the student's."""
+class Beyond(dict[str, Any]):
+    """The names behind those of a case: the student's, and Python's own. Python looks for a name that is not global in
+    the scope's `__builtins__`, in the bodies of classes, too.
+    """
 
-    def __init__(self, sent: Mapping[str, Any], students: Mapping[str, Any]):
-        super().__init__()
+    def __init__(self, students: Mapping[str, Any]):
+        super().__init__(vars(builtins))
         self.students = students
-        for name, value in sent.items():
-            self[name] = self._bound(value) if isinstance(value, types.FunctionType) else value
 
-    def _bound(self, function: types.FunctionType) -> types.FunctionType:
-        """The function with this scope as its globals, in which it finds the student's names and the others."""
-        bound = types.FunctionType(
-            function.__code__, self, function.__name__, function.__defaults__, function.__closure__
-        )
-        bound.__kwdefaults__ = function.__kwdefaults__
-        return bound
+    def __getitem__(self, name: str) -> Any:
+        return self.students[name] if name in self.students else super().__getitem__(name)
 
-    def __missing__(self, name: str) -> Any:
-        return self.students[name]
+
+def scope_of(sent: Mapping[str, Any], students: Mapping[str, Any]) -> dict[str, Any]:
+    """The names of a case: its own, those of the file with the cases, and beyond them the student's."""
+    scope: dict[str, Any] = {"__name__": "__main__", "__builtins__": Beyond(students)}
+    for name, value in sent.items():
+        scope[name] = _bound(value, scope) if isinstance(value, types.FunctionType) else value
+    return scope
+
+
+def _bound(function: types.FunctionType, scope: dict[str, Any]) -> types.FunctionType:
+    """The function with this scope as its globals."""
+    bound = types.FunctionType(function.__code__, scope, function.__name__, function.__defaults__, function.__closure__)
+    bound.__kwdefaults__ = function.__kwdefaults__
+    return bound
 
 
 def run_steps(
@@ -60,7 +68,7 @@ def run_steps(
     """
     if students is None:
         students = sys.modules["IPython"].get_ipython().user_ns
-    scope = Scope(sent, students)
+    scope = scope_of(sent, students)
     outcomes: list[dict[str, Any]] = []
     try:
         with np.errstate(all="ignore"), _limited(seconds):
@@ -76,7 +84,7 @@ def run_steps(
     return outcomes
 
 
-def _run(source: str, scope: Scope) -> dict[str, Any]:
+def _run(source: str, scope: dict[str, Any]) -> dict[str, Any]:
     try:
         code = compile(source, "<step>", "eval")
     except SyntaxError:
@@ -120,6 +128,10 @@ def plain(value: Any, depth: int = 0) -> Any:
         return type(value)(plain(entry, depth + 1) for entry in value)
     if type(value) is dict and depth < DEEPEST and len(value) < MOST:
         return {str(key)[:LONGEST_TEXT]: plain(entry, depth + 1) for key, entry in value.items()}
+    if isinstance(value, memoryview):  # an array has one as its `.data`
+        return {"odd": f"a memoryview of {np.array2string(np.asarray(value), threshold=20)}"[:LONGEST_TEXT]}
+    if isinstance(value, bytes) and len(value) < LONGEST_TEXT:
+        return {"odd": f"the bytes {value!r}"[:LONGEST_TEXT]}
     return {"odd": type(value).__name__[:LONGEST_TEXT]}
 
 

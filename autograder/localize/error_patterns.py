@@ -68,7 +68,7 @@ def _are(got: Results, right: Results, allowed: Results, number: int, other: int
         if mine[number].shape != np.shape(theirs[other]):
             return False
         distance = np.abs(mine[number] - factor * np.asarray(theirs[other]))
-        if np.any(distance > max(abs(factor), 1e-300) * np.asarray(tolerance[other])):
+        if not np.all(distance <= max(abs(factor), 1e-300) * np.asarray(tolerance[other])):  # nor where it is nan
             return False
     return True
 

@@ -53,12 +53,31 @@ def build_signatures(text: Path) -> bool:
     if are_current(text):
         return False
     checks: dict[str, dict[str, dict[str, str]]] = {name: {} for name in checks_of(text)}
+    elsewhere: dict[str, list[str]] = {name: [] for name in checks}
+    exercises = _exercises(text)
     for mistake in mistakes_of(text):
         for name, wrong in outcomes_with(text, mistake).items():
             checks[name][mistake.said] = wrong
+            if not any(mistake.into(source)[1] for source in exercises[name]):
+                elsewhere[name].append(mistake.said)
     bugs = {mistake.said: mistake.bug for mistake in mistakes_of(text) if mistake.bug}
-    write_if_changed(signatures_file(text), Signatures(checks, bugs).text(fingerprint(text)))
+    write_if_changed(signatures_file(text), Signatures(checks, bugs, elsewhere).text(fingerprint(text)))
     return True
+
+
+def _exercises(text: Path) -> dict[str, list[str]]:
+    """check -> the solutions that it is about: those after the check before."""
+    found: dict[str, list[str]] = {}
+    solutions: list[str] = []
+    begun = False
+    for cell in cells_that_define(text, tests=True):
+        if cell.is_solution:
+            solutions = [*solutions, cell.source] if begun else [cell.source]
+            begun = True
+        elif cell.is_test:
+            found[str(cell.metadata.get("check"))] = solutions
+            begun = False
+    return found
 
 
 def outcomes_with(text: Path, mistake: KnownMistake | None) -> dict[str, dict[str, str]]:

@@ -732,7 +732,7 @@ def counting():
     return module
 
 
-def batches(*numbers):
+def pairs_of(*numbers):
     """Batches of two rows x with the targets 2, 4, 6."""
     x = np.array(numbers)[:, None]
     return DataLoader(TensorDataset(x, np.array([[2.0], [4.0], [6.0]])), batch_size=2)
@@ -751,7 +751,7 @@ def trained(epochs, lr):
 
 check = Check("repair_two", points=5)
 check.cases("""
->>> model, loader, validation = counting(), batches(1.0, 2.0, 3.0), batches(1.0, 2.0, 5.0)
+>>> model, loader, validation = counting(), pairs_of(1.0, 2.0, 3.0), pairs_of(1.0, 2.0, 5.0)
 >>> optimizer = SGD(model.parameters(), lr=0.05)
 
 # Deep: the shapes of the parameters of three layers

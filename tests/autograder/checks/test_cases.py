@@ -14,7 +14,7 @@ import pytest
 
 from autograder import alarm
 from autograder.checks import steps
-from autograder.checks.cases import Case, CaseStep, Check, run_check
+from autograder.checks.cases import Case, CaseStep, Check, run_check, wrong_outcomes
 from autograder.checks.known import Signatures
 from autograder.checks.outcomes import difference, same, short_name
 from autograder.lessons.build.case_files import without_hidden_cases
@@ -22,6 +22,7 @@ from autograder.lessons.build.cases import checks_of, points_in_words, test_sour
 from autograder.notebooks.regions import without_hidden_tests
 from autograder.runs.context import CheckContext
 from autograder.runs.errors import LessonError
+from autograder.runs.inputs import between
 from autograder.student import check
 from tests.autograder.judge.notebooks import notebook
 
@@ -79,16 +80,38 @@ WRONG = {
     "a truth for a number": ("True", "1", "is `True`, not `1`"),
     "a name that is not there": ("another([1])", "1", "`another` is not defined: run the cell that defines it"),
     "an object": ("object()", "1", "is `a object`, not `1`"),
+    "the values of an array's buffer": ("np.array([1.5, 2.0]).data", "1", "is `a memoryview of [1.5 2. ]`, not `1`"),
+    "bytes": ("b'ab'", "1", "is `the bytes b'ab'`, not `1`"),
+    "nan has no size": (
+        "np.array([np.nan, 1.0, 2.0])",
+        "array([1.0, 2.0, 3.0])",
+        "is `[nan  1.  2.]`, not `[1. 2. 3.]`",
+    ),
+    "the text of an error": (
+        "int('x')",
+        "ValueError: a * number*",
+        "raises ValueError: invalid literal for int() with base 10: 'x'; right would be: `ValueError: a ... number`",
+    ),
+    "the text of an error in a line": (
+        "fails()",
+        "ValueError: a number*",
+        'in the line `raise ValueError("no")`; right would be: `ValueError: a number`',
+    ),
 }
+
+
+def fails() -> None:
+    raise ValueError("no")
 
 
 @pytest.mark.parametrize("kind", WRONG)
 def test_what_is_wrong_is_said(kind: str) -> None:
     step, right, said = WRONG[kind]
-    (report,) = run(made(f">>> {step}\n{right}"), total=sum).reports
+    (report,) = run(made(f">>> {step}\n{right}"), total=sum, fails=fails).reports
     (line,) = report.lines
     assert line.status == "wrong"
     assert said in line.explanation
+    assert "nan times" not in line.explanation
 
 
 def test_every_case_runs_and_each_shows_the_steps_that_reproduce_it() -> None:
@@ -147,10 +170,24 @@ def times(factor: int) -> Any:
 thrice = times(3)
 
 
+def kind_of_total() -> Any:
+    """A class whose body reads a name of the notebook."""
+
+    class Kind:
+        total = staticmethod(total)  # noqa: F821
+
+    return Kind.total
+
+
 def test_a_step_uses_functions_of_its_file_which_see_the_notebook() -> None:
     assert run(made(">>> helper([1, 2])\n6"), total=sum) == 1.0
     globals().pop("CHECKS", None)
     assert run(made(">>> thrice([1, 2])\n9"), total=sum) == 1.0
+
+
+@pytest.mark.parametrize("step", ["kind_of_total()([1, 2])", "class A: got = max([1, 2])\n>>> A.got"])
+def test_the_body_of_a_class_sees_the_notebook(step: str) -> None:
+    assert run(made(f">>> {step}\n3"), total=sum, max=sum) == 1.0
 
 
 def test_what_is_not_written_yet_is_not_wrong() -> None:
@@ -208,8 +245,6 @@ def test_with_points_of_their_own_hidden_cases_give_theirs() -> None:
 
 
 def outcomes(step: str, **names: Any) -> str:
-    from autograder.checks.cases import wrong_outcomes
-
     globals().pop("CHECKS", None)
     return wrong_outcomes(made(f">>> {step}\n'right'"), names)["the case"]
 
@@ -234,6 +269,35 @@ def test_a_listed_mistake_is_named_by_its_outcomes() -> None:
     assert run(found, signatures=signatures, total=sum).reports[0].diagnosis == ""
 
 
+def test_of_many_mistakes_with_the_same_outcomes_the_first_are_named() -> None:
+    """Those in the exercise that is checked are the first."""
+    listed = {name: {"one": "x"} for name in ("a", "b", "c?", "d", "e")}
+    found = Signatures({"total": listed}).explain("total", {"one": "x"})
+    assert found.sentence == "one of these: a; or b; or c?; or another mistake with the same results."
+    found = Signatures({"total": listed}, {}, {"total": ["a", "b", "e"]}).explain("total", {"one": "x"})
+    assert found.names == ("c?", "d", "a")
+    found = Signatures({"total": listed}, {}, {"total": ["a", "b", "d", "e"]}).explain(
+        "total", {"one": "x", "two": "y"}
+    )
+    assert found.sentence == "one of these, or something near it: c?"
+    assert Signatures({"total": listed}).explain("total", {"one": "x", "two": "y"}).sentence == ""
+
+
+def test_a_mistake_that_two_cards_know_is_named_once() -> None:
+    def slopes(w: float, x: float) -> tuple[float, float]:
+        return x * (1 - (w * x) ** 2), w * (1 - (w * x) ** 2)  # for the slope of tanh, of its input
+
+    found = Check("slopes", points=2)
+    found.cases("# at 1 and 2\n>>> slopes(1.0, 2.0)\n(0.14, 0.07)")
+    found.handwritten("slopes", lambda w, x: (w * x).tanh(), [between(1.0, 2.0), between(1.0, 2.0)])
+    said, bug = "the slope is that of the input", "input_used_for_output"
+    signatures = Signatures({"slopes": {said: wrong_outcomes(found, {"slopes": slopes})}}, {said: bug})
+    cases, drawn = run(found, signatures=signatures, slopes=slopes).reports
+    assert (cases.diagnosis, cases.bugs, len(cases.hints)) == (f"{said}.", (bug,), 2)
+    assert (drawn.diagnosis, drawn.bugs, drawn.hints) == ("", (), ())
+    assert run(found, slopes=slopes).reports[1].bugs == (bug,)
+
+
 def test_a_mistake_that_explains_a_part_is_only_likely() -> None:
     signatures = Signatures({"total": {"the sign": {"one": "a", "two": "b"}}})
     assert signatures.explain("total", {"one": "a", "two": "c"}).sentence.startswith("one of these, or something near")
@@ -244,7 +308,7 @@ def test_a_mistake_that_explains_a_part_is_only_likely() -> None:
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     checks = {"total": {"the sign": {"one": "a", "two": "b"}, 'a "quote"': {"two": "c"}}, "empty": {}}
-    written = Signatures(checks, {"the sign": "sign_lost"})
+    written = Signatures(checks, {"the sign": "sign_lost"}, {"total": ["the sign"], "empty": []})
     (tmp_path / "signatures.json").write_text(written.text("made from this"))
     assert Signatures.read(tmp_path / "signatures.json") == written
     assert json.loads(written.text("made from this"))["made_from"] == "made from this"
@@ -266,6 +330,14 @@ def test_equal_outcomes_have_equal_names_on_other_machines() -> None:
     assert short_name([{"error": error}]) == short_name([{"error": other}])
     guessed = error | {"message": error["message"] + ". Did you mean `data`?"}  # by the names in one notebook
     assert short_name([{"error": error}]) == short_name([{"error": guessed}])
+    by_object = {"<A object at 0x7f7da7d0b4c0>": 0.1 + 0.2, "b": 1}
+    assert short_name([{"value": by_object}]) == short_name([{"value": {"<A object at 0x7f7da7d0b555>": 0.3, "b": 1}}])
+    assert short_name([{"value": "about 0.30000000000000004"}]) == short_name([{"value": "about 0.3"}])
+
+
+def test_the_end_of_a_long_error_counts() -> None:
+    one, other = ({"type": "ValueError", "message": 80 * "a" + last} for last in "bc")
+    assert short_name([{"error": one}]) != short_name([{"error": other}])
 
 
 def test_same_means_the_same_kind() -> None:
