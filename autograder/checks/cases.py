@@ -208,6 +208,10 @@ class Check:
 
         self.drawn.append(OnRandomInputs(jvp, report, points, hidden))
 
+    def define(self, source: str) -> None:
+        """Add a definition that only hidden cases use, to the names of the file."""
+        exec(source, self.scope)
+
     @property
     def most(self) -> float:
         """The points for everything."""
@@ -299,9 +303,9 @@ def run_check(
     a sandbox. `hidden` is a function that adds the hidden cases to a check.
     """
     whole = copy.copy(check)
-    whole.written, whole.drawn = _open(check.written), _open(check.drawn)
+    whole.written, whole.drawn, whole.scope = _open(check.written), _open(check.drawn), {**check.scope}
     if hidden is not None:  # written in the file of cases, whose names it may use
-        types.FunctionType(hidden.__code__, check.scope)(whole)
+        types.FunctionType(hidden.__code__, whole.scope)(whole)
     results = list(_results(whole, whole.written, names))
     reports = []
     for secret in (False, True):

@@ -15,10 +15,12 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_notebook
 
 from autograder.files import write_if_changed
+from autograder.lessons.build.case_files import cases_file
 from autograder.lessons.build.expansion import CHECK_COMMENT, IMPORT_COMMENT, expanded
 from autograder.lessons.build.lesson_engines import calls_start, engine_after, owners_of_names, with_engine
 from autograder.lessons.build.lesson_files import place_files
-from autograder.lessons.build.rules import check_lesson, engine_names_are_kept
+from autograder.lessons.build.rules import Owner, check_lesson, engine_names_are_kept
+from autograder.lessons.build.rules_of_tests import cases_hide_no_names
 from autograder.lessons.build.text import TextCell, read_lesson
 from autograder.notebooks.cells import TESTED, defined_names, grade_id, is_code_solution, is_test
 from autograder.notebooks.regions import given_lines
@@ -34,9 +36,12 @@ def assemble(path: Path) -> NotebookNode:
     """The instructor's notebook of a text: hints and engine sealed, no styles. Raises LessonTextError."""
     cells = read_lesson(path)
     check_lesson(cells)
+    owners: dict[str, Owner] = {}
     if any("engine" in cell.tags or calls_start(cell) for cell in cells):
         engine = engine_after(path)  # a bad one is refused here, not only by the lesson that starts with it
-        engine_names_are_kept(cells, owners_of_names(engine) if engine else {})
+        owners = owners_of_names(engine) if engine else {}
+        engine_names_are_kept(cells, owners)
+    cases_hide_no_names(cells, cases_file(path), owners)
     notebook = new_notebook(metadata={"kernelspec": dict(KERNEL), "language_info": {"name": "python"}})
     notebook.nbformat_minor = 5
     for text_cell, name in expanded(cells):

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
+from pathlib import Path
 
+from autograder.lessons.build.lesson_files import LessonTextError
 from autograder.lessons.build.text import TextCell, syntax_tree
 from autograder.notebooks.giving_points import POINTS_GIVING, called, gives_points
 from autograder.notebooks.statements import bound_names, tree_of
@@ -63,6 +65,18 @@ def checks_exist(cells: Sequence[TextCell]) -> None:
                 continue
             if named.id not in bound_names(statement for each in code for statement in syntax_tree(each).body):
                 raise cell.error(f"there is no {named.id}; the checks are {', '.join(sorted(known))}", named.lineno)
+
+
+def cases_hide_no_names(cells: Sequence[TextCell], file: Path, engine: Collection[str]) -> None:
+    """A step that names a function of its file gets that one, whatever the student has written under the name. `engine`
+    are the names of the engine.
+    """
+    code = [cell for cell in cells if cell.kind == "code" and "quiz" not in cell.tags and not cell.style]
+    taken = bound_names(statement for cell in code for statement in syntax_tree(cell).body) | {*engine}
+    for statement in ast.parse(file.read_text(encoding="utf-8")).body if file.is_file() else ():
+        if isinstance(statement, ast.FunctionDef | ast.ClassDef) and statement.name in taken:
+            hides = f"{statement.name!r} hides what the notebook calls so from the cases; choose another name"
+            raise LessonTextError(f"{file.name}:{statement.lineno}: {hides}")
 
 
 def gradient_checks(source: str) -> bool:

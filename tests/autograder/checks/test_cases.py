@@ -479,6 +479,74 @@ def test_the_cell_of_a_check_has_the_hidden_cases_in_a_hidden_region(tmp_path: P
     assert points == "2 points, all or none; hidden tests count too"
 
 
+WITH_FUNCTIONS = (
+    FILE
+    + '''
+
+def seen(numbers):
+    return base(numbers)
+
+
+def base(numbers):
+    return sum(numbers)
+
+
+OFFSET = 1896
+
+
+def marked(function):
+    return function
+
+
+@marked
+def secret(numbers):
+    return total(secret_too(numbers))
+
+
+def secret_too(numbers):
+    return [each + OFFSET for each in numbers]
+
+
+check.cases("""
+# what secret means is said
+>>> total([seen([1, 0])])
+1
+""")
+check.hidden("""
+# moved
+>>> secret([4, 5]), seen([1])
+(3801, 1)
+
+# again
+>>> secret([0])
+OFFSET
+""")
+'''
+)
+
+
+def test_what_only_hidden_cases_use_reaches_no_student(tmp_path: Path) -> None:
+    visible = without_hidden_cases(WITH_FUNCTIONS)
+    assert "1896" not in visible
+    assert "secret_too" not in visible
+    assert "marked" not in visible
+    assert "def seen" in visible
+    assert "def base" in visible
+    assert without_hidden_cases(visible) == visible
+    source, _ = cell_of(tmp_path, WITH_FUNCTIONS)
+    assert "1896" not in without_hidden_tests(source)
+    names = {"check": check, "total": sum}
+    (tmp_path / "checks_77.py").write_text(visible)
+    sys.path.insert(0, str(tmp_path))
+    sys.modules.pop("checks_77", None)
+    try:
+        assert eval(source, names) == 2.0
+        assert eval(source, names | {"total": lambda numbers: numbers[0]}) == 0.0
+        assert eval(without_hidden_tests(source), names) == 2.0
+    finally:
+        sys.path.remove(str(tmp_path))
+
+
 DRAWN = """
 from autograder.runs.inputs import between
 

@@ -190,6 +190,17 @@ def test_no_other_cell_may_take_a_name_of_the_engine(lessons: Path, cell: str, n
         assemble(lessons / "03_more" / "03_more.py")
 
 
+@pytest.mark.parametrize("name", ["square", "product"])  # of this lesson, and of the engine before
+def test_no_function_of_a_file_of_cases_may_hide_a_name_of_the_notebook(lessons: Path, name: str) -> None:
+    text = lessons / "03_more" / "03_more.py"
+    cases = text.with_name("checks_03.py")
+    cases.write_text(f"def another(a):\n    return a\n\n\ndef {name}(a):\n    return another(a)\n")
+    with pytest.raises(LessonTextError, match=rf"checks_03.py:5: '{name}' hides what the notebook calls so"):
+        assemble(text)
+    cases.write_text(cases.read_text().replace(name, "yet_another"))
+    assemble(text)
+
+
 @pytest.mark.parametrize(
     "cell",
     [
