@@ -3,9 +3,9 @@
 `python -m benchmarks.diagnosis` plants every bug of the bank in two engines of students (closures, Function classes),
 checks them as a lesson would, and checks the same engines in the ways of other courses. `--markdown` prints the table
 of docs/benchmarks.md. `--unseen` plants mistakes that the bank does not hold in a third engine, a tape. `--real` tries
-mistakes rebuilt from repairs of public engines (`tests/real`), in engines of twelve styles. Times are
-milliseconds of processor time: of the search for a bug, and of one whole check from expressions to verdict and name,
-without what is kept between checks (half of it is PyTorch's).
+mistakes rebuilt from public repairs (`tests/real`), in engines of twelve styles and in lessons. Times are milliseconds
+of processor time: of the search for a bug, and of one whole check from expressions to verdict and name, without what is
+kept between checks (half of it is PyTorch's).
 """
 
 from __future__ import annotations
@@ -159,7 +159,7 @@ def unseen_text() -> str:
     )
 
 
-REAL = {"engines": corpus.mistakes_in_engines}
+REAL = {"engines": corpus.mistakes_in_engines, "lessons": corpus.mistakes_in_lessons}
 """The groups of real mistakes; each has a place, a name, and a `verdict()`."""
 
 
@@ -187,7 +187,7 @@ def main() -> None:
     parser.add_argument("--missed", action="store_true", help="list the bugs that were not named first or took long")
     parser.add_argument("family", nargs="*", help="only these families")
     parser.add_argument("--unseen", action="store_true", help="only mistakes that the bank does not hold")
-    parser.add_argument("--real", action="store_true", help="only mistakes from repairs of public engines")
+    parser.add_argument("--real", action="store_true", help="only mistakes from public repairs")
     options = parser.parse_args()
     if options.unseen:
         print(unseen_text())

@@ -9,6 +9,7 @@ the learner has in place of them (+).
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -45,40 +46,55 @@ class KnownMistake:
         return _however_spaced(self.right).subn(lambda found: self.wrong, source)
 
 
+@dataclass(frozen=True)
+class Block:
+    """A block of a file of changes: its name, its fields, the lines of a solution and those in place of them."""
+
+    name: str
+    where: str
+    fields: dict[str, str]
+    right: str
+    wrong: str
+
+
 def mistakes_of(text: Path) -> list[KnownMistake]:
     """The mistakes listed beside a lesson's text; none if there is no list. Raises LessonTextError."""
     path = text.with_name(MISTAKES)
     if not path.is_file():
         return []
     found: dict[str, KnownMistake] = {}
+    for block in blocks_of(path, FIELDS):
+        if block.name in found:
+            raise LessonTextError(f"{block.where}: {block.name!r} is listed twice")
+        costs, may = (tuple(block.fields.get(field, "").split()) for field in ("costs", "may"))
+        bug, says = (block.fields.get(field, "") for field in ("bug", "says"))
+        found[block.name] = KnownMistake(block.name, block.right, block.wrong, costs, may, bug, says)
+    return list(found.values())
+
+
+def blocks_of(path: Path, fields: Sequence[str]) -> Iterator[Block]:
+    """The blocks of a file. Raises LessonTextError for one that is not written like those above."""
     line = 1
     first, *blocks = re.split(rf"^{re.escape(BLOCK)}", path.read_text(encoding="utf-8"), flags=re.MULTILINE)
     line += first.count("\n")
     for block in blocks:
-        mistake = _mistake(block, f"{path.parent.name}/{path.name}:{line}")
-        if mistake.name in found:
-            raise LessonTextError(f"{path.parent.name}/{path.name}:{line}: {mistake.name!r} is listed twice")
-        found[mistake.name] = mistake
+        yield _block(block, f"{path.parent.name}/{path.name}:{line}", fields)
         line += block.count("\n")
-    return list(found.values())
 
 
-def _mistake(block: str, where: str) -> KnownMistake:
+def _block(block: str, where: str, known: Sequence[str]) -> Block:
     name, *lines = block.rstrip("\n").split("\n")
     fields = {}
     while lines and (field := re.fullmatch(r"(\w+): *(.*)", lines[0])):
-        if field[1] not in FIELDS:
-            raise LessonTextError(f"{where}: the fields are {', '.join(FIELDS)}, not {field[1]!r}")
+        if field[1] not in known:
+            raise LessonTextError(f"{where}: the fields are {', '.join(known)}, not {field[1]!r}")
         fields[field[1]] = field[2]
         del lines[0]
     right = [line[1:] for line in lines if line.startswith("-")]
     wrong = [line[1:] for line in lines if line.startswith("+")]
     if not name.strip() or not right or len(right) + len(wrong) != len([line for line in lines if line]):
         raise LessonTextError(f"{where}: expected a name, fields, the lines of the solution (-), the learner's (+)")
-    costs, may = (tuple(fields.get(field, "").split()) for field in ("costs", "may"))
-    return KnownMistake(
-        name.strip(), "\n".join(right), "\n".join(wrong), costs, may, fields.get("bug", ""), fields.get("says", "")
-    )
+    return Block(name.strip(), where, fields, "\n".join(right), "\n".join(wrong))
 
 
 @cache
