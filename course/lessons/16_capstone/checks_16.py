@@ -497,6 +497,11 @@ array([[[1.0, -2.0]]])
 >>> model(np.array([[4, 0, 0]])).data
 6 * array([[[8.0, 109.0], [200.0, 301.0], [400.0, 501.0]]]) + 2
 
+# a text of one letter
+>>> model = simple_model()
+>>> model(np.array([[2]])).data
+6 * array([[[4.0, 105.0]]]) + 2
+
 # a model whose blocks are 5 x + 2 and 7 x + 3
 >>> model = simple_model(simple(5.0, 2.0), simple(7.0, 3.0))
 >>> model(np.array([[4, 0], [1, 2]])).data[1]
