@@ -22,7 +22,9 @@ from dataclasses import asdict, dataclass
 from itertools import repeat
 from multiprocessing import get_context
 from pathlib import Path
+from statistics import median
 from typing import Any
+from unittest.mock import patch
 
 from rich.table import Table
 
@@ -45,6 +47,8 @@ class Figures:
     cell where they should. `cases` counts the visible ones. `alone`: mistakes with outcomes of their own in the cases;
     `unseen`: those that no case shows. `named`: the first card has the mistake's own words, or its bug's; `misnamed`:
     it is certain of something else. `kept` is the share of points that mistakes keep where they cost some.
+    `asked`: how often the judge asks the sandbox in the test cells of the solved notebook, cells included that it runs
+    there; `check_seconds` is the median of what a test cell takes.
     `test_words` are those of test cells as students get them. Of the `mutants`, `listed` keep full marks for a listed
     reason, `survivors` without one. None: not run.
     """
@@ -77,6 +81,8 @@ class Figures:
     survivors: int | None = None
     seconds: float | None = None
     failed_cells: int | None = None
+    asked: int | None = None
+    check_seconds: float | None = None
 
 
 def figures(text: Path, quick: bool, mutants: bool) -> Figures:
@@ -114,7 +120,7 @@ def figures(text: Path, quick: bool, mutants: bool) -> Figures:
         return counted
     ran = mutants_of(text) if mutants else {}
     seconds, failed = run_solved(assemble(text), text)
-    ran |= {"seconds": seconds, "failed_cells": failed, **tried_mistakes(text, bugs)}
+    ran |= {"seconds": seconds, "failed_cells": failed, **judged(assemble(text), text), **tried_mistakes(text, bugs)}
     return Figures(**{**asdict(counted), **ran})
 
 
@@ -174,6 +180,18 @@ def tried_mistakes(text: Path, mistakes: list[KnownMistake]) -> dict[str, Any]:
     return {"caught": caught, "named": named, "misnamed": misnamed, "kept": share}
 
 
+def judged(source: Any, text: Path) -> dict[str, Any]:
+    """How the solved notebook fares with the judge, as fields of `Figures`."""
+    from autograder.lessons.commands.audit import isolated_judge
+    from autograder.sandbox.sandbox import Sandbox
+
+    counting = patch.object(Sandbox, "_exchange", autospec=True, side_effect=Sandbox._exchange)
+    with tempfile.TemporaryDirectory(prefix="lesson-") as name, counting as exchange:
+        place_files(text, COURSE, Path(name))
+        verdict = isolated_judge()(source, source, Path(name), b"", points_only=True)
+    return {"asked": exchange.call_count, "check_seconds": median(cell.seconds for cell in verdict.cells)}
+
+
 def run_solved(source: Any, text: Path) -> tuple[float, int]:
     """Seconds that a student's solved notebook takes from top to bottom in a new kernel, and cells that failed."""
     from autograder.lessons.audit.kernel_run import failures, run_in_kernel
@@ -205,6 +223,7 @@ def show(lines: list[Figures]) -> None:
     print("Bugs: the mistakes that are listed beside the lesson, caught by the lesson's own test cells.")
     print("Mutants: automatic changes to the solutions. A listed one keeps full marks for a reason that is given in")
     print("the lesson's survivors.txt. A survivor keeps them without such a reason: no test has caught it.")
+    print("Asked: questions of the judge to the sandbox for the solved notebook; check s: the median test cell.")
     print("Seconds: the solved notebook in a new kernel, demonstrations included.\n")
     console.print(case_table(lines), highlight=False)
     print("\nAlone: mistakes with outcomes of their own in the visible cases. Unseen: no visible case shows them.")
@@ -239,18 +258,29 @@ def run_table(lines: list[Figures]) -> Table:
     """What lessons hold, and what happened when they were run."""
     names = ("exercises", "points", "questions", "statements", "styles")
     mutants = ("mutants", "listed", "survivors")
-    table = table_of((*names, "bugs caught", *mutants, "seconds"))
+    table = table_of((*names, "bugs caught", *mutants, "asked", "check s", "seconds"))
     for line in lines:
         caught = f"{shown(line.caught)} of {line.bugs}"
         seconds = "-" if line.seconds is None else f"{line.seconds:.1f}"
         seconds += f" ({line.failed_cells} cells failed)" if line.failed_cells else ""
         tried = (shown(getattr(line, name)) for name in mutants)
-        table.add_row(line.lesson, *(f"{getattr(line, name):g}" for name in names), caught, *tried, seconds)
+        check = "-" if line.check_seconds is None else f"{line.check_seconds:.2f}"
+        asked = (shown(line.asked), check)
+        table.add_row(line.lesson, *(f"{getattr(line, name):g}" for name in names), caught, *tried, *asked, seconds)
     sums = (f"{sum(getattr(line, name) for line in lines):g}" for name in names[:-1])
     caught = f"{sum(line.caught or 0 for line in lines)} of {sum(line.bugs for line in lines)}"
     run = [line for line in lines if line.mutants is not None]
     tried = (shown(sum(getattr(line, name) for line in run) if run else None) for name in mutants)
-    table.add_row("all", *sums, f"{min(line.styles for line in lines)}", caught, *tried, "")
+    table.add_row(
+        "all",
+        *sums,
+        f"{min(line.styles for line in lines)}",
+        caught,
+        *tried,
+        f"{sum(line.asked or 0 for line in lines)}",
+        "",
+        "",
+    )
     return table
 
 
