@@ -78,10 +78,10 @@ class RealMistake:
 
     def _judged(self, said: Said) -> str:
         """One of VERDICTS. A guess that is wrong misleads, also if the card does not call it certain."""
-        if said.right:
-            return "silent"
         if any(re.search(pattern, said.causes) for pattern in self.told):
             return "right cause"
+        if said.right:
+            return "silent"
         if any(word in said.causes for word in self.where):
             return "partly"
         if any(report.bugs for report in said.reports):

@@ -48,6 +48,7 @@ def test_an_engine_of_methods_whose_sums_are_arrays_of_one():
     assert table["a + b"][2] == "-", "it does not stretch arrays"
     assert table["a = a + a, 25 times"][1] == "slow"
     assert any(note.startswith("slow: ") for note in trial.notes)
+    assert trial.right, "its gradients are"
     assert not trial.reports
 
 
