@@ -1,11 +1,13 @@
-"""What a rule calculated, and what it should have, as formulas in what it had at hand: `grad * second`.
+"""What a rule calculated, as a formula in what it had at hand, `grad * first`, and what the right formula is made of.
 
-Both are found in the same way: of many short formulas, the simplest one that gives all elements of all draws that were
-tried. If none does, nothing is said. The draws are random numbers, so that no formula fits by chance.
+Both formulas are found in the same way: of many short ones, the simplest that gives all elements of all draws that were
+tried. If none does, nothing is said. The draws are random numbers, so that no formula fits by chance. The right formula
+is the solution of many an exercise, so a card says only what stands in it.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from functools import cache
 from itertools import product
@@ -20,6 +22,7 @@ from autograder.runs.inputs import Array
 Formula = tuple[str, Callable[[Mapping[str, Array]], Array]]
 
 ARRIVING, OUTPUT = "grad", "output"
+EXPLAINED = "grad: the incoming gradient"
 CONSTANTS = (1.0, -1.0, 2.0, 0.5, -2.0, -0.5, 3.0, 4.0)
 EXPONENTS = (0, 1, -1, 2, -2, 3)
 MOST_FACTORS = 3  # powers in a product, counted with their exponents
@@ -51,17 +54,22 @@ OF_TWO: dict[str, Callable[[Array, Array, Array], Array]] = {
 
 
 def formulas(trial: Trial) -> tuple[tuple[str, str], ...]:
-    """Facts for a card: for each input with a wrong gradient, the student's formula and the one that is needed."""
+    """Facts for a card: for each input with a wrong gradient, the student's formula and what is in the right one."""
     runs, expected = trial.comparison.runs, trial.expected
     if not runs or len(runs) != len(expected) or any(entry.low is not None for entry in expected):
         return ()
     find = _of_matrices if trial.part.steps[0].symbol == "@" else _of_elements
     found = [(wrong.name, find(wrong, wrong.got), find(wrong, wrong.right)) for wrong in wrong_inputs(trial)]
     return tuple(
-        (f"{name}.grad as a formula", f"yours: {yours}; needed: {needed} (grad: the incoming gradient)")
-        for name, yours, needed in found
-        if yours and needed and yours != needed
+        (f"{name}.grad as a formula", f"yours: {yours}; the right one is made of {made_of(right)} ({EXPLAINED})")
+        for name, yours, right in found
+        if yours and right and yours != right
     )
+
+
+def made_of(formula: str) -> str:
+    """The names in a formula, in words."""
+    return " and ".join(dict.fromkeys(re.findall(r"[a-z]+\b(?!\()", formula))) or formula
 
 
 def _of_elements(wrong: Wrong, gradient: list[Array]) -> str:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from autograder.localize.formulas import EXPLAINED, made_of
 from autograder.runs.context import check_context
 from autograder.student import between, check_gradients
 from tests.autograder import student_engines as students
@@ -106,13 +107,13 @@ def report_on(engine: Any, expression: Callable[..., Any], inputs: list[Any], hi
 
 
 @pytest.mark.parametrize("name", FORMULAS)
-def test_both_formulas_are_named(name: str) -> None:
+def test_the_students_formula_is_named_and_what_the_right_one_is_made_of(name: str) -> None:
     engine, expression, inputs, formulas = FORMULAS[name]
     report = report_on(engine, expression, inputs)
     shown = {label: value for label, value in report.place_facts if label.endswith("as a formula")}
     assert shown == {
-        f"{name}.grad as a formula": f"yours: {yours}; needed: {needed} (grad: the incoming gradient)"
-        for name, (yours, needed) in formulas.items()
+        f"{name}.grad as a formula": f"yours: {yours}; the right one is made of {made_of(right)} ({EXPLAINED})"
+        for name, (yours, right) in formulas.items()
     }
 
 
