@@ -99,7 +99,8 @@ def diagnose_all(evidence: Sequence[Evidence]) -> Diagnosis:
             if bugs:
                 diagnosis = _diagnosis(bugs, found, failing)
                 known = all(name in OPERATIONS for entry in failing for name in search.graph(entry, 0).operations)
-                return diagnosis if known else replace(diagnosis, certain=None, operations=())
+                sure = known and (diagnosis.certain is None or _is_steady(search, diagnosis.certain, found, failing))
+                return diagnosis if sure else replace(diagnosis, certain=None, operations=())
             return _of_pairs(find_pairs(search, failing, passing, BUGS))
         except OverBudget:
             return Diagnosis()
@@ -138,6 +139,18 @@ def _diagnosis(bugs: tuple[Bug, ...], found: Sequence[Sequence[Suspect]], failin
     places = [_places([suspect for suspect in suspects if suspect.bug is bugs[0]]) for suspects in found]
     common = sorted(set.intersection(*places))
     return Diagnosis(bugs[0], bugs, tuple(common) if len(common) == 1 else ())
+
+
+def _is_steady(search: Search, bug: Bug, found: Sequence[Sequence[Suspect]], failing: Sequence[Evidence]) -> bool:
+    """Whether one form of a bug explains all draws of a failing expression, in each of them."""
+    return all(
+        any(
+            search.replays.explains_with_one(entry, suspect.decomposition, suspect.variant.plants)
+            for suspect in suspects
+            if suspect.bug is bug
+        )
+        for entry, suspects in zip(failing, found, strict=True)
+    )
 
 
 def _of_pairs(pairs: Sequence[Pair]) -> Diagnosis:

@@ -80,9 +80,13 @@ def _explained(engine: Any, outcomes: Sequence[Outcome]) -> tuple[Diagnosis, Pla
 
 
 def _contradicts(place: Place, diagnosis: Diagnosis) -> bool:
-    """Whether the numbers are those of a wrong rule, or of several pairs of them, but `backward` is to blame."""
-    in_backward = place.operations == ("backward",) and (place.rules_right or len(diagnosis.pairs) > 1)
-    return in_backward and _blames_rules(diagnosis)
+    """Whether the numbers are those of a wrong rule, or of several pairs of them, but `backward` is to blame; or they
+    may be those of a wrong `backward`, but a rule is to blame.
+    """
+    if place.operations == ("backward",):
+        return (place.rules_right or len(diagnosis.pairs) > 1) and _blames_rules(diagnosis)
+    in_a_rule = bool(place.operations) and not place.rules_right
+    return in_a_rule and diagnosis.certain is None and not any(bug.rules for bug in diagnosis.candidates)
 
 
 def _too_many(place: Place, diagnosis: Diagnosis) -> bool:

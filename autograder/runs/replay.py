@@ -101,6 +101,12 @@ class Replays:
         last = (self.planted(entry, len(entry.runs), decomposition, plant) for plant in plants)
         return any(_raises(planted, entry.raised) for planted in last)
 
+    def explains_with_one(self, entry: Evidence, decomposition: int, plants: Sequence[Plant]) -> bool:
+        """Whether a single one of the plants gives the student's numbers in every draw. Several that take turns fit too
+        easily: a draw that is right fits the plants that change nothing.
+        """
+        return any(self.explains(entry, decomposition, (plant,)) for plant in plants)
+
     def _explains_draw(self, entry: Evidence, number: int, decomposition: int, plants: Sequence[Plant]) -> bool:
         run, right = entry.runs[number], entry.expected[number]
         unexplained = {False, True} if right.draw.again is not None and run.again is not None else {False}

@@ -109,6 +109,13 @@ class TanhForgetsSmall(students.closures()):
         return self._unary("tanh", math.tanh, lambda a, out: 0.0 if 1 - out * out < 0.6 else 1 - out * out)
 
 
+class ExpForgetsNegative(students.closures()):
+    """Passes nothing on where its input is negative, which looks like a lost path on some draws."""
+
+    def exp(self):
+        return self._unary("exp", math.exp, lambda a, out: out if a > 0 else 0.0)
+
+
 class TwoWrongRules(students.closures()):
     """Two mistakes, neither of which is a classic one."""
 
@@ -239,6 +246,7 @@ MISTAKES = {
     "relu with another threshold": Odd(ReluAtOne, gated, operations=("relu",)),
     "difference with halves": Odd(DifferenceHalved, mixed, operations=("-",)),
     "tanh that dies early": Odd(TanhForgetsSmall, mixed, operations=("tanh",)),
+    "exp of negative inputs": Odd(ExpForgetsNegative, lambda a: a.exp() * a, [()], operations=("exp",)),
     "two wrong rules": Odd(TwoWrongRules, mixed, operations=("tanh", "/")),
     "a classic and an odd one": Odd(ClassicAndOdd, mixed, operations=("*",), bugs=("operands_swapped",)),
     "upstream squared with its sign": Odd(UpstreamSquaredInTanh, mixed, operations=("tanh",)),
