@@ -186,7 +186,7 @@ except KeyError:
 #
 # ### Exercise 2: no_grad and enable_grad
 #
-# Blocks can be nested in any order. Leaving a block does not mean "on again". It means **as it was when this block was entered**. Write the two methods. The class attribute `recording` says what holds inside. (`__call__` is for exercise 3.)
+# Blocks can be nested in any order. Leaving a block does not mean "on again". It means **as it was when this block was entered**. Meanwhile, another thread may enter blocks of its own. Write the two methods. The class attribute `recording` says what holds inside. (`__call__` is for exercise 3.)
 #
 # If an attempt leaves the switch off, run `switches.recording = True`.
 

@@ -164,6 +164,15 @@ True
 ...     there = in_another_thread_meanwhile(is_grad_enabled)
 >>> there
 True
+
+# another thread enters a block meanwhile
+>>> theirs = no_grad()
+>>> with no_grad():
+...     with enable_grad():
+...         in_another_thread_meanwhile(theirs.__enter__)
+...     after = is_grad_enabled()
+>>> after, is_grad_enabled()
+(False, True)
 """)
 check.hidden("""
 # nested blocks and an error
@@ -235,8 +244,8 @@ array([5.0, 10.0])
 
 # the name and the docstring
 >>> scaled = no_grad()(scale)
->>> scaled.__name__, scaled.__doc__
-("scale", "Scale a tensor.")
+>>> scaled.__name__ == "scale", scaled.__doc__
+(True, "Scale a tensor.")
 
 # the mode while the function runs
 >>> asked = no_grad()(is_grad_enabled)
@@ -431,6 +440,17 @@ False
 >>> is_grad_enabled(), is_inference_mode_enabled()
 (True, False)
 
+# an object that was made earlier, used inside inference_mode
+>>> made_earlier = inference_mode()
+>>> with inference_mode():
+...     with made_earlier:
+...         pass
+...     between = is_grad_enabled(), is_inference_mode_enabled()
+>>> between
+(False, True)
+>>> is_grad_enabled(), is_inference_mode_enabled()
+(True, False)
+
 # an object that was made earlier, used inside no_grad
 >>> made_earlier = inference_mode()
 >>> with no_grad():
@@ -440,6 +460,11 @@ False
 >>> between, is_grad_enabled()
 ((False, False), True)
 
+# inference_mode(False) alone: inside, and after
+>>> with inference_mode(False): inside = is_grad_enabled(), is_inference_mode_enabled()
+>>> inside, is_grad_enabled(), is_inference_mode_enabled()
+((True, False), True, False)
+
 # inference_mode(False) inside inference_mode: inside, and after
 >>> with inference_mode():
 ...     with inference_mode(False):
@@ -447,6 +472,17 @@ False
 ...     after = is_grad_enabled(), is_inference_mode_enabled()
 >>> inside, after
 ((True, False), (False, True))
+
+# another thread enters a block meanwhile
+>>> theirs = inference_mode()
+>>> with inference_mode():
+...     with inference_mode(False):
+...         in_another_thread_meanwhile(theirs.__enter__)
+...     after = is_grad_enabled(), is_inference_mode_enabled()
+>>> after
+(False, True)
+>>> is_grad_enabled(), is_inference_mode_enabled()
+(True, False)
 
 # an error in the block
 >>> with inference_mode():
@@ -492,6 +528,19 @@ True
 >>> t * w
 RuntimeError: Inference tensors cannot be saved for backward. *instead of `torch.inference_mode()`.
 >>> w * t
+RuntimeError: Inference tensors cannot be saved for backward. *instead of `torch.inference_mode()`.
+
+# u is marked, although it requires grad: u * w must save it
+>>> u * w
+RuntimeError: Inference tensors cannot be saved for backward. *instead of `torch.inference_mode()`.
+
+# an operation that saves only its second input
+>>> class SavesSecond(Function):
+...     @staticmethod
+...     def forward(ctx, a, b):
+...         ctx.save_for_backward(b)
+...         return a * b
+>>> SavesSecond.apply(w, t)
 RuntimeError: Inference tensors cannot be saved for backward. *instead of `torch.inference_mode()`.
 
 # exp saves its output, which is not the marked array
