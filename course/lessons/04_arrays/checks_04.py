@@ -213,6 +213,8 @@ array([6.0, 8.0])
 # a result is stretched: its rule gets a gradient of its own shape
 >>> c, given = counted(MiniTensor([[1.0], [2.0]]), shape=(2, 1))
 >>> (c + MiniTensor(np.zeros(3))).backward(np.ones((2, 3)))
+>>> c.grad
+array([[3.0], [3.0]])
 >>> given
 [array([[3.0], [3.0]])]
 """)
