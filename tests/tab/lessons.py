@@ -17,6 +17,7 @@ import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from difflib import unified_diff
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -74,14 +75,13 @@ def _mistakes(text: Path, cells: Sequence[NotebookNode]) -> Iterator[tuple[int, 
             yield places[0], tests[mistake.costs[0]], mistake
 
 
-def deliver(texts: Sequence[Path], folder: Path) -> dict[str, NotebookNode]:
-    """The solved notebooks of lessons, written into this folder as students have them, by lesson."""
-    notebooks = {}
-    for text in texts:
-        notebook = notebooks[text.stem] = solved_release(assemble(text))
-        (folder / text.stem).mkdir()
+def deliver(texts: Sequence[Path], folders: Sequence[Path]) -> dict[str, NotebookNode]:
+    """The solved notebooks of lessons, by lesson; written into each of these folders as students have them."""
+    notebooks = {text.stem: solved_release(assemble(text)) for text in texts}
+    for folder, text in product(folders, texts):
+        (folder / text.stem).mkdir(parents=True)
         place_files(text, COURSE, folder / text.stem)
-        nbformat.write(notebook, folder / text.stem / f"{text.stem}.ipynb")
+        nbformat.write(notebooks[text.stem], folder / text.stem / f"{text.stem}.ipynb")
     return notebooks
 
 
@@ -188,9 +188,7 @@ def main() -> int:
     with tempfile.TemporaryDirectory() as scratch:
         pyodide = with_course(Path(scratch))
         places = Path(scratch) / "tab", Path(scratch) / "here"
-        for place in places:
-            place.mkdir()
-        notebooks = [deliver(texts, place) for place in places].pop()
+        notebooks = deliver(texts, places)
         print(HEAD, flush=True)
         for text in lesson_texts(COURSE, asked.lessons):
             found = compared(text, notebooks[text.stem], pyodide, places)

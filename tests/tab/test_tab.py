@@ -29,9 +29,7 @@ def test_a_lesson_passes_in_a_tab_and_its_mistakes_give_the_cards_that_they_give
 ) -> None:
     texts = lesson_texts(COURSE, ["02"])
     places = tmp_path / "tab", tmp_path / "here"
-    for place in places:
-        place.mkdir()
-        notebooks = deliver(texts, place)
+    notebooks = deliver(texts, places)
     found = compared(texts[0], notebooks[texts[0].stem], pyodide, places)
     assert not found.failures
     assert len(found.of("test")) == 8
