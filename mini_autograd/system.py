@@ -9,11 +9,24 @@ import sys
 import time
 
 IN_BROWSER = sys.platform == "emscripten"
+SLOWER = 3 if IN_BROWSER else 1
+"""How many times as long a limit is. Python takes longer in a browser, and its clock counts what other programs use."""
 NESTED_CALLS = 250
 """How many calls of C may be nested in a browser. Several hundred fill its stack; CPython would allow 10,000."""
 
+LACKING = {
+    "can't start new thread": "a browser tab has no threads",
+    "emscripten does not support processes": "a browser tab has no processes",
+}
+"""What an error says -> what the system lacks."""
+
 processor_time = getattr(time, "thread_time", time.perf_counter)
 """The seconds that this thread has computed, or, where no clock knows them, the seconds that have passed."""
+
+
+def lacking(error: str) -> str:
+    """What this system lacks, if an error is about that; empty if it is not."""
+    return next((lack for said, lack in LACKING.items() if IN_BROWSER and said in error), "")
 
 
 def guard_stack() -> None:

@@ -34,7 +34,8 @@ from autograder.cards.style import (
 __all__ = ["LONGEST", "Line", "Report", "escaped"]
 
 MOST_LINES = 40
-COLORS = {"right": RIGHT, "wrong": WRONG, "unanswered": UNDECIDED, "answered": TEXT}
+NOT_HERE = "not here"
+COLORS = {"right": RIGHT, NOT_HERE: UNDECIDED, "wrong": WRONG, "unanswered": UNDECIDED, "answered": TEXT}
 LIKELY = "Likely:"
 SEVERAL = "one of these"  # begins a diagnosis that is not certain
 HINT_LABELS = ("Hint: a question", "The idea behind it", "Where to look")
@@ -43,8 +44,9 @@ ASKED_FIRST = "A question first"
 
 @dataclass(frozen=True)
 class Line:
-    """One expression, function or question: `status` is "right", "wrong", "not yet", "unanswered", or "answered" if the
-    verdict comes later. `details` are facts that a card shows on demand.
+    """One expression, function or question: `status` is "right", "wrong", "not yet", "unanswered", "answered" if the
+    verdict comes later, or NOT_HERE if it cannot be checked on this system, which costs nothing. `details` are facts
+    that a card shows on demand.
     """
 
     name: str
@@ -57,7 +59,7 @@ class Line:
 
     @property
     def passed(self) -> bool:
-        return self.status == "right"
+        return self.status in ("right", NOT_HERE)
 
 
 @dataclass(frozen=True)

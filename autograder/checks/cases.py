@@ -45,7 +45,7 @@ from typing import Any
 import cloudpickle
 import numpy as np
 
-from autograder.cards.check_report import Line, Report
+from autograder.cards.check_report import NOT_HERE, Line, Report
 from autograder.cards.credit import Credit
 from autograder.checks.known import Explanation, Signatures
 from autograder.checks.outcomes import as_code, difference, same, short_name
@@ -53,6 +53,7 @@ from autograder.checks.steps import run_steps
 from autograder.runs.answers import failure_in
 from autograder.runs.context import CheckContext
 from autograder.runs.errors import LessonError
+from mini_autograd.system import SLOWER, lacking
 
 REGISTER = "CHECKS"
 CONDITION = re.compile(r"\bgot\b")
@@ -358,7 +359,7 @@ def wrong_outcomes(check: Check, names: Any) -> dict[str, str]:
 
 
 def _results(check: Check, cases: Sequence[Case], names: Any) -> Iterator[CaseResult]:
-    seconds = check.seconds
+    seconds = check.seconds * SLOWER
     sent = check.sent()
     for case in cases:
         every = [*check.given, *case.steps]
@@ -383,6 +384,8 @@ def _result(check: Check, case: Case, steps: Sequence[CaseStep], outcomes: Seque
         wrong = _wrong(check, step, outcome)
         if wrong is None:
             continue
+        if lack := lacking(str(_error_in(outcome).get("message"))):
+            return CaseResult(case, Line(case.title, NOT_HERE, lack), tuple(outcomes))
         status, text = wrong
         ran = "\n".join(step.source for step in steps[: number + 1])
         line = Line(case.title, status, text, facts=(("steps", ran),))
@@ -431,7 +434,7 @@ def _raised(check: Check, step: CaseStep, error: Mapping[str, Any]) -> tuple[str
     """Status and sentence of a step that raised what it should not."""
     kind, message, line = (str(error.get(key) or "").strip() for key in ("type", "message", "line"))
     if kind == ENDLESS:
-        text = f"`{step.source}` does not end, or takes longer than {check.seconds:g} seconds"
+        text = f"`{step.source}` does not end, or takes longer than {check.seconds * SLOWER:g} seconds"
         return "wrong", text + (f"; it was in the line `{line}`" if line else "")
     if kind == "NameError" and not line and (missing := re.match(r"name '(\w+)' is not defined", message)):
         return "wrong", NOT_THERE.format(missing[1])

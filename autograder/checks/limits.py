@@ -3,8 +3,8 @@
 Another thread looks from time to time. When the processor time (or, asleep, the time of the clock) or the memory is
 used up, it raises TookTooMuch in the thread that runs the check, but only while that thread executes a learner's line:
 our own code, which patches and restores things, is never interrupted. Unlike a signal this works on every system and in
-every thread, and a profiler that watches the learner's code does not see it. Where no thread can be started, a trace
-function looks instead. Grading has limits of its own, around the process in which a submission runs.
+every thread, and a profiler that watches the learner's code does not see it. In a browser, which has no
+threads, an alarm looks instead. Grading has limits of its own, around the process in which a submission runs.
 """
 
 from __future__ import annotations
@@ -19,18 +19,17 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from types import FrameType
-from typing import Any
 
 import autograder
 import mini_autograd as ma
+from autograder.alarm import alarm
 from autograder.runs.errors import TookTooMuch
-from mini_autograd.system import IN_BROWSER
+from mini_autograd.system import IN_BROWSER, SLOWER
 
-SECONDS = 20.0  # of processor time; checks of right answers take one or two
+SECONDS = 20.0 * SLOWER  # of processor time; checks of right answers take one or two
 ASLEEP = 10  # times as long by the clock, for code that waits or a machine that is busy
 MOST_BYTES = 1 << 30  # by which the process may grow
 OFTEN, AGAIN = 0.05, 1.0  # seconds until the next look; and if code has swallowed the exception
-EVENTS = 1000  # between two looks of a trace function
 OURS = tuple(os.path.join(os.path.dirname(os.path.abspath(file)), "") for file in (autograder.__file__, ma.__file__))
 LIBRARIES = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), "<frozen", "<__array_function__")
 
@@ -70,14 +69,15 @@ def limited(seconds: float | None = None, most_bytes: int = MOST_BYTES) -> Itera
     or by which the process has grown by `most_bytes`, is stopped with TookTooMuch. Limits can be nested.
     """
     limit = Limit(SECONDS if seconds is None else seconds, most_bytes)
+    with _alarmed(limit) if IN_BROWSER else _watched(limit):
+        yield
+
+
+@contextlib.contextmanager
+def _watched(limit: Limit) -> Iterator[None]:
     done = threading.Event()
     watch = threading.Thread(target=_watch, args=(limit, done), name="limit of a check", daemon=True)
-    try:
-        watch.start()
-    except RuntimeError:  # no threads here, as in a browser
-        with _traced(limit):
-            yield
-        return
+    watch.start()
     try:
         yield
     finally:
@@ -95,23 +95,14 @@ def _watch(limit: Limit, done: threading.Event) -> None:
 
 
 @contextlib.contextmanager
-def _traced(limit: Limit) -> Iterator[None]:
-    events = 0
-
-    def look(frame: FrameType, event: str, argument: Any) -> Any:
-        nonlocal events
-        events += 1
-        if events % EVENTS == 0 and (error := limit.exceeded(frame)):
+def _alarmed(limit: Limit) -> Iterator[None]:
+    def look() -> float:
+        if error := limit.exceeded(sys._getframe(2)):  # the frame that the alarm interrupted
             raise error
-        file = frame.f_code.co_filename
-        return None if _is_library(file) or file.startswith(OURS) else look
+        return OFTEN
 
-    before = sys.gettrace()
-    sys.settrace(look)
-    try:
+    with alarm(OFTEN, look):
         yield
-    finally:
-        sys.settrace(before)
 
 
 def _line_of(frame: FrameType | None) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import builtins
 import contextlib
-import signal
 import sys
 import threading
 import time
@@ -18,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from autograder.alarm import alarm
+from autograder.alarm import HAS_TIMER, alarm
 from autograder.runs.plain_values import LONGEST_TEXT, described
 
 DEEPEST, MOST = 6, 10_000
@@ -96,7 +95,7 @@ def _run(source: str, scope: dict[str, Any]) -> dict[str, Any]:
 @contextlib.contextmanager
 def _limited(seconds: float) -> Iterator[None]:
     """Raise TookTooLong in the main thread once the processor time is over. Without such signals, there is no limit."""
-    if not hasattr(signal, "setitimer") or threading.current_thread() is not threading.main_thread():
+    if not HAS_TIMER or threading.current_thread() is not threading.main_thread():
         yield
         return
     began, used = time.monotonic(), time.process_time()

@@ -1,20 +1,95 @@
-"""The course in a browser tab, as far as Pyodide in node shows it: lessons solved and with mistakes.
-
-`python -m tests.tab.lessons` runs all lessons.
+"""The course in a browser tab, as far as Pyodide in node shows it: lessons solved and with mistakes, and what would end
+a kernel there. `python -m tests.tab.lessons` runs all lessons.
 """
 
 from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from autograder.lessons.build.lesson_files import lesson_texts
 from tests.tab.assemble import with_course
-from tests.tab.lessons import COURSE, compared, deliver
+from tests.tab.lessons import COURSE, compared, deliver, run_in_tab
 
 pytestmark = pytest.mark.slow
+
+DEFINITIONS = """
+import functools, threading, time
+import numpy as np
+from autograder.checks import limits
+from autograder.student import check_gradients
+
+class Node:
+    def __init__(self, data=0.0, inputs=()):
+        self.data, self.inputs, self.grad = data, inputs, 0.0
+    def __mul__(self, other):
+        return self * other
+    def __repr__(self):
+        return repr(self)
+    def __eq__(self, other):
+        return self == other
+    def __getattr__(self, name):
+        return getattr(self, name + "_")
+    def __iter__(self):
+        yield from self
+    @property
+    def shape(self):
+        return self.shape
+    def backward(self):
+        return sorted([1, 2], key=lambda number: self.backward())
+
+node = Node()
+
+def calls():
+    return calls()
+
+def folds():
+    return functools.reduce(lambda a, b: folds(), [1, 2, 3])
+
+def maps():
+    return np.vectorize(lambda number: maps())(np.ones(2))
+
+def chained(make, first=None):
+    for _ in range(100_000):
+        first = make(first)
+    del first
+"""
+ENDLESS_CALLS = {
+    "a function": "calls()",
+    "an operator": "node * node",
+    "repr": "repr(node)",
+    "a comparison": "node == 1",
+    "an attribute": "node.gradient",
+    "a property": "node.shape",
+    "an iterator": "list(node)",
+    "a key of sorted": "node.backward()",
+    "reduce": "folds()",
+    "a function of NumPy": "maps()",
+    "exec": "again = 'exec(again)'; exec(again)",
+}
+CHAINS = {
+    "objects": "chained(lambda last: Node(inputs=(last,)))",
+    "tuples": "chained(lambda last: (last, [1]))",
+    "closures": "chained(lambda last: lambda: last)",
+    "dicts": "chained(lambda last: {'a': {'b': last}})",
+}
+ENDLESS_LOOPS = {
+    "a loop": "while True: pass",
+    "a loop that swallows errors": "while True:\n        try: sum([1])\n        except Exception: pass",
+    "sleep": "while True: time.sleep(0.05)",
+}
+CARDS = {
+    "the card of an operator": "check_gradients(lambda a, b: a * b, [(), ()], engine=Node, points=1)",
+    "the card of a loop": """
+class Busy(Node):
+    def __mul__(self, other):
+        while True: other = self
+limits.SECONDS = 0.5
+check_gradients(lambda a, b: a * b, [(), ()], engine=Busy, points=1)""",
+}
 
 
 @pytest.fixture(scope="module")
@@ -34,3 +109,25 @@ def test_a_lesson_passes_in_a_tab_and_its_mistakes_give_the_cards_that_they_give
     assert not found.failures
     assert len(found.of("test")) == 8
     assert len(found.of("card")) == 6
+
+
+def test_no_chain_no_recursion_and_no_loop_ends_a_kernel(pyodide: Path, tmp_path: Path) -> None:
+    loops = {name: f"with limits.limited(0.5):\n    {loop}" for name, loop in ENDLESS_LOOPS.items()}
+    sources = {"definitions": DEFINITIONS, **ENDLESS_CALLS, **CHAINS, **loops, **CARDS, "still there": "1 + 1"}
+    steps = [{"name": name, "source": source} for name, source in sources.items()]
+    said = {answer["name"]: answer for answer in run_in_tab(pyodide, tmp_path, {"folder": ".", "steps": steps})}
+
+    def errors(names: Any) -> dict[str, str]:
+        return {name: said[name]["error"].partition(":")[0] for name in names}
+
+    assert list(said) == list(sources)
+    assert errors(ENDLESS_CALLS) == dict.fromkeys(ENDLESS_CALLS, "RecursionError")
+    assert all("calls itself too often" in said[name]["printed"] for name in ENDLESS_CALLS)
+    assert errors(loops) == dict.fromkeys(loops, "TookTooMuch")
+    assert errors(["definitions", *CHAINS, *CARDS, "still there"]) == dict.fromkeys(
+        ["definitions", *CHAINS, *CARDS, "still there"], ""
+    )
+    cards = ["\n".join([*said[name]["shown"], said[name]["printed"]]) for name in CARDS]
+    assert "calls itself" in cards[0] or "RecursionError" in cards[0]
+    assert "stopped after 0.5 seconds" in cards[1]
+    assert "`while True: other = self`" in cards[1] or "`other = self`" in cards[1]
