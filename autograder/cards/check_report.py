@@ -37,7 +37,7 @@ MOST_LINES = 40
 NOT_HERE = "not here"
 COLORS = {"right": RIGHT, NOT_HERE: UNDECIDED, "wrong": WRONG, "unanswered": UNDECIDED, "answered": TEXT}
 LIKELY = "Likely:"
-SEVERAL = "one of these"  # begins a diagnosis that is not certain
+SEVERAL, NEAR = "one of these", "something like"  # each begins a diagnosis that is not certain
 HINT_LABELS = ("Hint: a question", "The idea behind it", "Where to look")
 ASKED_FIRST = "A question first"
 
@@ -129,8 +129,8 @@ class Report:
 
     @property
     def certain(self) -> bool:
-        """Whether the diagnosis is one mistake, rather than several that fit."""
-        return bool(self.diagnosis) and not self.diagnosis.startswith(SEVERAL)
+        """Whether the diagnosis is one mistake that fits, rather than several, or one that nearly fits."""
+        return bool(self.diagnosis) and not self.diagnosis.startswith((SEVERAL, NEAR))
 
     def without_cause(self) -> Report:
         """The same verdicts without any guess at their cause."""

@@ -13,10 +13,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from autograder.cards.check_report import SEVERAL, ended
+from autograder.cards.check_report import NEAR, SEVERAL, ended
 
 MOST = 3  # mistakes that a card names at once
-LIKE = 0.5  # of the wrong cases, for a mistake that does not explain all of them
+LIKE = 0.75  # of the wrong cases, for a mistake that does not explain all of them: below that, most guesses were wrong
 
 
 @dataclass(frozen=True)
@@ -90,7 +90,7 @@ class Signatures:
         like = [name for name, count in shared.items() if count == best]
         like = [name for name in like if name not in elsewhere] or like
         if best >= max(1.0, LIKE * len(wrong)) and len(like) <= MOST:
-            return _one_of(like, f"{SEVERAL}, or something near it")
+            return _one_of(like, f"{NEAR} {'this' if len(like) == 1 else SEVERAL}")
         return Explanation()
 
 
