@@ -21,7 +21,7 @@ from nbformat import NotebookNode
 
 from autograder.lessons.audit import variants
 from autograder.lessons.build.lesson_engines import calls_start, engine_after
-from autograder.lessons.build.lesson_files import place_files
+from autograder.lessons.build.lesson_files import lesson_texts, place_files
 from autograder.lessons.build.notebook import assemble, notebook_text, styles
 from autograder.lessons.build.text import read_lesson
 from autograder.lessons.student import starting
@@ -32,7 +32,7 @@ from tests.course import planting
 pytestmark = pytest.mark.slow
 
 COURSE = Path(__file__).parents[2] / "course"
-LESSONS = sorted(path.name[:2] for path in (COURSE / "lessons").iterdir() if path.name >= "02")
+LESSONS = [text.name[:2] for text in lesson_texts(COURSE) if text.name >= "02"]
 LAST = LESSONS[-1]
 REFERENCE = "solutions"
 STEPS = 60
@@ -58,7 +58,7 @@ ARRAYS: dict[str, Callable[..., Any]] = {
 
 
 def text_of(lesson: str) -> Path:
-    (path,) = (COURSE / "lessons").glob(f"{lesson}_*/{lesson}_*.py")
+    (path,) = lesson_texts(COURSE, [lesson])
     return path
 
 
@@ -173,7 +173,7 @@ class Student:
         return BEGAN[had]
 
 
-TEXTS = [path for lesson in LESSONS for path in sorted((COURSE / "lessons").glob(f"{lesson}_*/{lesson}_*.py"))]
+TEXTS = lesson_texts(COURSE, LESSONS)
 
 
 def all_styles() -> list[str]:
