@@ -90,6 +90,6 @@ def test_random_programs_are_right_or_raise(seed: int) -> None:
         for ours, expected in zip(mine, theirs, strict=True):
             assert (ours is None) == (expected is None), number
             if ours is not None:
-                np.testing.assert_allclose(ours, expected, rtol=1e-9, err_msg=str(number))
+                np.testing.assert_allclose(ours, expected, rtol=1e-9, atol=1e-12, err_msg=str(number))
         right += 1
     assert right > 30
