@@ -55,6 +55,7 @@ from autograder.sandbox.travel import (
 )
 
 CELL_DIED = "The cell stopped the notebook's process: "
+READING = {"lookup", "names", "nothing"}  # questions that run no code of the submission
 ON_OBJECTS = {"bind", "apply", "run", "base"}  # questions whose arguments may be objects of the process
 
 
@@ -114,6 +115,7 @@ class Sandbox:
         self.before_question: Callable[[], None] | None = None
         self._asking = threading.RLock()
         self.used = 0.0
+        self.acts = 0  # how often code of the submission may have run
         self.starts = 0
         self.generation = 0
         self._cells: list[_Cell] = []
@@ -366,6 +368,7 @@ class Sandbox:
     ) -> Any:
         self._request += 1
         request["id"] = self._request
+        self.acts += request["do"] not in READING
         if self._released:
             released, self._released = self._released, []
             request["release"] = [number for number in released if number not in self._held]

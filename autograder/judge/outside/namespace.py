@@ -26,10 +26,12 @@ from autograder.notebooks.statements import bound_names
 from autograder.notebooks.trusted import TrustedNames
 from autograder.sandbox.empty import EmptyArray
 from autograder.sandbox.handles import describe, is_handle, mark_constructor, reference
+from autograder.sandbox.inside.frames import is_of_library
 from autograder.sandbox.process.limits import Refused
 from autograder.sandbox.sandbox import Sandbox
 
 CACHED_CLASSES = frozenset({"function", "type", "module", "builtin_function_or_method"})
+TABLES = "DataFrame Series"  # of pandas
 FILENAME = "<instructor's cells>"
 EXECUTION = "NBGRADER_EXECUTION"  # nbgrader's environment variable for why a notebook is run
 
@@ -122,6 +124,7 @@ class TestNamespace(dict[str, Any]):
             helpers if helpers is not None and helpers.is_dir() else Path.cwd()
         )  # where the instructor's own statements find files
         self.looked_up: dict[str, Any] = {}
+        self.copied: dict[str, tuple[Any, int]] = {}  # arrays and tables, and how much code had run there by then
         self.unavailable: set[str] = set()
         self.imported: dict[str, frozenset[str]] = {}  # imports repeated in the submission: what they bind
         self.texts = Texts(trusted.statements.values())  # that test cells may execute
@@ -154,6 +157,9 @@ class TestNamespace(dict[str, Any]):
         """What the submission has bound the name to. Raises KeyError, which Python turns into a NameError."""
         if name in self.looked_up:
             return self.looked_up[name]
+        copy, then = self.copied.get(name, (None, -1))
+        if then == self.sandbox.acts:
+            return copy
         try:
             value = self.sandbox.lookup(name)
         except NameError:
@@ -165,6 +171,8 @@ class TestNamespace(dict[str, Any]):
                 mark_constructor(value)
             if type(value).__name__ in CACHED_CLASSES:
                 self.looked_up[name] = value
+        elif type(value) is np.ndarray or is_of_library(type(value), TABLES):
+            self.copied[name] = value, self.sandbox.acts
         return value
 
     def __delitem__(self, name: str) -> None:
@@ -188,6 +196,7 @@ class TestNamespace(dict[str, Any]):
     def new_cell(self) -> None:
         """Forget what names meant in the submission: its cells may have run since."""
         self.looked_up.clear()
+        self.copied.clear()
         self.believed.clear()
 
     def forget(self, cell: list[ast.stmt]) -> None:

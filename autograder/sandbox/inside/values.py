@@ -18,7 +18,7 @@ import fractions
 import math
 import re
 from collections import Counter
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -34,6 +34,7 @@ MAX_SAME_HASH = 64  # in a set or dict; the time to build one grows with the squ
 DTYPE = re.compile(r"[<>|=]?(b1|[iu][1248]|f(2|4|8|16)|c(8|16|32)|S\d{1,6}|U\d{1,6}|[mM]8(\[[A-Za-z0-9]{1,8}\])?)")
 NUMPY_KINDS = frozenset("biufcSUmM")
 CHANGEABLE = frozenset({list, dict, set, bytearray, np.ndarray, *CONTAINERS.values()})
+STANDING_FOR_THEMSELVES = frozenset({type(None), bool, float, str})
 SEQUENCES: dict[type, str] = {list: "l", tuple: "t", set: "s", frozenset: "f"}
 BUILDERS: dict[str, Callable[[list[Any]], Any]] = {
     "l": list,
@@ -65,9 +66,7 @@ class Encoder:
 
     def encode(self, value: Any, depth: int = 0) -> Any:
         kind = type(value)
-        if value is None or kind is bool or kind is float:
-            return value
-        if kind is str:
+        if kind in STANDING_FOR_THEMSELVES:
             return value
         if kind is int:
             return value if -(2**63) <= value < 2**63 else self._long(value)
@@ -83,7 +82,7 @@ class Encoder:
 
     def _compound(self, value: Any, kind: type, depth: int) -> Any:
         if kind is list or kind is tuple:
-            return [SEQUENCES[kind], [self.encode(item, depth + 1) for item in value]]
+            return [SEQUENCES[kind], self._all(value, depth + 1)]
         if kind is dict:
             return ["d", [self._key(k, depth) for k in value], [self.encode(v, depth + 1) for v in value.values()]]
         if kind is set or kind is frozenset:
@@ -98,6 +97,10 @@ class Encoder:
         if encode is None:
             encode = OF_LIBRARIES.get(kind.__module__.partition(".")[0])
         return encode(self, value) if encode else self.other(value)
+
+    def _all(self, items: Iterable[Any], depth: int) -> list[Any]:
+        """Encode each. A column of texts is long, so no function is called for a text."""
+        return [item if type(item) in STANDING_FOR_THEMSELVES else self.encode(item, depth) for item in items]
 
     def _long(self, value: int) -> Any:
         if value.bit_length() > MAX_INTEGER_BITS:
@@ -201,7 +204,7 @@ class Decoder:
     def _tagged(self, tag: Any, rest: list[Any], depth: int) -> Any:
         try:
             if tag in BUILDERS:
-                return BUILDERS[tag]([self.decode(item, depth + 1) for item in _list(rest[0])])
+                return BUILDERS[tag](self._all(rest[0], depth + 1))
             if tag == "d":
                 keys, values = ([self.decode(item, depth + 1) for item in _list(part)] for part in rest)
                 return dict(zip(_hashable(keys), values, strict=True))
@@ -218,6 +221,9 @@ class Decoder:
             ZeroDivisionError,
         ) as error:
             raise Malformed(f"an encoded value is not well formed ({type(error).__name__})") from None
+
+    def _all(self, codes: Any, depth: int) -> list[Any]:
+        return [code if type(code) in STANDING_FOR_THEMSELVES else self.decode(code, depth) for code in _list(codes)]
 
     def whole(self, code: Any) -> Any:
         """Decode what one value was taken apart into: the parts of that are no parts of the message."""
