@@ -133,14 +133,20 @@ class Check:
         if given and self.written:
             raise SyntaxError(f"steps for every case stand above the first one, not at `{given[0].source}`")
         self.given += given
-        self.written += cases
+        self._write(cases)
 
     def hidden(self, text: str) -> None:
         """Add hidden cases. The titles are all that students read of them. Raises SyntaxError."""
         given, cases = _read(text, hidden=True)
         if given:
             raise SyntaxError(f"a hidden case begins with its title, `# title`, not with `{given[0].source}`")
-        self.written += cases
+        self._write(cases)
+
+    def _write(self, cases: Sequence[Case]) -> None:
+        for case in cases:
+            if any(case.title == other.title for other in self.written):  # signatures go by titles
+                raise SyntaxError(f"two cases of {self.name!r} have the title {case.title!r}")
+            self.written.append(case)
 
     def gradients(
         self,

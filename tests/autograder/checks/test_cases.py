@@ -385,6 +385,7 @@ REFUSED = {
     "a title alone": ("# one\n\n# two\n>>> 1", "the case 'one' has no step"),
     "a step that is not Python": ("# one\n>>> total(\n1", r"`total\(` is not Python: '\(' was never closed"),
     "what is right is not Python": ("# one\n>>> total([1])\n1 1", "`1 1` is not Python: invalid syntax"),
+    "a title twice": ("# one\n>>> 1\n\n# one\n>>> 2", "two cases of .* the title 'one'"),
     "given steps below a case": (">>> a = 1", "above the first one, not at `a = 1`"),
 }
 
