@@ -15,6 +15,7 @@ from functools import cache
 from pathlib import Path
 
 from autograder.lessons.build.lesson_files import MISTAKES, LessonTextError
+from autograder.lessons.build.text import read_lesson
 
 BLOCK = "# %% "
 FIELDS = ("says", "costs", "may", "bug")
@@ -62,11 +63,14 @@ def mistakes_of(text: Path) -> list[KnownMistake]:
     path = text.with_name(MISTAKES)
     if not path.is_file():
         return []
+    tests = [cell.grade_id for cell in read_lesson(text) if cell.is_test]
     found: dict[str, KnownMistake] = {}
     for block in blocks_of(path, FIELDS):
         if block.name in found:
             raise LessonTextError(f"{block.where}: {block.name!r} is listed twice")
         costs, may = (tuple(block.fields.get(field, "").split()) for field in ("costs", "may"))
+        if not costs or not set(costs + may) <= set(tests):
+            raise LessonTextError(f"{block.where}: `costs:` and `may:` name test cells of {', '.join(tests)}")
         bug, says = (block.fields.get(field, "") for field in ("bug", "says"))
         found[block.name] = KnownMistake(block.name, block.right, block.wrong, costs, may, bug, says)
     return list(found.values())

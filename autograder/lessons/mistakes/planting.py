@@ -16,7 +16,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from autograder.lessons.build.lesson_files import lesson_texts
+from autograder.lessons.build.lesson_files import MISTAKES, LessonTextError, lesson_texts
 from autograder.lessons.build.text import TextCell, read_lesson
 from autograder.lessons.mistakes.listed import KnownMistake
 from autograder.notebooks.regions import without_hidden_tests
@@ -51,8 +51,8 @@ def run_lesson(
 ) -> None:
     """Run the solved lesson, and `at_test` at each of its test cells; with a mistake, only at those after it.
 
-    `again` are cells that run a second time, after all others and before the test cells. Raises ValueError if the
-    mistake does not fit in exactly one place, and SyntaxError if what it leaves is not Python.
+    `again` are cells that run a second time, after all others and before the test cells. Raises LessonTextError
+    if the mistake does not fit in exactly one place, or if what it leaves is not Python.
     """
     sys.path.insert(0, str(text.parent))  # lessons find helpers and cases beside their notebooks
     names: dict[str, Any] = {"__name__": text.stem}
@@ -61,6 +61,7 @@ def run_lesson(
         tests = tuple(cell for cell in cells if cell.is_test)
         cells = (*(cell for cell in cells if cell not in tests), *again, *tests)
     replaced = 0
+    where = f"{text.parent.name}/{MISTAKES}: {mistake.name!r}" if mistake else text.name
     try:
         for cell in cells:
             source = cell.source
@@ -75,13 +76,16 @@ def run_lesson(
             if mistake is not None and cell.nbgrader:
                 source, times = mistake.into(source)
                 replaced += times
-            code = _code(source)  # a listed mistake that is not Python would pass for an exercise that did not run
+            try:
+                code = _code(source)
+            except SyntaxError as error:  # would pass for an exercise that did not run
+                raise LessonTextError(f"{where}: with it the solution is not Python: {error.msg}") from error
             with suppress(Exception):  # a wrong engine may break a cell; the notebook continues
                 exec(code, names)
     finally:
         sys.path.remove(str(text.parent))
     if mistake is not None and replaced != 1:
-        raise ValueError(f"{text.stem}: {mistake.name!r} fits in {replaced} places, not in one")
+        raise LessonTextError(f"{where}: the text after `-` stands {replaced} times in the solutions, not once")
 
 
 def marks(text: Path, mistake: KnownMistake | None = None, again: Sequence[TextCell] = ()) -> LessonMarks:

@@ -48,7 +48,7 @@ def are_current(text: Path) -> bool:
 def build_signatures(text: Path) -> bool:
     """Run the lesson with each of its mistakes and write the signatures. Returns False if they were current.
 
-    Raises LessonTextError, and ValueError for a mistake that does not fit into the solutions.
+    Raises LessonTextError, also for a mistake that does not fit into the solutions.
     """
     if are_current(text):
         return False

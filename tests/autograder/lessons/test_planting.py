@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import shutil
 from pathlib import Path
 
 import pytest
 
-from autograder.lessons.mistakes.listed import KnownMistake
+from autograder.lessons.build.lesson_files import MISTAKES, LessonTextError
+from autograder.lessons.mistakes.listed import KnownMistake, mistakes_of
 from autograder.lessons.mistakes.planting import run_lesson
 
 TEXT = Path(__file__).parents[3] / "course" / "lessons" / "00_start_here" / "00_start_here.py"
@@ -14,10 +16,18 @@ RIGHT = "return gradient * b, gradient * a"
 
 
 @pytest.mark.parametrize(
-    ("right", "wrong", "error"),
-    [(RIGHT, "return (", SyntaxError), ("no such line", "return None", ValueError)],
+    ("right", "wrong", "said"),
+    [(RIGHT, "return (", "is not Python"), ("no such line", "return None", "stands 0 times")],
     ids=["not Python", "fits nowhere"],
 )
-def test_a_mistake_that_cannot_be_planted_is_refused(right: str, wrong: str, error: type[Exception]) -> None:
-    with pytest.raises(error):
+def test_a_mistake_that_cannot_be_planted_is_refused(right: str, wrong: str, said: str) -> None:
+    with pytest.raises(LessonTextError, match=said):
         run_lesson(TEXT, lambda cell, names: None, KnownMistake("a mistake", right, wrong))
+
+
+@pytest.mark.parametrize("costs", ["", "costs: product_rule\n"], ids=["none", "not a test cell"])
+def test_a_listed_mistake_names_the_test_cells_that_it_costs(costs: str, tmp_path: Path) -> None:
+    shutil.copytree(TEXT.parent, tmp_path / TEXT.stem)
+    (tmp_path / TEXT.stem / MISTAKES).write_text(f"# %% a mistake\n{costs}-{RIGHT}\n+return 0, 0\n")
+    with pytest.raises(LessonTextError, match=r"mistakes\.txt:1: `costs:` .* test cells of test_product_rule"):
+        mistakes_of(tmp_path / TEXT.stem / TEXT.name)
