@@ -100,6 +100,12 @@ array([21.0, 42.0, 63.0])
 >>> a.grad, b.grad
 (array([5.0, 70.0]), array([1.0, 10.0]))
 
+# the leaves of a sum, used again
+>>> a, b = MiniTensor([2.0, 3.0]), MiniTensor([5.0, 7.0])
+>>> (a + b + a * a).backward([1.0, 10.0])
+>>> a.grad, b.grad
+(array([5.0, 70.0]), array([1.0, 10.0]))
+
 # a result that is used early and late
 >>> a, b = MiniTensor([2.0, 3.0]), MiniTensor([5.0, 7.0])
 >>> c = a * b
