@@ -632,36 +632,36 @@ check.cases("""
 >>> switches.recording, switches.inference = True, False
 >>> g, d = MiniTensor([[2.0]], requires_grad=True), MiniTensor([[0.5]], requires_grad=True)
 >>> generator, discriminator = (lambda z: z @ g), (lambda x: x @ d)
->>> real, noise = MiniTensor([[1.0], [3.0]]), MiniTensor([[1.0], [0.0], [-1.0]])
+>>> real, noise = MiniTensor([[1.0], [4.0]]), MiniTensor([[1.0], [0.0], [-2.0]])
 
-# the loss of the discriminator: the scores are 0.5 and 1.5 for real samples, and 1, 0 and -1 for generated ones
+# the loss of the discriminator: the scores are 0.5 and 2 for real samples, and 1, 0 and -2 for generated ones
 >>> loss = discriminator_loss(generator, discriminator, real, noise)
 >>> type(loss).__name__
 "MiniTensor"
 >>> loss.data
-array(0.25 + 2 / 3)
+array(0.625 + 5 / 3)
 
-# its gradient: 1 through the real samples, and 8/3 through the generated ones
+# its gradient: 3.5 through the real samples, and 20/3 through the generated ones
 >>> discriminator_loss(generator, discriminator, real, noise).backward()
 >>> d.grad.data
-array([[1 + 8 / 3]])
+array([[3.5 + 20 / 3]])
 
 # it does not reach the generator
 >>> discriminator_loss(generator, discriminator, real, noise).backward()
 >>> None if g.grad is None else g.grad.data
 None
 
-# the loss of the generator: the scores are 1, 0 and -1
+# the loss of the generator: the scores are 1, 0 and -2
 >>> loss = generator_loss(generator, discriminator, noise)
 >>> type(loss).__name__
 "MiniTensor"
 >>> loss.data
-array(5 / 3)
+array(10 / 3)
 
 # its gradient reaches the generator
 >>> generator_loss(generator, discriminator, noise).backward()
 >>> None if g.grad is None else g.grad.data
-array([[2 / 3]])
+array([[2.0]])
 """)
 check.hidden("""
 # networks with more inputs
