@@ -30,8 +30,8 @@ def lacking(error: str) -> str:
 
 
 def guard_stack() -> None:
-    """In a browser: let Python stop before the stack ends. Then a function that calls itself without end, in whatever way,
-    raises RecursionError, and a chain of objects is freed in pieces, however long it is, as on any other system.
+    """In a browser: let Python stop before the stack ends. Then a function that calls itself without end raises
+    RecursionError, however it does so, and a chain of objects is freed in pieces, as on any other system.
 
     CPython counts the nested calls of C that are left, but begins with too many. The count stands in the state of the
     thread behind the limit of Python's own calls, which is set to a number here to find it by.
