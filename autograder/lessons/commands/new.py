@@ -58,7 +58,11 @@ STYLE = """# %% tags=["style:addition"] exercise="slope"
 def slope(x):
     return x + x
 """
-CASES = '''"""What the exercises of this lesson must do, case by case."""
+CASES = '''"""What the exercises of this lesson must do, case by case.
+
+A case is a title (`# ...`), its steps (`>>> ...`), and what is right below each. The steps above the first title begin
+every case of the exercise, with names of its own. For instructors, docs/authors.md says more, under "Cases".
+"""
 
 from autograder.checks.cases import Check
 from autograder.runs.inputs import between
@@ -75,7 +79,10 @@ check.cases("""
 """)
 check.handwritten("slope", lambda x: x**2, [between(5.0, 9.0)], points=2, hidden=True)
 '''
-MISTAKES = """What learners get wrong in this lesson.
+MISTAKES = """\
+Mistakes that learners make in this lesson. A block begins with `# %%` and what is wrong, in the words of the card. Then
+come the test cells that must notice it, and what becomes of the solution: its lines (-), and the learner's (+).
+The lines after - stand exactly once in the lesson's solutions. More: docs/authors.md, under "Mistakes".
 
 # %% the exponent is lost
 costs: test_slope
