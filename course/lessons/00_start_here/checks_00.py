@@ -1,7 +1,7 @@
 """What the exercise of lesson 00 must do, case by case.
 
 A case is a few steps, each after `>>>`, and what is right after them. This is a file to read: a copy that you change
-changes no points.
+changes no points. For instructors, docs/authors.md says more, under "Cases".
 """
 
 from autograder.checks.cases import Check

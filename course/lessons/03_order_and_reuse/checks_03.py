@@ -1,4 +1,8 @@
-"""What the exercises of lesson 03 must do, case by case."""
+"""What the exercises of lesson 03 must do, case by case.
+
+A case is a title (`# ...`), its steps (`>>> ...`), and what is right below each. The steps above the first title begin
+every case of the exercise, with names of its own. For instructors, docs/authors.md says more, under "Cases".
+"""
 
 import math
 import sys
