@@ -31,12 +31,14 @@ class Explanation:
 class Signatures:
     """`checks`: check -> mistake -> title of a case -> short name of its wrong outcome. `bugs`: mistake -> the bug of
     the bank that it is, under whose name it is then counted. `elsewhere`: check -> its mistakes in other exercises than
-    the one that it checks.
+    the one that it checks. `says`: mistake -> what a card says of it, if that is not its name: two forms of one mistake
+    have one sentence.
     """
 
     checks: Mapping[str, Mapping[str, Mapping[str, str]]] = field(default_factory=dict)
     bugs: Mapping[str, str] = field(default_factory=dict)
     elsewhere: Mapping[str, Collection[str]] = field(default_factory=dict)
+    says: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def read(cls, path: Path) -> Signatures:
@@ -51,7 +53,7 @@ class Signatures:
                 for check, listed in found["checks"].items()
             }
             elsewhere = {check: list(listed["elsewhere"]) for check, listed in found["checks"].items()}
-            return cls(checks, dict(found["bugs"]), elsewhere)
+            return cls(checks, dict(found["bugs"]), elsewhere, dict(found["says"]))
         except (OSError, ValueError, KeyError, TypeError, AttributeError):
             return cls()
 
@@ -67,7 +69,9 @@ class Signatures:
             elsewhere = [mistake for mistake in listed if mistake in self.elsewhere.get(check, ())]
             heads = f'"cases": {_json(cases)}, "elsewhere": {_json(elsewhere)}'
             checks.append(f'  {_json(check)}: {{{heads}, "mistakes": {{\n{lines}\n  }}}}')
-        head = f' "made_from": {_json(made_from)},\n "bugs": {_json(dict(self.bugs))},\n "checks": {{'
+        says = ",\n".join(f"  {_json(mistake)}: {_json(sentence)}" for mistake, sentence in self.says.items())
+        bugs = _json(dict(self.bugs))
+        head = f' "made_from": {_json(made_from)},\n "bugs": {bugs},\n "says": {{\n{says}\n }},\n "checks": {{'
         return "{\n" + head + "\n" + ",\n".join(checks) + "\n }\n}\n"
 
     def explain(self, check: str, wrong: Mapping[str, str]) -> Explanation:
@@ -77,10 +81,8 @@ class Signatures:
         listed = self.checks.get(check, {}) if wrong else {}
         elsewhere = self.elsewhere.get(check, ())
         exact = sorted((name for name, cases in listed.items() if cases == wrong), key=lambda name: name in elsewhere)
-        if len(exact) == 1:
-            return Explanation(ended(exact[0]), (self.bugs.get(exact[0], exact[0]),))
         if exact:
-            return _one_of(exact, SEVERAL)
+            return self._one_of(exact)
         shared = {  # of the mistakes that expect no case to be wrong that is right
             name: sum(wrong[case] == what for case, what in cases.items())
             for name, cases in listed.items()
@@ -89,16 +91,18 @@ class Signatures:
         best = max(shared.values(), default=0)
         like = [name for name, count in shared.items() if count == best]
         like = [name for name in like if name not in elsewhere] or like
-        if best >= max(1.0, LIKE * len(wrong)) and len(like) <= MOST:
-            return _one_of(like, f"{NEAR} {'this' if len(like) == 1 else SEVERAL}")
-        return Explanation()
+        few = len({self.says.get(name, name) for name in like}) <= MOST
+        return self._one_of(like, nearly=True) if few and best >= max(1.0, LIKE * len(wrong)) else Explanation()
 
-
-def _one_of(mistakes: Sequence[str], beginning: str) -> Explanation:
-    """An explanation that names the first of several mistakes."""
-    named = tuple(mistakes[:MOST])
-    others = ("another mistake with the same results",) if len(mistakes) > MOST else ()
-    return Explanation(ended(f"{beginning}: {'; or '.join((*named, *others))}"), named)
+    def _one_of(self, mistakes: Sequence[str], nearly: bool = False) -> Explanation:
+        """What a card says if it is one of these: the first few sentences."""
+        counted = {self.says.get(mistake, mistake): self.bugs.get(mistake, "") for mistake in mistakes}
+        sentences = list(counted)[:MOST]
+        others = ["another mistake with the same results"] if len(counted) > MOST else []
+        which = SEVERAL if len(counted) > 1 else "this" if nearly else ""
+        beginning = f"{NEAR} {which}: " if nearly else f"{which}: " if which else ""
+        names = tuple(counted[sentence] or sentence for sentence in sentences)
+        return Explanation(ended(beginning + "; or ".join(sentences + others)), names)
 
 
 def _json(value: Any) -> str:

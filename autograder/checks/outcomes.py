@@ -18,6 +18,8 @@ SAME = 1e-9  # relative
 DIGITS = 6  # of numbers, by which an outcome is known again: other machines round otherwise
 LONGEST_SHOWN = 160
 ADDRESS = re.compile(r"0x[0-9a-f]{6,}")
+OWN_WORDS = ("NameError", "UnboundLocalError", "RecursionError")
+"""Errors whose text holds names that a learner chose, or tells where Python stopped: their type says all."""
 FRACTION = re.compile(r"\d+\.\d+(?:e[-+]?\d+)?")
 
 
@@ -82,13 +84,13 @@ def short_name(outcomes: Sequence[Any]) -> str:
 
 def _settled(value: Any) -> Any:
     """An outcome without what differs between machines, runs and notebooks: the last digits of numbers, addresses, the
-    names that an error guesses.
+    names that an error guesses, and those that a learner chose.
     """
     if isinstance(value, np.ndarray):
         return ["array", list(value.shape), [_settled(entry) for entry in value.ravel().tolist()]]
     if isinstance(value, dict) and isinstance(error := value.get("error"), dict):
-        message = str(error.get("message")).partition(". Did you mean `")[0]
-        return ["error", str(error.get("type")), _settled(message)]
+        kind, message = str(error.get("type")), str(error.get("message")).partition(". Did you mean `")[0]
+        return ["error", kind, "" if kind in OWN_WORDS else _settled(message)]
     if isinstance(value, dict):
         return ["dict", *([_settled(key), _settled(entry)] for key, entry in value.items())]
     if isinstance(value, list | tuple):

@@ -57,11 +57,12 @@ def build_signatures(text: Path) -> bool:
     exercises = _exercises(text)
     for mistake in mistakes_of(text):
         for name, wrong in outcomes_with(text, mistake).items():
-            checks[name][mistake.said] = wrong
+            checks[name][mistake.name] = wrong
             if not any(mistake.into(source)[1] for source in exercises[name]):
-                elsewhere[name].append(mistake.said)
-    bugs = {mistake.said: mistake.bug for mistake in mistakes_of(text) if mistake.bug}
-    write_if_changed(signatures_file(text), Signatures(checks, bugs, elsewhere).text(fingerprint(text)))
+                elsewhere[name].append(mistake.name)
+    bugs = {mistake.name: mistake.bug for mistake in mistakes_of(text) if mistake.bug}
+    says = {mistake.name: mistake.says for mistake in mistakes_of(text) if mistake.says}
+    write_if_changed(signatures_file(text), Signatures(checks, bugs, elsewhere, says).text(fingerprint(text)))
     return True
 
 
@@ -112,7 +113,7 @@ def _parts(text: Path) -> Iterator[bytes]:
 
 def shows(text: Path, mistake: KnownMistake) -> bool:
     """Whether a visible case shows a mistake, as the signatures say."""
-    return any(mistake.said in listed for listed in Signatures.read(signatures_file(text)).checks.values())
+    return any(mistake.name in listed for listed in Signatures.read(signatures_file(text)).checks.values())
 
 
 @dataclass(frozen=True)
@@ -143,10 +144,10 @@ def told_apart(text: Path) -> ToldApart:
     """What the signatures beside a lesson's text say."""
     signatures = Signatures.read(signatures_file(text)).checks
     groups: dict[str, list[str]] = {}
-    mistakes = [mistake.said for mistake in mistakes_of(text)]
-    for said in mistakes:
-        outcomes = {name: listed[said] for name, listed in signatures.items() if said in listed}
-        groups.setdefault(json.dumps(outcomes, sort_keys=True) if outcomes else "", []).append(said)
+    mistakes = [mistake.name for mistake in mistakes_of(text)]
+    for mistake in mistakes:
+        outcomes = {name: listed[mistake] for name, listed in signatures.items() if mistake in listed}
+        groups.setdefault(json.dumps(outcomes, sort_keys=True) if outcomes else "", []).append(mistake)
     unseen = tuple(groups.pop("", ()))
     cases = sum(not case.hidden for check in checks_of(text).values() for case in check.written)
     return ToldApart(cases, len(mistakes), tuple(tuple(each) for each in groups.values() if len(each) > 1), unseen)

@@ -279,6 +279,13 @@ def test_of_many_mistakes_with_the_same_outcomes_the_first_are_named() -> None:
     assert Signatures({"total": {"c?": {"one": "x"}}}).explain("total", {"one": "x"}).sentence == "c?"
 
 
+def test_two_forms_of_a_mistake_have_one_sentence() -> None:
+    forms = {"the sum stops": {"one": "x"}, "the sum ends": {"one": "x"}, "another form": {"one": "y"}}
+    signatures = Signatures({"total": forms}, says=dict.fromkeys(forms, "only the first entry counts"))
+    for outcome in "xy":
+        assert signatures.explain("total", {"one": outcome}).sentence == "only the first entry counts."
+
+
 def test_a_mistake_that_two_cards_know_is_named_once() -> None:
     def slopes(w: float, x: float) -> tuple[float, float]:
         return x * (1 - (w * x) ** 2), w * (1 - (w * x) ** 2)  # for the slope of tanh, of its input
@@ -307,7 +314,7 @@ def test_a_mistake_that_explains_a_part_is_only_likely() -> None:
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
     checks = {"total": {"the sign": {"one": "a", "two": "b"}, 'a "quote"': {"two": "c"}}, "empty": {}}
-    written = Signatures(checks, {"the sign": "sign_lost"}, {"total": ["the sign"], "empty": []})
+    written = Signatures(checks, {"the sign": "sign_lost"}, {"total": ["the sign"], "empty": []}, {"the sign": "-"})
     (tmp_path / "signatures.json").write_text(written.text("made from this"))
     assert Signatures.read(tmp_path / "signatures.json") == written
     assert json.loads(written.text("made from this"))["made_from"] == "made from this"
@@ -329,6 +336,9 @@ def test_equal_outcomes_have_equal_names_on_other_machines() -> None:
     assert short_name([{"error": error}]) == short_name([{"error": other}])
     guessed = error | {"message": error["message"] + ". Did you mean `data`?"}  # by the names in one notebook
     assert short_name([{"error": error}]) == short_name([{"error": guessed}])
+    unbound = "cannot access local variable '{}' where it is not associated with a value"
+    one, other = ({"type": "UnboundLocalError", "message": unbound.format(name)} for name in ("total", "result"))
+    assert short_name([{"error": one}]) == short_name([{"error": other}])
     by_object = {"<A object at 0x7f7da7d0b4c0>": 0.1 + 0.2, "b": 1}
     assert short_name([{"value": by_object}]) == short_name([{"value": {"<A object at 0x7f7da7d0b555>": 0.3, "b": 1}}])
     assert short_name([{"value": "about 0.30000000000000004"}]) == short_name([{"value": "about 0.3"}])
