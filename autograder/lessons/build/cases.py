@@ -39,7 +39,9 @@ def test_source(text: Path, check: Check) -> str:
     hidden = [each for each in hidden_statements(source) if each.check == check.name]
     if not hidden:
         return f"check({name})"
-    added = textwrap.indent("".join(f"{each.source},\n" for each in hidden), 8 * " ")
+    statements = "".join(f"{each.source},\n" for each in hidden)
+    # IPython takes `>>>` for the prompt of pasted code, unless it stands in a text that begins its line.
+    added = textwrap.indent(statements.replace('("""\n', '(\n"""\n'), 8 * " ")
     edges = "### BEGIN HIDDEN TESTS", "### END HIDDEN TESTS"
     start = f"    {edges[0]}\n    lambda {hidden[0].variable}: (\n"
     return f"check(\n    {name},\n{start}{added}    ),\n    {edges[1]}\n)"
