@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import argparse
 import fcntl
-import importlib.util
 import os
 import sys
 import time
@@ -168,9 +167,8 @@ def loaded(path: Path) -> ModuleType:
     """The module that holds the class, loaded by its path: a course is data to this package, not a dependency."""
     from autograder.grading.course import CourseError
 
-    spec = importlib.util.spec_from_file_location("pretend_class", path)
-    if not path.is_file() or spec is None or spec.loader is None:
+    if not path.is_file():
         raise CourseError(f"There is no pretend class {path}.")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
+    module = ModuleType("pretend_class")
+    exec(compile(path.read_bytes(), path, "exec"), module.__dict__)  # unlike an import, it leaves no bytecode there
     return module
