@@ -86,7 +86,7 @@ def _contradicts(place: Place, diagnosis: Diagnosis) -> bool:
     if place.operations == ("backward",):
         return (place.rules_right or len(diagnosis.pairs) > 1) and _blames_rules(diagnosis)
     in_a_rule = bool(place.operations) and not place.rules_right
-    return in_a_rule and diagnosis.certain is None and not any(bug.rules for bug in diagnosis.candidates)
+    return in_a_rule and diagnosis.certain is None and all(bug.family == "engine" for bug in diagnosis.candidates)
 
 
 def _too_many(place: Place, diagnosis: Diagnosis) -> bool:
