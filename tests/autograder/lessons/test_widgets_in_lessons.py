@@ -38,7 +38,7 @@ def called(lesson: Path) -> set[str]:
     return names | {"quiz" for cell in cells if "quiz" in cell.tags}
 
 
-@pytest.mark.parametrize("lesson", sorted(path.name for path in LESSONS.iterdir()))
+@pytest.mark.parametrize("lesson", sorted(path.name for path in LESSONS.iterdir() if path.is_dir()))
 def test_a_lesson_uses_the_widgets_that_the_syllabus_names(lesson: str) -> None:
     found = called(LESSONS / lesson / f"{lesson}.py")
     assert NAMED.get(lesson, set()) <= found
