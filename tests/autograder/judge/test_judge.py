@@ -34,9 +34,9 @@ assert add(secret, 1) == 7732, f"add({secret}, 1) should be 7732"
 """
 
 
-def verdict_on(*cells, **options):
+def verdict_on(*cells, limits=QUICK, **options):
     judged = notebook(*cells)
-    verdict = judge_notebook(judged, limits=QUICK, **options)
+    verdict = judge_notebook(judged, limits=limits, **options)
     points = [cell.points for cell in verdict.cells]
     assert stock_points(judged) == points
     return verdict, judged
@@ -298,7 +298,7 @@ def test_tensors_are_compared_by_their_values_alone(answer):
             "nn.functional.mse_loss(f(x), want) < 1e-6",
         )
     ]
-    verdict, _ = verdict_on(given, text, *tests, source=notebook(given, text, *tests))
+    verdict, _ = verdict_on(given, text, *tests, source=notebook(given, text, *tests), limits=Limits())  # PyTorch loads
     assert [cell.points for cell in verdict.cells] == [points] * len(tests), verdict.cells
 
 
