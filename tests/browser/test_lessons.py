@@ -162,7 +162,7 @@ def a_wrong_product_gets_a_card_that_names_it(lab):
     run_cell(lab, test)
     card = lab.cell(test).locator(".autograder-card").first  # that of the cases; that of the gradients repeats no name
     expect(card).to_contain_text("A question first: Write d(output)/d(first input) on paper")
-    swapped = "in the rule of *, or in the order of the inputs, the two operands are swapped"
+    swapped = "each factor gets its own value, not that of the other one"
     named = card.get_by_text(swapped)
     expect(named).to_be_hidden()
     card.get_by_text("Likely bug").click()
