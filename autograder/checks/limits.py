@@ -3,8 +3,8 @@
 Another thread looks from time to time. When the processor time (or, asleep, the time of the clock) or the memory is
 used up, it raises TookTooMuch in the thread that runs the check, but only while that thread executes a learner's line:
 our own code, which patches and restores things, is never interrupted. Unlike a signal this works on every system and in
-every thread, and a profiler that watches the learner's code does not see it. In a browser, which has no
-threads, an alarm looks instead. Grading has limits of its own, around the process in which a submission runs.
+every thread, and a profiler that watches the learner's code does not see it. Where no thread can be started, as in a
+browser, an alarm looks instead. Grading has limits of its own, around the process in which a submission runs.
 """
 
 from __future__ import annotations
@@ -69,15 +69,14 @@ def limited(seconds: float | None = None, most_bytes: int = MOST_BYTES) -> Itera
     or by which the process has grown by `most_bytes`, is stopped with TookTooMuch. Limits can be nested.
     """
     limit = Limit(SECONDS if seconds is None else seconds, most_bytes)
-    with _alarmed(limit) if IN_BROWSER else _watched(limit):
-        yield
-
-
-@contextlib.contextmanager
-def _watched(limit: Limit) -> Iterator[None]:
     done = threading.Event()
     watch = threading.Thread(target=_watch, args=(limit, done), name="limit of a check", daemon=True)
-    watch.start()
+    try:
+        watch.start()
+    except RuntimeError:  # no threads here, as in a browser
+        with _alarmed(limit):
+            yield
+        return
     try:
         yield
     finally:
