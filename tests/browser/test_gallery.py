@@ -231,10 +231,17 @@ def test_on_a_small_screen_all_type_can_be_read_and_zoom_enlarges_every_picture(
         opened.page.set_viewport_size({"width": 1400, "height": 1000})
 
 
-SLOWER = """
+HELD = """
 import time
+from pathlib import Path
 from mini_autograd.widgets import demo
-as_json, demo.as_json = demo.as_json, lambda shown: (time.sleep(2), as_json(shown))[1]
+
+def held(shown):
+    while not Path("seen").exists():
+        time.sleep(0.05)
+    return as_json(shown)
+
+as_json, demo.as_json = demo.as_json, held
 """
 
 
@@ -247,9 +254,10 @@ def test_controls_are_large_and_a_sign_tells_that_python_is_at_work(opened):
     sign = demo.root.locator(".ma-busy")
     expect(sign).to_have_text("")
     run = "code => window.jupyterapp.shell.currentWidget.sessionContext.session.kernel.requestExecute({code}).done"
-    opened.page.evaluate(f"async code => {{ await ({run})(code); }}", SLOWER)
+    opened.page.evaluate(f"async code => {{ await ({run})(code); }}", HELD)
     demo.press("Train them")
     expect(sign).to_have_text("Python is computing\u2026")
+    (opened.root / "seen").touch()
     expect(demo.words).to_contain_text("80 steps of SGD")
     expect(sign).to_have_text("")
     opened.page.evaluate(f"async code => {{ await ({run})(code); }}", "demo.as_json = as_json")
