@@ -77,6 +77,14 @@ if system.IN_BROWSER:
     system.guard_stack()
 
 
+def set_num_threads(int: Any) -> None:
+    """Accepted, and ignored: NumPy decides how many threads its matrix products use."""
+
+
+def set_warn_always(b: Any) -> None:
+    """Accepted, and ignored: every warning is given each time, and Python's filters decide which are shown."""
+
+
 def promote_types(type1: dtype, type2: dtype) -> dtype:
     """The dtype that can hold the values of both."""
     return dtypes.of(arrays.promote_types(type1.dtype, type2.dtype))

@@ -68,7 +68,8 @@ def watching() -> Iterator[CallTrace]:
     trace = CallTrace()
     before = state.watchers, state.mode & WATCHED
     with ExitStack() as stack:
-        if (torch := sys.modules.get("torch")) is not None:
+        torch = sys.modules.get("torch")
+        if hasattr(torch, "overrides"):  # else there is no PyTorch, or this engine stands in for it
             stack.enter_context(_torch_watch(torch, trace))
         state.watchers, state.mode = (*state.watchers, trace), state.mode | WATCHED
         try:

@@ -33,7 +33,7 @@ from tests.tab.assemble import with_course
 
 HERE = Path(__file__).parent
 COURSE = HERE.parents[1] / "course"
-MISSING = ("torch", "matplotlib")  # in a local Pyodide
+MISSING = ("torch",)
 PATIENCE = 900  # seconds for a lesson
 ROUNDING = re.compile(r"(?<=: )(?:0|\d\.\de-1[0-9])$", re.MULTILINE)
 

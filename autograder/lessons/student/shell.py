@@ -1,5 +1,6 @@
 """Messages that a student's notebook shows by itself: all assertions of a cell hold or one fails, an exercise is not
-written yet, a cell needs PyTorch, there is no engine to continue with, or a function calls itself too often.
+written yet, a cell uses PyTorch where there is none or another thing that this system lacks, there is no engine to
+continue with, or a function calls itself too often.
 
 IPython needs half a minute to print the thousands of lines of a RecursionError, and says nothing about assertions that
 hold.
@@ -15,8 +16,9 @@ from collections.abc import Iterator
 from types import TracebackType
 from typing import Any
 
-from autograder.cards.style import RIGHT, SANS
+from autograder.cards.style import RIGHT, SANS, TEXT
 from autograder.checks.limits import limited
+from autograder.lessons.student import stand_in
 from autograder.lessons.student.exercises import Exercises
 from autograder.notebooks.giving_points import POINTS_GIVING
 from autograder.notebooks.statements import bound_names, parse
@@ -24,6 +26,7 @@ from autograder.runs.engines import has_torch
 from autograder.runs.plain_values import meant
 from autograder.runs.slips import slip
 from autograder.sandbox.inside.engine_file import EngineError
+from mini_autograd.system import IN_BROWSER, lacking
 
 FIRST_CALLS = 4
 LONGEST_LINE = 500  # including color codes; a sealed text in a cell is one line of many thousand letters
@@ -39,12 +42,14 @@ NOT_YET = (
     "Not yet: {name} is not written. Replace its `raise NotImplementedError`, run its cell, then run this one again."
 )
 
-NO_TORCH = (
-    "This cell needs PyTorch, which this Python does not have. Exercises and their checks work without it: skip this "
-    "cell, and the cells below that use torch or a name defined here."
+NO_TORCH = f"PyTorch is not {'available in the browser' if IN_BROWSER else 'installed here'}"
+STANDS_IN = f"{NO_TORCH}: this is our reference engine, {stand_in.ENGINE}."
+CANNOT_RUN = (
+    "This cell cannot run here: {why}. Exercises and their checks work without it: skip it, and the cells below that "
+    "use a name defined in it."
 )
-NEED_TORCH = {"torch"}
-"""The names that are missing if PyTorch is."""
+ENGINE_LACKS = f"{NO_TORCH}, and our reference engine lacks what it uses ({{error}})"
+NOT_DEFINED_HERE = "`{name}` comes from a cell that could not run"
 
 
 def prepare(shell: Any) -> None:
@@ -52,13 +57,17 @@ def prepare(shell: Any) -> None:
     if getattr(shell, "_autograder_prepared", False):
         return
     shell._autograder_prepared = True
+    if not has_torch():
+        stand_in.install(shell)
+        shell.events.register("post_run_cell", lambda result: say_what_stands_in(shell, result))
     shell._autograder_exercises = exercises = Exercises(shell)
+    shell._autograder_missing = set()  # the names that cells have not defined because of what this system lacks
     shell.events.register("pre_run_cell", exercises.before)
     shell.events.register("post_run_cell", exercises.after)
     limits = contextlib.ExitStack()
     shell.events.register("pre_run_cell", lambda info: limits.enter_context(limited()) if is_check(info) else None)
     shell.events.register("post_run_cell", lambda _: limits.close())
-    shell.events.register("post_run_cell", note_what_is_missing)
+    shell.events.register("post_run_cell", lambda result: note_what_is_missing(shell, result))
     shell.events.register("post_run_cell", say_that_assertions_hold)
     shell.set_custom_exc((Exception,), shown_shortly)
 
@@ -72,10 +81,22 @@ def say_that_assertions_hold(result: Any) -> None:
     """Show a short message below a cell that asserted something, ran to its end, and shows nothing else."""
     if result.info is None or not result.success or result.result is not None or not asserts(result.info.raw_cell):
         return
+    _say(HOLDS, RIGHT)
+
+
+def say_what_stands_in(shell: Any, result: Any) -> None:
+    """Show a short message below a cell that used the reference engine as PyTorch, and not to check an exercise."""
+    if result.info is None or is_check(result.info) or _why_not_here(shell, result.error_in_exec):
+        return
+    if stand_in.uses_it(result.info.raw_cell, shell.user_ns):
+        _say(STANDS_IN, TEXT)
+
+
+def _say(message: str, color: str) -> None:
     from IPython.display import display
 
-    style = f"font-family:{SANS};font-size:13px;color:{RIGHT}"
-    display({"text/plain": HOLDS, "text/html": f'<span style="{style}">{html.escape(HOLDS)}</span>'}, raw=True)
+    style = f"font-family:{SANS};font-size:13px;color:{color}"
+    display({"text/plain": message, "text/html": f'<span style="{style}">{html.escape(message)}</span>'}, raw=True)
 
 
 def asserts(source: str) -> bool:
@@ -126,8 +147,8 @@ def shown_shortly(
         _cut(trace, FIRST_CALLS)
         lines = shell.InteractiveTB.structured_traceback(kind, error, trace, tb_offset=tb_offset)
         shell._showtraceback(kind, error, [*lines, ENDLESS])
-    elif _wants_torch(error):
-        shell._showtraceback(kind, error, [NO_TORCH])
+    elif why := _why_not_here(shell, error):
+        shell._showtraceback(kind, error, [CANNOT_RUN.format(why=why)])
     elif isinstance(error, EngineError):
         shell._showtraceback(kind, error, [str(error)])
     elif isinstance(error, NameError):
@@ -158,16 +179,19 @@ def _usual_cause(shell: Any, error: BaseException) -> list[str]:
     return [line[:1].upper() + line[1:] for line in found if line]
 
 
-def note_what_is_missing(result: Any) -> None:
-    """Note the names that a cell has not defined because there is no PyTorch: cells that use them need it, too."""
-    if result.info is not None and result.error_in_exec is not None and _wants_torch(result.error_in_exec):
-        NEED_TORCH.update(bound_names(parse(result.info.raw_cell)))
+def note_what_is_missing(shell: Any, result: Any) -> None:
+    """Note the names that a cell has not defined because of what this system lacks: cells that use them lack them."""
+    if result.info is not None and _why_not_here(shell, result.error_in_exec):
+        shell._autograder_missing |= bound_names(parse(result.info.raw_cell)) - set(shell.user_ns)
 
 
-def _wants_torch(error: BaseException) -> bool:
-    if not isinstance(error, ModuleNotFoundError | NameError):
-        return False
-    return (error.name or "").partition(".")[0] in NEED_TORCH and not has_torch()
+def _why_not_here(shell: Any, error: BaseException | None) -> str:
+    """Why a cell that raised an error cannot run on this system; empty if it could."""
+    if isinstance(error, NameError) and error.name in shell._autograder_missing:
+        return NOT_DEFINED_HERE.format(name=error.name)
+    if error is not None and not has_torch() and stand_in.is_lacking(error):
+        return ENGINE_LACKS.format(error=error)
+    return lacking(str(error))
 
 
 def _is_alone(error: BaseException) -> bool:
