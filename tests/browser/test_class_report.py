@@ -1,4 +1,4 @@
-"""The class report on a phone: its tables scroll in their own boxes, and the page does not."""
+"""The class report on a phone, where its tables scroll in their own boxes and the page does not, and on paper."""
 
 from unittest import mock
 
@@ -13,7 +13,7 @@ pytestmark = pytest.mark.browser
 MESSAGE = "needed: `grad * second`, and the two operands are swapped in the rule of `multiply`"
 
 
-def test_the_page_does_not_scroll_sideways(chromium, tmp_path):
+def test_the_page_does_not_scroll_sideways_and_can_be_printed(chromium, tmp_path):
     records = [
         record(f"student_{number:03}", number % 5, MESSAGE, ("operands_swapped",), seconds=3.0 + number)
         for number in range(20)
@@ -27,4 +27,7 @@ def test_the_page_does_not_scroll_sideways(chromium, tmp_path):
     page.goto((tmp_path / "report.html").as_uri())
     assert page.evaluate("() => document.documentElement.scrollWidth") == 390
     assert page.locator(".fact.warn").inner_text().split() == ["1", "need", "a", "look"]
+    page.emulate_media(media="print")
+    adjust = "bar => getComputedStyle(bar).printColorAdjust"
+    assert page.locator(".bar i").first.evaluate(adjust) == "exact", "bars have no color on paper"
     page.close()

@@ -97,6 +97,11 @@ def test_formgrader_and_feedback_show_marks_and_cards_and_run_nothing(
     page.evaluate("() => document.querySelectorAll('details').forEach(part => { part.open = true; })")
     assert violations(page) == []
     look(page)
+    page.set_viewport_size({"width": 390, "height": 800})
+    assert page.evaluate("() => document.documentElement.scrollWidth") == 390
+    page.emulate_media(media="print")
+    assert not page.get_by_text("Back to the top").first.is_visible(), "a link on paper"
+    page.emulate_media(media="screen")
     html = page.content()  # graders see hidden tests, students do not
     assert [secret for secret in ("hiddenexpression", "hiddenword", "HIDDEN TESTS") if secret in html] == []
     outside = [url for url in asked if not url.startswith((server.address, "file:", "data:"))]
