@@ -7,6 +7,7 @@ from __future__ import annotations
 import builtins
 import difflib
 import os
+import re
 import traceback
 from typing import Any
 
@@ -15,6 +16,8 @@ import numpy as np
 LONGEST_TEXT = 400
 SIMILAR = 0.75
 LARGEST_ARRAY = 1_000_000
+NOT_STUDENTS = re.compile(r"(checks|helpers)_\d\d\.py$")
+"""The files that came with a lesson: its cases and its helpers."""
 OUR_PACKAGE = os.path.join(os.path.dirname(os.path.dirname(os.path.abspath(__file__))), "")
 
 
@@ -79,8 +82,8 @@ def meant(error: BaseException) -> str:
 
 
 def _line_of(error: BaseException) -> str:
-    """The text of the innermost line outside this package, the standard library and installed packages. An error that
-    came from the sandbox brings the lines of the student's cells with it.
+    """The text of the innermost line outside this package, the standard library, installed packages and the files of a
+    lesson. An error that came from the sandbox brings the lines of the student's cells with it.
     """
     brought = getattr(error, "student_where", ())
     if brought:
@@ -90,7 +93,7 @@ def _line_of(error: BaseException) -> str:
     for number, (frame, line_number) in enumerate(frames):
         filename = frame.f_code.co_filename
         foreign = filename.startswith(OUR_PACKAGE) or "site-packages" in filename or "/lib/python" in filename
-        if not foreign and not filename.startswith("<frozen"):
+        if not foreign and not filename.startswith("<frozen") and not NOT_STUDENTS.search(filename):
             summary = traceback.FrameSummary(filename, line_number, frame.f_code.co_name)
             line = summary.line or line
         if number > 5_000:

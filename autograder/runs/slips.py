@@ -46,7 +46,20 @@ SLIPS = (
     Slip(
         "TypeError",
         r"'(tuple|list|float)' object is not callable",
-        "is a pair of parentheses too many, or was a rule called where the rule itself should be passed?",
+        "is a pair of parentheses too many, was a rule called where the rule itself should be passed, or are the "
+        "arguments of a call in another order than in the definition?",
+    ),
+    Slip(
+        "TypeError AttributeError",
+        "'str' object is not callable|'str' object has no attribute '(data|grad|inputs|rule|backward)'",
+        "is a text where a function or a tensor is due? Compare the order of the arguments, where the result is made, "
+        "with the definition",
+    ),
+    Slip(
+        "TypeError ValueError",
+        r"float\(\) argument must be .* not '(function|method|tuple)'|could not convert string to float",
+        "is a function, a tuple or a text where a number is due? Compare the order of the arguments, where the result "
+        "is made, with the definition",
     ),
     Slip(
         "TypeError",
@@ -120,7 +133,7 @@ SLIPS = (
     Slip(
         "TypeError",
         "'(function|method|builtin_function_or_method|type)' object is not|operand type.*'(function|method)'",
-        "are the parentheses of a call missing?",
+        "are the parentheses of a call missing, or are its arguments in another order than in the definition?",
     ),
     Slip("TypeError", "unhashable type", "is a list or an array used as a key? A tuple can be one"),
     Slip("ValueError", "values to unpack", "how many values are there on the right, and how many names on the left?"),

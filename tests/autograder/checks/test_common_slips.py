@@ -1,5 +1,7 @@
 """Does a card name the cause of slips that stop the student's code, and does it lead to the right place?"""
 
+import itertools
+import re
 import signal
 import threading
 import time
@@ -8,11 +10,13 @@ from _thread import interrupt_main
 import numpy as np
 import pytest
 
+from autograder.checks.beside import load
 from autograder.lessons.build.notebook import assemble
 from autograder.lessons.release import release_notebook
 from autograder.notebooks.cells import grade_id
 from autograder.runs.context import check_context
 from autograder.runs.errors import Interrupted
+from autograder.runs.plain_values import described
 from autograder.student import check_function, check_gradients, check_handwritten_gradient, positive
 from tests.course.planting import solved, text_of
 
@@ -49,6 +53,27 @@ def test_an_operation_without_a_tensor_is_named_and_its_rule_is_not_blamed(name)
     assert said in report.lines[0].explanation
     assert report.place == "`*` does not return a tensor, so no gradient can come back through it."
     assert "rule" not in report.hints[-1]
+
+
+PARTS = {"value": "a.data * b.data", "inputs": "(a, b)", "name": "'*'", "rule": "rule"}
+ORDERS = [order for order in itertools.permutations(PARTS) if order != tuple(PARTS)]
+
+
+@pytest.mark.parametrize("order", ORDERS, ids=" ".join)
+def test_arguments_in_another_order_are_named(order):
+    made = ", ".join(PARTS[part] for part in order)
+    explanation = report_on(multiply(f"return MiniTensor({made})") + ASSIGN).lines[0].explanation
+    assert re.search("order (of the arguments, .*with|than in) the definition", explanation)
+
+
+@pytest.mark.parametrize(("file", "line"), [("checks_02.py", ""), ("helpers_02.py", ""), ("mine.py", "return len(x)")])
+def test_a_line_is_quoted_from_the_student_s_code_and_not_from_the_lesson_s_files(file, line, tmp_path):
+    (tmp_path / file).write_text("def size(x):\n    return len(x)\n")
+    size = load("a_module", tmp_path / file).size
+    with pytest.raises(TypeError) as raised:
+        size(3)
+    (traceback,) = [part for part in raised.traceback if part.path.name == file]
+    assert described(raised.value.with_traceback(traceback._rawentry))["line"] == line
 
 
 FORGOTTEN_RETURNS = {
