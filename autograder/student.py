@@ -17,7 +17,7 @@ from contextlib import contextmanager, nullcontext
 from dataclasses import replace
 from pathlib import Path
 from traceback import clear_frames
-from types import FrameType, MappingProxyType, SimpleNamespace
+from types import FrameType, MappingProxyType
 from typing import TYPE_CHECKING, Any
 
 from autograder.cards.check_report import Line, Report
@@ -280,22 +280,24 @@ def variant(question: str, choices: Sequence[Choice], student: str) -> Choice:
     return chosen(question, choices, student)
 
 
-def predict(question: str, *options: str) -> Any:
+def predict(question: str, *options: str) -> None:
     """Ask for a prediction of what this cell shows, and cover the output until there is one. It is not graded.
 
     With `options` you choose one of them; without, you type a number, a shape or a word. The prediction stays in the
-    notebook. Returns an object whose `was(value)` says what came out, a number or one of the options; then the
-    prediction gets a verdict. Shows nothing outside notebooks.
+    notebook. When the cell has run, it gets a verdict, if the lesson says what answers the question. Shows nothing
+    outside notebooks.
     """
     if current().graded or not _in_notebook():
-        return SimpleNamespace(was=lambda value: None)  # quicker than importing widgets
+        return
+    from IPython import get_ipython
     from IPython.display import display
 
+    from autograder.lessons.student.outcomes import tell_when_done
     from mini_autograd.widgets.prediction import prediction
 
     asked = prediction(question, *options)
     display(asked)
-    return asked
+    tell_when_done(asked, get_ipython(), Path.cwd())
 
 
 def progress(*, short: bool = False) -> None:

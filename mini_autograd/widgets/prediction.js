@@ -55,16 +55,31 @@ function render({ model, el }) {
   };
 }
 
-// What came out beside the prediction, if the cell has said it. Numbers are compared as numbers: 2**60 is 1152921504606846976.
+// What came out beside the prediction, once the cell has run. A number may be off by half a percent, one that is measured
+// ("about 40") by a quarter. Words may be meant where they are not equal: then only what came out is said.
 function verdict(answer, model) {
   const outcome = model.get("outcome");
   if (!outcome) return ". Compare it with the output below.";
-  const is = (text) => {
-    const [one, other] = [text, outcome].map(numberIn);
-    return text === outcome || (one != null && other != null && Math.abs(one - other) <= 0.005 * Math.abs(other));
-  };
-  if (is(answer)) return ", and that is right.";
-  return `, but it is ${model.get("options").find(is) ?? outcome}.`;
+  const [guessed, came] = [answer, outcome].map((text) => parts(text, outcome));
+  const close = outcome.startsWith("about ") ? 0.25 : 0.005;
+  const same = (one, other) => one === other || Math.abs(one - other) <= close * Math.abs(other);
+  const alike = guessed.length === came.length && came.every((part, place) => same(guessed[place], part));
+  if (model.get("options").length > 0 ? answer === outcome : alike) return ", and that is right.";
+  const sure = model.get("options").length > 0 || (guessed.length === came.length && [...guessed, ...came].every(Number.isFinite));
+  return `${sure ? ", but it" : ". It"} is ${outcome}.`;
+}
+
+// The numbers and words of a text; words alone in alphabetical order, each once.
+const FILLERS = /\b(about|and|or|the|a|an|times)\b/g;
+const AS_SAID = { true: "yes", false: "no" };
+
+function parts(text, outcome) {
+  const plain = text.toLowerCase().replace(FILLERS, " ");
+  const single = numberIn(plain);
+  if (single != null && numberIn(outcome.replace("about", "")) != null) return [single]; // also 2 * 10, or 0,5
+  const found = plain.match(/[-+\u2212]?\d+(\.\d+)?(e[-+]?\d+)?|[^\s,;()[\]"'`]+/g) ?? [];
+  const each = found.map((part) => numberIn(part) ?? AS_SAID[part] ?? part);
+  return each.some(Number.isFinite) ? each : [...new Set(each)].sort();
 }
 
 export default { initialize, render };

@@ -26,9 +26,6 @@ class QuestionText:
     def __init__(self, question: str) -> None:
         self.question = question
 
-    def was(self, value: float | str) -> None:
-        """Nobody has predicted here."""
-
     def __repr__(self) -> str:
         return f"Predict: {self.question}"
 
@@ -44,16 +41,12 @@ if anywidget is not None:
         question = traitlets.Unicode().tag(sync=True)
         options: Any = traitlets.List().tag(sync=True)  # empty: the reader types
         answer: Any = traitlets.Unicode(None, allow_none=True).tag(**SET_BY_READERS)  # "" if skipped
-        outcome = traitlets.Unicode("").tag(sync=True)
+        outcome = traitlets.Unicode("").tag(sync=True)  # what came out, once it is known
         own_id = traitlets.Unicode().tag(sync=True)
 
         def __init__(self, question: str, options: tuple[str, ...]) -> None:
             super().__init__(question=question, options=list(options))
             self.own_id = self.model_id
-
-        def was(self, value: float | str) -> None:
-            """Tell the browser what came out, as a number or as one of the options: the prediction gets a verdict."""
-            self.outcome = value if isinstance(value, str) else repr(value)
 
         def _repr_mimebundle_(self, **kwargs: Any) -> Any:
             bundle = super()._repr_mimebundle_(**kwargs)

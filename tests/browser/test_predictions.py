@@ -76,19 +76,45 @@ def test_a_prediction_is_kept_with_the_notebook_and_can_be_made_again(asked):
     assert "1024" not in shown(asked.cell(0))
 
 
-def test_a_prediction_gets_a_verdict_where_the_cell_says_what_came_out(lab):
+OUTCOMES = """
+"Paths?" = 'f"2**{len(paths)}"'
+"Slope?" = "0.1 + 0.2"
+"Which numbers?" = "numbers()"
+"Milliseconds?" = "about(130)"
+"Who?" = "['w', 'b']"
+"""
+
+
+def test_a_prediction_gets_a_verdict_from_what_its_cell_computed(lab):
     cells = [
-        'from autograder.student import predict\nbet = predict("Paths?", "60", "2**60")\nbet.was(2**60)',
-        'bet = predict("Slope?")\nbet.was(0.1 + 0.2)',
-        'bet = predict("Which?", "one", "other")\nbet.was("other")',
+        'from autograder.student import predict\npredict("Paths?", "60", "2**60")\npaths = 60 * [0]',
+        'predict("Slope?")',
+        'predict("Which numbers?")\nprint("first 5.0, then 8")',
+        'predict("Milliseconds?")',
+        'predict("Who?")',
+        'predict("Nobody says?")',
     ]
-    lab.open_notebook(lab.write_notebook("verdicts.ipynb", cells))
+    notebook = lab.write_notebook("verdicts.ipynb", cells)
+    (lab.root / "outcomes_99.toml").write_text(OUTCOMES)
+    lab.open_notebook(notebook)
     lab.run_all()
     lab.cell(0).get_by_role("button", name="60", exact=True).click()
     lab.cell(0).get_by_text("You predicted: 60, but it is 2**60.").wait_for()
-    lab.cell(1).get_by_role("textbox", name="Your prediction").fill("0.3")
-    lab.page.keyboard.press("Enter")
-    lab.cell(1).get_by_text("You predicted: 0.3, and that is right.").wait_for()
-    lab.cell(2).get_by_role("button", name="one", exact=True).click()
-    lab.cell(2).get_by_text("You predicted: one, but it is other.").wait_for()
+    for number, guess, verdict in (
+        (1, "0.3", ", and that is right."),
+        (2, "5 and 8", ", and that is right."),
+        (2, "8, 5", ", but it is 5, 8."),
+        (3, "100", ", and that is right."),
+        (3, "20", ", but it is about 130."),
+        (4, "b and w", ", and that is right."),
+        (4, "the weight", ". It is w, b."),
+        (5, "7", ". Compare it with the output below."),
+    ):
+        cell = lab.cell(number)
+        entry = cell.get_by_role("textbox", name="Your prediction")
+        if not entry.is_visible():
+            cell.get_by_role("button", name="Predict again").click()
+        entry.fill(guess)
+        entry.press("Enter")
+        cell.get_by_text(f"You predicted: {guess}{verdict}").wait_for()
     assert lab.errors() == []

@@ -16,6 +16,8 @@ STYLES = "styles.py"
 """The file of a lesson with other right solutions, as cells with a tag `style:NAME`."""
 MISTAKES, SIGNATURES = "mistakes.txt", "signatures_{}.json"
 """What learners get wrong in a lesson, and how its cases know it again."""
+OUTCOMES = "outcomes_{}.toml"
+"""What answers each prediction that a lesson asks for: question -> expression."""
 LESSON_NAME = re.compile(r"\d\d_[a-z0-9_]+")
 DATA_FILE = re.compile(r"""["'](data/[\w.\-]+)["']""")
 HELPERS = re.compile(r"helpers_\d\d")
@@ -59,7 +61,8 @@ def texts_asked_for(course_dir: Path, names: Sequence[str]) -> list[Path]:
 def files_beside(path: Path, course_dir: Path) -> dict[str, bytes]:
     """What a lesson needs beside its notebook, by the names of the files there: those of course/data that it names as
     "data/NAME", the modules of helpers that it imports, which lie in its own folder or in that of the lesson with their
-    number, and its cases, without the hidden ones. Raises LessonTextError for a missing file.
+    number, what answers its predictions, and its cases, without the hidden ones. Raises LessonTextError for a missing
+    file.
     """
     found = {}
     for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
@@ -71,8 +74,9 @@ def files_beside(path: Path, course_dir: Path) -> dict[str, bytes]:
     cases = cases_file(path)
     if cases.is_file():
         found[cases.name] = without_hidden_cases(cases.read_text(encoding="utf-8")).encode()
-        signatures = path.with_name(SIGNATURES.format(path.stem[:2]))
-        found |= {signatures.name: signatures.read_bytes()} if signatures.is_file() else {}
+    for kind in (SIGNATURES, OUTCOMES):
+        file = path.with_name(kind.format(path.stem[:2]))
+        found |= {file.name: file.read_bytes()} if file.is_file() else {}
     return dict(sorted(found.items()))
 
 

@@ -34,9 +34,8 @@ print(f"gradient {x.grad.item():.0f}, found in {1000 * (time.perf_counter() - st
 # In lesson 01 the contributions of different paths added up. **Predict** how many paths lead from `y` back to `x`.
 
 # %% tags=["demo"]
-bet = predict("How many paths lead from y back to x?", "60", "120", "60**2", "2**60")
+predict("How many paths lead from y back to x?", "60", "120", "60**2", "2**60")
 paths = round(x.grad.item())  # each path contributes 1 to the gradient
-bet.was(paths)
 years = paths / 1e9 / 3600 / 24 / 365
 print(f"{paths:,} paths; at a billion per second that takes {years:.1f} years")
 

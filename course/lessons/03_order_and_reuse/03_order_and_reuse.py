@@ -798,9 +798,6 @@ MiniTensor.backward = backward
 # Now try 50,000 operations: run them forward and backward, then drop them. **Predict** which of the three takes longest, and whether dropping the output frees everything at once, or leaves it to Python's garbage collector.
 
 # %% tags=["demo"]
-predict("Which takes longest?", "forward", "backward", "dropping the output")
-
-
 def chain_of(count):
     start = time.perf_counter()
     x = MiniTensor(1.0)
@@ -816,6 +813,7 @@ def chain_of(count):
     return x.grad, middle() is None, (forward - start, backward - forward, dropped - backward)
 
 # %% tags=["demo"]
+predict("Which takes longest?", "forward", "backward", "dropping the output")
 gradient, gone, seconds = chain_of(50_000)
 print("gradient", gradient, "  freed at once:", gone)
 for name, time_needed in zip(("forward", "backward", "dropped"), seconds):
