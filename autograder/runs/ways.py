@@ -76,6 +76,7 @@ class Ways:
         self.names: dict[str, str] = {}
         self.passed = ""  # how the seed is passed, once it is known: "array", "tensor" or "none"
         self.weighing = ""  # what the check did with an output whose `backward` takes no gradient
+        self._signatures: dict[Any, Mapping[str, inspect.Parameter]] = {}  # every draw asks for them
 
     def leaf(self, value: Any, dtype: str) -> Any:
         """A fresh leaf. Engines of numbers get a Python float, engines that know `requires_grad` an array; an engine
@@ -189,6 +190,32 @@ class Ways:
     def _backward_of(self, output: Any) -> str | None:
         return next((name for name in BACKWARDS if callable(getattr(output, name, None))), None)
 
+    def _parameters(self, backward: Any) -> Mapping[str, inspect.Parameter]:
+        """The parameters of a `backward`, a method of some result or a function."""
+        function = getattr(backward, "__func__", backward)
+        if function not in self._signatures:
+            self._signatures[function] = inspect.signature(backward).parameters
+        return self._signatures[function]
+
+    def _seed_of(self, backward: Any) -> tuple[str, bool] | None:
+        """The parameter of a `backward` that is the gradient of the output, and whether it has to be named; None if
+        there is none. An option that is on or off is no gradient, whatever its name.
+        """
+        try:
+            parameters = list(self._parameters(backward).values())
+        except (TypeError, ValueError):
+            return "gradient", False
+        for number, parameter in enumerate(parameters):
+            if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) or _is_switch(parameter):
+                continue
+            one = type(parameter.default) in (int, float) and parameter.default == 1
+            if SEED.search(parameter.name.lower()) or (number == 0 and one):
+                return parameter.name, number > 0 or parameter.kind is parameter.KEYWORD_ONLY
+            needed = parameter.default is parameter.empty
+            if number == 0 and needed and not VISITED.search(parameter.name.lower()):
+                return parameter.name, False
+        return None
+
     def can_start(self, output: Any) -> bool:
         """Whether something can go backward from a result."""
         start = self.adapter is not None and self.adapter.backward is not None
@@ -200,7 +227,8 @@ class Ways:
             return True
         if hasattr(self.engine, "start_backward"):
             return True
-        return self.passed != "none" and _seed_of(getattr(output, self._backward_of(output) or "backward")) is not None
+        backward = getattr(output, self._backward_of(output) or "backward")
+        return self.passed != "none" and self._seed_of(backward) is not None
 
     def start(self, output: Any, cotangent: Any, dtype: str) -> bool:
         """Go backward from an output with a cotangent; if `backward` takes none, from the sum of output times
@@ -224,7 +252,7 @@ class Ways:
             self.engine.start_backward(output, seed)
         elif self.takes_gradient(output):
             seed = self.engine(seed) if self._passes_tensors(backward, output) else seed
-            name, keyword = _seed_of(backward) or ("", False)
+            name, keyword = self._seed_of(backward) or ("", False)
             backward(**{name: seed}) if keyword else backward(seed)
         else:
             weighed = self._weighed(output, seed)
@@ -233,8 +261,8 @@ class Ways:
 
     def _without(self, output: Any, backward: Any) -> None:
         """`backward` without an argument, or with a 1 if it needs one."""
-        seed = _seed_of(backward)
-        needed = seed is not None and inspect.signature(backward).parameters[seed[0]].default is inspect.Parameter.empty
+        seed = self._seed_of(backward)
+        needed = seed is not None and self._parameters(backward)[seed[0]].default is inspect.Parameter.empty
         if needed and self.passed != "none":
             self.start(output, np.ones(np.shape(self.numbers(output))), "float64")
         else:
@@ -262,8 +290,8 @@ class Ways:
         """Whether the seed has to be a tensor: `backward` says so, or only that worked."""
         if self.passed:
             return self.passed == "tensor"
-        name, _ = _seed_of(backward) or ("", False)
-        parameter = inspect.signature(backward).parameters.get(name) if name else None
+        name, _ = self._seed_of(backward) or ("", False)
+        parameter = self._parameters(backward).get(name) if name else None
         wanted = "" if parameter is None else str(parameter.annotation)
         return type(output).__name__ in wanted and "|" not in wanted.replace("| None", "")
 
@@ -342,7 +370,7 @@ class Ways:
         if not self.takes_gradient(output):
             weighed = f", so the check calls it on {self.weighing}" if self.weighing else ", so it begins with 1"
             return f".{name}() takes no gradient{weighed}"
-        seed, _ = _seed_of(getattr(output, name)) or ("", False)
+        seed, _ = self._seed_of(getattr(output, name)) or ("", False)
         kind = "a tensor" if self._passes_tensors(getattr(output, name), output) else "a number or an array"
         return f".{name}({seed}) takes {kind}"
 
@@ -364,26 +392,6 @@ def _tracking(engine: Any) -> str | None:
     if any(p.kind is p.VAR_KEYWORD for p in parameters.values()):
         return TRACKING[0]
     return next((name for name in TRACKING if name in parameters), None)
-
-
-def _seed_of(backward: Any) -> tuple[str, bool] | None:
-    """The parameter of a `backward` that is the gradient of the output, and whether it has to be named; None if there
-    is none. An option that is on or off is no gradient, whatever its name.
-    """
-    try:
-        parameters = list(inspect.signature(backward).parameters.values())
-    except (TypeError, ValueError):
-        return "gradient", False
-    for number, parameter in enumerate(parameters):
-        if parameter.kind in (parameter.VAR_POSITIONAL, parameter.VAR_KEYWORD) or _is_switch(parameter):
-            continue
-        one = type(parameter.default) in (int, float) and parameter.default == 1
-        if SEED.search(parameter.name.lower()) or (number == 0 and one):
-            return parameter.name, number > 0 or parameter.kind is parameter.KEYWORD_ONLY
-        needed = parameter.default is parameter.empty
-        if number == 0 and needed and not VISITED.search(parameter.name.lower()):
-            return parameter.name, False
-    return None
 
 
 def _is_switch(parameter: inspect.Parameter) -> bool:

@@ -19,6 +19,7 @@ from typing import Any
 from autograder.lessons.build.lesson_files import MISTAKES, LessonTextError, lesson_texts
 from autograder.lessons.build.text import TextCell, read_lesson
 from autograder.lessons.mistakes.listed import KnownMistake
+from autograder.lessons.mistakes.reach import Calls, functions_changed
 from autograder.notebooks.regions import without_hidden_tests
 from autograder.runs.context import check_context
 
@@ -49,7 +50,8 @@ class LessonMarks:
 def run_lesson(
     text: Path, at_test: AtTest, mistake: KnownMistake | None = None, again: Sequence[TextCell] = ()
 ) -> None:
-    """Run the solved lesson, and `at_test` at each of its test cells; with a mistake, only at those after it.
+    """Run the solved lesson, and `at_test` at each of its test cells; with a mistake, only at those that it reaches:
+    they come after it, and call what it changes.
 
     `again` are cells that run a second time, after all others and before the test cells. Raises LessonTextError
     if the mistake does not fit in exactly one place, or if what it leaves is not Python.
@@ -60,16 +62,16 @@ def run_lesson(
     if again:
         tests = tuple(cell for cell in cells if cell.is_test)
         cells = (*(cell for cell in cells if cell not in tests), *again, *tests)
-    replaced = 0
+    replaced, changed = 0, None
     where = f"{text.parent.name}/{MISTAKES}: {mistake.name!r}" if mistake else text.name
     try:
         for cell in cells:
             source = cell.source
             if cell.is_test:
-                if mistake is None or replaced:
+                if mistake is None or (replaced and _is_reached(text, cell, changed)):
                     at_test(cell, names)
                     continue
-                for definition in _definitions(source):  # before the mistake nothing differs from the solved notebook
+                for definition in _definitions(source):  # nothing else of it differs from the solved notebook
                     with suppress(NameError):  # it needs a name that only a loop of the cell assigns
                         exec(definition, names)
                 continue
@@ -78,6 +80,8 @@ def run_lesson(
                 replaced += times
             try:
                 code = _code(source)
+                if source != cell.source:
+                    changed = cell.source, functions_changed(cell.source, source)
             except SyntaxError as error:  # would pass for an exercise that did not run
                 raise LessonTextError(f"{where}: with it the solution is not Python: {error.msg}") from error
             with suppress(Exception):  # a wrong engine may break a cell; the notebook continues
@@ -86,6 +90,39 @@ def run_lesson(
         sys.path.remove(str(text.parent))
     if mistake is not None and replaced != 1:
         raise LessonTextError(f"{where}: the text after `-` stands {replaced} times in the solutions, not once")
+
+
+def _is_reached(text: Path, cell: TextCell, changed: tuple[str, set[str] | None] | None) -> bool:
+    """Whether a mistake can make a difference in a test cell. What happens in a cell that is no check, or what a cell
+    of the lesson does while it defines, is not followed any further.
+    """
+    if changed is None or changed[1] is None or "check" not in cell.metadata:
+        return True
+    functions = {(changed[0], name) for name in changed[1]}
+    calls = _calls(text)
+    return bool(functions & (calls[""] | calls[cell.grade_id]))
+
+
+@cache
+def _calls(text: Path) -> dict[str, set[tuple[str, str]]]:
+    """grade_id of a test cell -> what it calls in the solved lesson: (source of a cell, function). Under "" is what
+    the cells call that define."""
+    calls = Calls()
+    names: dict[str, Any] = {"__name__": text.stem}
+    sys.path.insert(0, str(text.parent))
+    try:
+        for cell in cells_that_define(text, tests=True):
+            if cell.is_test:
+                with calls.of(cell.grade_id), check_context(explained=False):
+                    credit_of(cell.source, names)
+            else:
+                code = _code(cell.source)
+                calls.follow(code, cell.source)
+                with calls.of(""), suppress(Exception):
+                    exec(code, names)
+    finally:
+        sys.path.remove(str(text.parent))
+    return calls.by
 
 
 def marks(text: Path, mistake: KnownMistake | None = None, again: Sequence[TextCell] = ()) -> LessonMarks:

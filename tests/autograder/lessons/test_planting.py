@@ -31,3 +31,14 @@ def test_a_listed_mistake_names_the_test_cells_that_it_costs(costs: str, tmp_pat
     (tmp_path / TEXT.stem / MISTAKES).write_text(f"# %% a mistake\n{costs}-{RIGHT}\n+return 0, 0\n")
     with pytest.raises(LessonTextError, match=r"mistakes\.txt:1: `costs:` .* test cells of test_product_rule"):
         mistakes_of(tmp_path / TEXT.stem / TEXT.name)
+
+
+def test_only_test_cells_that_a_mistake_reaches_run() -> None:
+    text = TEXT.parents[1] / "15_forward_mode" / "15_forward_mode.py"
+    mistake = mistakes_of(text)[-1]
+    reached: list[str] = []
+    run_lesson(text, lambda cell, names: reached.append(cell.grade_id), mistake)
+    assert set(mistake.costs) <= set(reached)
+    every: list[str] = []
+    run_lesson(text, lambda cell, names: every.append(cell.grade_id))
+    assert 0 < len(reached) < len(every)
