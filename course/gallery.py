@@ -15,10 +15,10 @@
 # %% [markdown]
 # # Gallery
 #
-# Every demonstration of the course, in large type. Choose **Run > Run All Cells**, or press Ctrl+A and then Ctrl+Enter.
-# Each has buttons for settings that are worth showing, and *Reset*. Ctrl and + makes everything even larger. Once the
-# cells have run, there is a button below that shows one demonstration per screen, and Alt+P does the same; Page Down
-# and Page Up turn the pages.
+# Every demonstration of the course, in large type. Click left of the cell below and press Shift+Enter. Then a button
+# there shows one demonstration per screen, and Alt+P does the same: the other cells run by themselves. Page Down and
+# Page Up turn the pages. Each demonstration has buttons for settings that are worth showing, and *Reset*. Ctrl and +
+# makes everything even larger.
 #
 # All numbers are measured or computed at the moment when they appear; nothing is prerecorded.
 

@@ -55,8 +55,8 @@ function render({ model, el }) {
   };
 }
 
-// What came out beside the prediction, once the cell has run. A number may be off by half a percent, one that is measured
-// ("about 40") by a quarter. Words may be meant where they are not equal: then only what came out is said.
+// What came out beside the prediction, once the cell has run. A number may be off by half a percent, one that is
+// measured ("about 40") by a quarter. Words may be meant where they are not equal: then only what came out is said.
 function verdict(answer, model) {
   const outcome = model.get("outcome");
   if (!outcome) return ". Compare it with the output below.";
@@ -65,7 +65,8 @@ function verdict(answer, model) {
   const same = (one, other) => one === other || Math.abs(one - other) <= close * Math.abs(other);
   const alike = guessed.length === came.length && came.every((part, place) => same(guessed[place], part));
   if (model.get("options").length > 0 ? answer === outcome : alike) return ", and that is right.";
-  const sure = model.get("options").length > 0 || (guessed.length === came.length && [...guessed, ...came].every(Number.isFinite));
+  const numbers = guessed.length === came.length && [...guessed, ...came].every(Number.isFinite);
+  const sure = model.get("options").length > 0 || numbers;
   return `${sure ? ", but it" : ". It"} is ${outcome}.`;
 }
 

@@ -10,6 +10,7 @@ const BESIDE = 320; // CSS pixels for words beside a picture
 const ROOTS = ".ma-demo, .ma-explorer, .ma-monitor";
 const TURNS = { PageDown: 1, PageUp: -1, ArrowRight: 1, ArrowDown: 1, ArrowLeft: -1, ArrowUp: -1 };
 const OPENS = "KeyP"; // with Alt: JupyterLab and the browsers leave it free
+const HELP = "Alt+P does the same. Page Down and Page Up turn the pages. Escape leaves.";
 const CONTROLS = "button, input, select, textarea, .ma-explorer, .cm-editor"; // they keep the arrow keys
 
 function make(tag, attributes, text = "") {
@@ -19,7 +20,7 @@ function make(tag, attributes, text = "") {
   return element;
 }
 
-function render({ el }) {
+function render({ model, el }) {
   const before = window.devicePixelRatio;
   const zoomed = () => window.devicePixelRatio / before;
   let asked = 0;
@@ -39,7 +40,7 @@ function render({ el }) {
   const watcher = new MutationObserver(ask); // demos appear, and replace their pictures
   watcher.observe(document.body, { childList: true, subtree: true });
   window.addEventListener("resize", ask);
-  const deck = makeDeck(el, ask);
+  const deck = makeDeck(model, el, ask);
   ask();
   return () => {
     deck.stop();
@@ -83,9 +84,9 @@ function frameOf(notebook) {
 }
 
 // One demo per screen: the cells from a heading to the next, with all others and JupyterLab hidden.
-function makeDeck(el, changed) {
+function makeDeck(model, el, changed) {
   const open = make("button", { type: "button", class: "ma-open" }, "One demonstration per screen");
-  const told = make("span", { role: "status" }, "Alt+P does the same. Page Down and Page Up turn the pages. Escape leaves.");
+  const told = make("span", { role: "status" }, HELP);
   const row = make("div", { class: "ma-stage" });
   row.append(open, told);
   el.replaceChildren(row);
@@ -97,6 +98,7 @@ function makeDeck(el, changed) {
   let screens = [];
   let at = 0;
   let notebook = null;
+  let opening = false;
 
   const show = (number) => {
     at = Math.max(0, Math.min(screens.length - 1, number));
@@ -138,9 +140,18 @@ function makeDeck(el, changed) {
   const start = async () => {
     if (notebook) return;
     const found = el.closest(".jp-Notebook");
-    screens = found ? sections(found) : [];
+    if (!found || opening) return;
+    opening = true;
+    const active = found.querySelector(".jp-Cell.jp-mod-active");
+    await found.requestFullscreen().catch(() => {}); // if a browser refuses, JupyterLab stays visible around it
+    told.textContent = "The cells that have not run are running\u2026";
+    await runTheRest(model, found).catch(() => {}); // the cells say themselves what went wrong
+    told.textContent = HELP;
+    opening = false;
+    screens = sections(found);
     if (screens.length === 0) {
       told.textContent = "There is no demonstration to show yet. Run all cells first.";
+      if (document.fullscreenElement) document.exitFullscreen();
       return;
     }
     notebook = found;
@@ -148,9 +159,7 @@ function makeDeck(el, changed) {
     notebook.append(bar);
     window.addEventListener("keydown", turn, true);
     window.addEventListener("keydown", escape);
-    await notebook.requestFullscreen().catch(() => {}); // if a browser refuses, JupyterLab stays visible around it
     document.addEventListener("fullscreenchange", left);
-    const active = found.querySelector(".jp-Cell.jp-mod-active");
     show(screens.findIndex((cells) => cells.includes(active)));
   };
   const startByKey = (event) => {
@@ -171,6 +180,26 @@ function makeDeck(el, changed) {
     window.removeEventListener("keydown", startByKey, true);
   };
   return { stop };
+}
+
+// Run the cells from the first that has not run, and wait for their demos. Where JupyterLab keeps itself from the page,
+// a reader has to run them.
+const QUIET = 600; // milliseconds without a new demo
+const PATIENCE = 10000; // milliseconds
+
+async function runTheRest(model, notebook) {
+  const cells = [...(model.widget_manager?.context?.model.cells ?? [])];
+  const waits = (cell) => cell.type === "code" && cell.executionCount == null && cell.sharedModel.getSource().trim();
+  const first = cells.findIndex(waits);
+  if (first < 0 || !window.jupyterapp) return;
+  notebook.querySelectorAll(".jp-Cell")[first].focus(); // it becomes the active one
+  await window.jupyterapp.commands.execute("notebook:run-all-below");
+  const end = performance.now() + PATIENCE;
+  for (let seen = -1, since = 0; performance.now() < end; await new Promise((done) => setTimeout(done, 100))) {
+    const count = notebook.querySelectorAll(ROOTS).length;
+    if (count !== seen) [seen, since] = [count, performance.now()];
+    if (count > 0 && performance.now() - since > QUIET) return;
+  }
 }
 
 // The sections of a notebook that show a demo: the cells from each heading to the next.

@@ -98,6 +98,7 @@ def server_command(
         f"--LabApp.default_url={opened}",
         f"--LabApp.workspaces_dir={hidden / 'workspaces'}",
         f"--LabApp.user_settings_dir={hidden / 'settings'}",  # what a student chooses here, such as a theme, stays here
+        "--LabApp.expose_app_in_browser=True",  # the stage runs cells
         "--LabApp.news_url=None",
         "--LabApp.extension_manager=readonly",  # the other extension manager asks the internet
         "--LabApp.check_for_updates_class=jupyterlab.handlers.announcements.NeverCheckForUpdate",
