@@ -188,7 +188,7 @@ OPTIONAL = {
     "micrograd": "peers",
     "tinygrad": "peers",
 }
-OURS = {"autograder", "mini_autograd", "benchmarks", "tests", "course", "deploy"}
+OURS = {"autograder", "mini_autograd", "benchmarks", "tests", "course", "deploy", "docs"}
 
 
 def module_name(path: Path) -> str:

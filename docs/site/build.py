@@ -1,4 +1,5 @@
-"""Builds the website: `python bootstrap.py site [FOLDER]`. Pages are staged as Markdown, and Sphinx does the rest.
+"""Builds the website: `python bootstrap.py site [FOLDER]`. Pages are staged as Markdown, Sphinx does the rest, and
+`lab.py` adds the lab, in which the lessons open in the browser.
 
 The staged folder looks like the repository, so links between README.md and docs/ hold as they are. Lessons run once,
 solved; `lesson_pages.py` takes from such a run only what given cells put out. Runs are kept until something changes.
@@ -8,6 +9,7 @@ from __future__ import annotations
 
 import argparse
 import shutil
+import sys
 import tempfile
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
@@ -17,6 +19,7 @@ from typing import Any
 import api_pages
 import lesson_pages
 import nbformat
+from lab import DISTRIBUTION_POINT, LabError, build_lab
 from nbformat import NotebookNode
 from sphinx.cmd.build import build_main
 
@@ -46,6 +49,12 @@ FIRST_PICTURE = "<!-- the first picture of the gallery -->"
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python bootstrap.py site", description=__doc__)
     parser.add_argument("folder", nargs="?", type=Path, default=ROOT / ".build" / "site", help="where the site goes")
+    parser.add_argument(
+        "--pyodide",
+        type=Path,
+        metavar="FOLDER_OR_ARCHIVE",
+        help=f"a Pyodide to become a part of the site, so that pages ask no other host; otherwise {DISTRIBUTION_POINT}",
+    )
     parser.add_argument("--runs", type=Path, default=ROOT / ".build" / "site-runs", help="where runs are kept")
     arguments = parser.parse_args()
     collect_seldom()
@@ -65,8 +74,13 @@ def main() -> int:
         options = ["-b", "html", "-W", "--keep-going", "-q", "-c", str(HERE), "-d", str(staged / "doctrees")]
         static = f"html_static_path={HERE / 'static'},{staged / 'widgets'}"
         status = build_main([*options, "-D", static, str(staged / "pages"), str(arguments.folder)])
+    try:
+        build_lab(arguments.folder / "lab", arguments.pyodide)
+    except LabError as error:
+        print(error, file=sys.stderr)
+        return 1
     size = sum(file.stat().st_size for file in arguments.folder.rglob("*") if file.is_file())
-    print(f"{arguments.folder / 'index.html'}: {size / 1e6:.0f} MB. Open it, or serve the folder.")
+    print(f"{arguments.folder / 'index.html'}: {size / 1e6:.0f} MB. Open it, or serve the folder: the lab needs that.")
     return status
 
 
@@ -118,7 +132,7 @@ def lesson_page(text: Path, runs: Path) -> str:
     name = f"{text.stem}-{fingerprint_of(text, COURSE, source)}"
     ran = kept_run(solved_release(source), name, beside, runs)
     helpers = {name: content.decode() for name, content in beside.items() if name.endswith(".py")}
-    return lesson_pages.lesson(text.stem[:2], release_notebook(source), ran, helpers)
+    return lesson_pages.lesson(text.stem, release_notebook(source), ran, helpers)
 
 
 def gallery_run(runs: Path) -> NotebookNode:

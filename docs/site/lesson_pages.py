@@ -22,9 +22,11 @@ from mini_autograd import widgets
 from mini_autograd.widgets.demo import Demo, as_json
 from mini_autograd.widgets.export import STATE, VIEW
 
-NOTE = """```{note}
+NOTE = """```{{note}}
 This page shows the lesson as you get it, with the outputs of a finished engine. Checks, quizzes, hints and the sliders
-of demos work in the notebook, which `make lab` opens.
+of demos work in the notebook:
+<a class="lab" href="../lab/lab/index.html?path={0}/{0}.ipynb">open it in the browser</a>, with nothing to install, or
+with `make lab`.
 ```"""
 ONLY_THERE = {
     "quiz": "Here the notebook asks questions, and explains each answer.",
@@ -38,8 +40,9 @@ NEEDS_PYTHON = re.compile(r'<span\s+class="needs-python">.*?</span>\s*', re.DOTA
 TITLE = re.compile(r"\A# (.*)$", re.MULTILINE)
 
 
-def lesson(number: str, released: NotebookNode, ran: NotebookNode, helpers: Mapping[str, str]) -> str:
-    """The page of a lesson, of its release, of a run of the same cells with solutions, and of the modules beside it."""
+def lesson(name: str, released: NotebookNode, ran: NotebookNode, helpers: Mapping[str, str]) -> str:
+    """The page of a lesson: of its name, its release, a run of the same cells with solutions, and the modules beside
+    it."""
     parts: list[str] = []
     before = ""
     for cell, with_outputs in zip(released.cells, ran.cells, strict=True):
@@ -64,7 +67,7 @@ def lesson(number: str, released: NotebookNode, ran: NotebookNode, helpers: Mapp
             if shown:
                 parts.append(_folded("What it shows", shown) if "predict" in before.lower() else shown)
             before = ""
-    return TITLE.sub(lambda title: f"# {number}. {title[1]}\n\n{NOTE}", "\n\n".join(parts)) + "\n"
+    return TITLE.sub(lambda title: f"# {name[:2]}. {title[1]}\n\n{NOTE.format(name)}", "\n\n".join(parts)) + "\n"
 
 
 def gallery(ran: NotebookNode) -> str:

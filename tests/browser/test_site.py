@@ -1,28 +1,42 @@
-"""The website: it builds without a warning, works from files alone, asks no other host, and gives no solution away."""
+"""The website: it builds without a warning, works from files alone, asks no other host, and gives no solution away.
+Its lab works from a server, and once opened without one.
+"""
 
 from __future__ import annotations
 
+import json
 import re
+import shutil
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from functools import partial
 from html.parser import HTMLParser
+from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
+import nbformat
 import pytest
 from nbformat.v4 import new_markdown_cell, new_notebook
 
+from autograder.lessons.audit.variants import solved_release
 from autograder.lessons.build.lesson_files import lesson_texts
 from autograder.lessons.build.notebook import assemble
+from autograder.lessons.mistakes.listed import mistakes_of
 from autograder.lessons.release import ReleaseError, verify_release
+from autograder.notebooks.cells import grade_id
 from autograder.notebooks.regions import regions
 from autograder.quizzes.sealing import SEALED_TEXT
-from tests.browser.conftest import violations
+from docs.site.lab import DISTRIBUTION_POINT, KERNEL, LOCK, with_course
+from tests.browser.conftest import Lab, violations
+from tests.tab.assemble import assembled
 
 ROOT = Path(__file__).resolve().parents[2]
 TEXTS = lesson_texts(ROOT / "course")
+LESSON = next(text for text in TEXTS if text.stem == "02_scalar_engine")
 PAGES = [
     *("index", "README", "CONTRIBUTING", "CHANGELOG", "gallery", "search", "genindex"),
     *(f"docs/{path.stem}" for path in ROOT.glob("docs/*.md")),
@@ -40,9 +54,12 @@ pytestmark = pytest.mark.slow
 
 @pytest.fixture(scope="module")
 def site(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The site, built as `make site` builds it. A warning of Sphinx fails the build."""
+    """The site, built as `make site` builds it, with a local Pyodide if there is npm, which has it. A warning of Sphinx
+    fails the build.
+    """
     folder = tmp_path_factory.mktemp("site") / "site"
-    built = subprocess.run([*BUILD, str(folder)], capture_output=True, text=True)
+    pyodide = ["--pyodide", str(assembled())] if shutil.which("npm") else []
+    built = subprocess.run([*BUILD, str(folder), *pyodide], capture_output=True, text=True)
     assert built.returncode == 0, built.stdout[-3000:] + built.stderr[-3000:]
     return folder
 
@@ -260,3 +277,98 @@ def test_pages_are_accessible_in_both_themes(site: Path, opened: Any, name: str)
         assert violations(opened) == [], theme
     assert len(backgrounds) == 2, "the themes differ"
     assert opened.troubles == []
+
+
+def settings_of_kernel(site: Path) -> Any:
+    found = json.loads((site / "lab" / "jupyter-lite.json").read_text(encoding="utf-8"))
+    return found["jupyter-config-data"]["litePluginSettings"][KERNEL]
+
+
+def test_the_lab_has_the_lessons_as_students_get_them(site: Path) -> None:
+    delivered = site / "lab" / "files"
+    assert {file.name for file in delivered.iterdir()} == {text.stem for text in TEXTS}
+    assert {file.name for file in (delivered / LESSON.stem).iterdir()} == {
+        *("02_scalar_engine.ipynb", "checks_02.py", "helpers_02.py", "signatures_02.json"),
+    }
+    verify_release(assemble(LESSON), nbformat.read(delivered / LESSON.stem / f"{LESSON.stem}.ipynb", as_version=4))
+    assert list(delivered.rglob(".*")) == []
+
+
+def test_without_a_local_pyodide_the_lab_asks_pyodide_s_distribution_point_alone(tmp_path: Path) -> None:
+    lock = json.loads((with_course(None, tmp_path / "pyodide") / LOCK).read_text(encoding="utf-8"))
+    addresses = {name: entry["file_name"] for name, entry in lock["packages"].items()}
+    there = {name for name, address in addresses.items() if address.startswith(DISTRIBUTION_POINT)}
+    here = {name for name, address in addresses.items() if (tmp_path / "pyodide" / address).is_file()}
+    assert here == {"anywidget", "comm", "ipywidgets", "mini-autograd-course", "psygnal"}
+    assert there == {*addresses} - here
+    assert DISTRIBUTION_POINT.split("/")[2] in (ROOT / "docs" / "privacy.md").read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def served(site: Path) -> Iterator[ThreadingHTTPServer]:
+    """A server of the site, on this machine alone, as a web host would be."""
+    if shutil.which("npm") is None:
+        pytest.skip("there is no npm, which has Pyodide")
+    settings = site / "lab" / "jupyter-lite.json"
+    found = json.loads(settings.read_text(encoding="utf-8"))
+    found["jupyter-config-data"]["exposeAppInBrowser"] = True  # for this test
+    settings.write_text(json.dumps(found), encoding="utf-8")
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site)))
+    threading.Thread(target=server.serve_forever, daemon=True).start()
+    yield server
+    server.shutdown()
+    server.server_close()
+
+
+class Quiet(SimpleHTTPRequestHandler):
+    def log_message(self, *said: Any) -> None:
+        """Say nothing."""
+
+
+RUN = """async ([index, source]) => {
+    const notebook = window.jupyterapp.shell.currentWidget.content;
+    notebook.model.cells.get(index).sharedModel.setSource(source);
+    notebook.activeCellIndex = index;
+    await window.jupyterapp.commands.execute('notebook:run-cell');
+    return notebook.model.cells.get(index).outputs.toJSON().map(output => output.data?.['text/plain'] ?? output.evalue);
+}"""
+GIVEN = re.compile(r"# Run this cell: it imports what the lesson needs\.|class|def")
+SOURCE = "index => window.jupyterapp.shell.currentWidget.content.model.cells.get(index).sharedModel.getSource()"
+
+
+@pytest.mark.browser
+def test_a_lesson_in_the_lab_with_a_wrong_answer_then_without_a_server_with_the_right_one(
+    chromium: Any, served: ThreadingHTTPServer
+) -> None:
+    cells = solved_release(assemble(LESSON)).cells
+    places = {grade_id(cell): index for index, cell in enumerate(cells) if grade_id(cell)}
+    exercise, test = places["add_and_multiply"], places["test_add_and_multiply"]
+    given = [index for index, cell in enumerate(cells) if index < exercise and GIVEN.match(cell.source)]
+    wrong = next(
+        source for mistake in mistakes_of(LESSON) for source, fits in [mistake.into(cells[exercise].source)] if fits
+    )
+
+    page = chromium.new_page()
+    lab = Lab(page, Path(), f"http://127.0.0.1:{served.server_port}", "")
+    page.goto(f"{lab.url}/lessons/{LESSON.stem}.html")
+    page.get_by_role("link", name="open it in the browser").click()
+    lab.wait_open()
+    for index in given:
+        assert page.evaluate(RUN, [index, cells[index].source]) == []
+    assert page.evaluate(RUN, [exercise, wrong]) == []
+    card = "\n".join(page.evaluate(RUN, [test, cells[test].source]))
+    assert "0 of 4 points" in card
+    assert "likely bug" in card
+    lab.save()
+
+    served.shutdown()
+    served.server_close()
+    page.reload()
+    lab.wait_open()
+    assert page.evaluate(SOURCE, exercise) == wrong
+    for index in given:
+        assert page.evaluate(RUN, [index, cells[index].source]) == []
+    assert page.evaluate(RUN, [exercise, cells[exercise].source]) == []
+    assert page.evaluate(RUN, [test, cells[test].source]) [0] == "4 of 4 points"
+    assert lab.external_requests == []
+    page.close()

@@ -29,7 +29,8 @@ from autograder.lessons.build.lesson_files import lesson_texts, place_files
 from autograder.lessons.build.notebook import assemble
 from autograder.lessons.mistakes.listed import KnownMistake, mistakes_of
 from autograder.notebooks.cells import grade_id, is_code, is_code_solution, is_test
-from tests.tab.assemble import with_course
+from docs.site.lab import with_course
+from tests.tab.assemble import assembled
 
 HERE = Path(__file__).parent
 COURSE = HERE.parents[1] / "course"
@@ -186,7 +187,7 @@ def main() -> int:
     texts = lesson_texts(COURSE)
     failed = False
     with tempfile.TemporaryDirectory() as scratch:
-        pyodide = with_course(Path(scratch))
+        pyodide = with_course(assembled(), Path(scratch) / "pyodide")
         places = Path(scratch) / "tab", Path(scratch) / "here"
         notebooks = deliver(texts, places)
         print(HEAD, flush=True)

@@ -4,6 +4,7 @@ a kernel there. `python -m tests.tab.lessons` runs all lessons.
 
 from __future__ import annotations
 
+import json
 import shutil
 from pathlib import Path
 from typing import Any
@@ -11,7 +12,8 @@ from typing import Any
 import pytest
 
 from autograder.lessons.build.lesson_files import lesson_texts
-from tests.tab.assemble import with_course
+from docs.site.lab import DISTRIBUTION_POINT, HERE, LOCK, ROOTS, needed, with_course
+from tests.tab.assemble import PYODIDE, assembled, published_lock
 from tests.tab.lessons import COURSE, compared, deliver, run_in_tab
 
 pytestmark = pytest.mark.slow
@@ -96,7 +98,16 @@ check_gradients(lambda a, b: a * b, [(), ()], engine=Busy, points=1)""",
 def pyodide(tmp_path_factory: pytest.TempPathFactory) -> Path:
     if shutil.which("node") is None or shutil.which("npm") is None:
         pytest.skip("there is no node, in which Pyodide runs, or no npm, which has it")
-    return with_course(tmp_path_factory.mktemp("tab"))
+    return with_course(assembled(), tmp_path_factory.mktemp("tab") / "pyodide")
+
+
+def test_the_site_takes_from_pyodide_what_pyodide_publishes(tmp_path: Path) -> None:
+    if shutil.which("npm") is None:
+        pytest.skip("there is no npm, which has Pyodide")
+    ours, published = json.loads((HERE / LOCK).read_text(encoding="utf-8")), published_lock(tmp_path)
+    kept = {name: published["packages"][name] for name in needed(published["packages"], ROOTS)}
+    assert ours == published | {"packages": kept}
+    assert f"/v{PYODIDE.partition('@')[2]}/" in DISTRIBUTION_POINT
 
 
 def test_a_lesson_passes_in_a_tab_and_its_mistakes_give_the_cards_that_they_give_here(

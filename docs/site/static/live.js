@@ -49,11 +49,17 @@ function sayTheme() {
 // From a file, a page cannot read others, and search shows titles without excerpts.
 if (location.protocol === "file:") DOCUMENTATION_OPTIONS.SHOW_SEARCH_SUMMARY = false;
 
+// Nor can the lab: browsers run its Python only on pages that a server sends.
+function sayWhatTheLabNeeds(link) {
+  link.after(" (if the folder of this website is served: python -m http.server)");
+}
+
 document.addEventListener("DOMContentLoaded", () => {
   sayTheme();
   new MutationObserver(sayTheme).observe(document.body, { attributeFilter: ["data-theme"] });
   window.matchMedia("(prefers-color-scheme: dark)").addEventListener("change", sayTheme);
   document.querySelectorAll(".live").forEach(bringToLife);
+  if (location.protocol === "file:") document.querySelectorAll("a.lab").forEach(sayWhatTheLabNeeds);
   const wide = "pre, .table-wrapper, div.shown, .ma-demo .ma-canvas";
   for (const block of document.querySelectorAll(wide)) block.tabIndex = 0; // to scroll by keyboard
 });

@@ -1,0 +1,234 @@
+"""Builds the lab of the website: JupyterLite with the lessons as students get them. Python runs in the reader's tab.
+
+Python is Pyodide there. Its packages and their hashes stand in `pyodide-lock.json`, a part of Pyodide's own lock file;
+what Pyodide lacks comes from PyPI, in the versions of the course's lock file, and the course is a wheel of this
+checkout. Notebooks need no `%pip`: the kernel loads what a cell imports.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import shutil
+import subprocess
+import sys
+import tempfile
+import zipfile
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+from autograder.lessons.build.lesson_files import lesson_texts
+from autograder.lessons.student.delivery import Workspace, deliver_all
+
+HERE = Path(__file__).resolve().parent
+ROOT = HERE.parents[1]
+COURSE = ROOT / "course"
+LOCK = "pyodide-lock.json"
+DISTRIBUTION_POINT = "https://cdn.jsdelivr.net/pyodide/v0.29.3/full/"
+"""Where Pyodide is if there is no local one: the version that jupyterlite-pyodide-kernel is made for."""
+INTERPRETER = ("pyodide.js", "pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip")
+ROOTS = ("cloudpickle", "ipython", "jedi", "matplotlib", "micropip", "numpy", "sqlite3", "typing-extensions")
+"""What the course and JupyterLite's kernel take from Pyodide, without what these need."""
+BESIDE = {
+    "anywidget": ("ipywidgets", "psygnal", "typing-extensions"),
+    "comm": ("traitlets",),
+    "ipywidgets": ("comm", "ipython", "traitlets"),
+    "psygnal": (),
+}
+"""Packages that Pyodide does not have, and what each needs."""
+DOWNLOADS = ROOT / ".build" / "wheels"
+EXTENSIONS = ("anywidget", "@jupyter-widgets/jupyterlab-manager", "@jupyterlite/pyodide-kernel-extension")
+KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
+SETTINGS = {
+    "@jupyterlab/docmanager-extension:plugin": {"autosaveInterval": 10},  # seconds: tabs are closed without a question
+}
+KEEP = '<script src="../keep.js"></script>'
+
+
+class LabError(Exception):
+    """The lab cannot be built. The message says what to do."""
+
+
+def build_lab(folder: Path, pyodide: Path | None = None) -> None:
+    """Build the lab in a new folder. `pyodide`: a folder or an archive with Pyodide, which then becomes a part of the
+    site; without it, pages ask DISTRIBUTION_POINT for it. Raises LabError.
+    """
+    with tempfile.TemporaryDirectory(prefix="lab-") as name:
+        scratch = Path(name)
+        workspace = Workspace(scratch / "lessons")
+        _, problems = deliver_all(lesson_texts(COURSE), COURSE, workspace)
+        if problems:
+            raise LabError("\n".join(problems))
+        shutil.rmtree(workspace.hidden)
+        _run_jupyterlite(scratch, folder, is_local=pyodide is not None)
+        with_course(pyodide, folder / "static" / "pyodide")
+    # Ours keeps what the lab asks for, and leaves the rest to JupyterLite's.
+    (folder / "service-worker.js").rename(folder / "jupyterlite-service-worker.js")
+    for file in ("service-worker.js", "keep.js"):
+        shutil.copy(HERE / "lab" / file, folder)
+    page = folder / "lab" / "index.html"
+    page.write_text(page.read_text(encoding="utf-8").replace("</head>", f"{KEEP}</head>"), encoding="utf-8")
+
+
+def with_course(pyodide: Path | None, folder: Path) -> Path:
+    """Make a folder with what the lab needs of a Pyodide (see `build_lab`), the packages that Pyodide lacks, and the
+    course. Its lock file names exactly that; what is not in the folder has its address there. Raises LabError.
+    """
+    folder.mkdir(parents=True)
+    if pyodide is None:
+        lock = json.loads((HERE / LOCK).read_text(encoding="utf-8"))
+        for entry in lock["packages"].values():
+            entry["file_name"] = DISTRIBUTION_POINT + entry["file_name"]
+    else:
+        lock = _copied(pyodide, folder)
+    packages = lock["packages"]
+    for name, wheel in _downloaded(BESIDE).items():
+        packages[name] = _entry(name, wheel, BESIDE[name], [name], folder)
+    with tempfile.TemporaryDirectory() as scratch:
+        depends = [name for name in (*BESIDE, *ROOTS) if name in packages]
+        wheel = _course_wheel(Path(scratch))
+        packages["mini-autograd-course"] = _entry(
+            "mini-autograd-course", wheel, depends, ["autograder", "mini_autograd"], folder
+        )
+    (folder / LOCK).write_text(json.dumps(lock), encoding="utf-8")
+    return folder
+
+
+def needed(packages: dict[str, Any], roots: Iterable[str]) -> list[str]:
+    """The names of packages and of all that they need, by the entries of a lock file."""
+    found: list[str] = []
+    waiting = [*roots]
+    while waiting:
+        name = waiting.pop()
+        if name not in found:
+            found.append(name)
+            waiting += map(plain, packages[name]["depends"])
+    return sorted(found)
+
+
+def plain(name: str) -> str:
+    """A package's name as lock files have it."""
+    return re.sub(r"[-_.]+", "-", name).lower()
+
+
+def run(command: list[str], folder: Path) -> str:
+    """Run a program in a folder, and return what it prints. Raises LabError with its last words if it fails."""
+    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+    if ran.returncode:
+        raise LabError(f"{' '.join(command[:4])} failed: {(ran.stderr or ran.stdout)[-2000:]}")
+    return ran.stdout
+
+
+def pip_download(packages: Iterable[str], folder: Path) -> dict[str, Path]:
+    """Pure wheels of these packages (`name==version`) by name, without what they need. Raises LabError."""
+    for_pyodide = ["--only-binary=:all:", "--platform", "any", "--python-version", "3.13"]
+    folder.mkdir(parents=True, exist_ok=True)
+    run([sys.executable, "-m", "pip", "download", "-q", "--no-deps", *for_pyodide, "-d", ".", *packages], folder)
+    return {plain(path.name.partition("-")[0]): path for path in folder.glob("*.whl")}
+
+
+def _run_jupyterlite(scratch: Path, folder: Path, is_local: bool) -> None:
+    """Build JupyterLite with the lessons of `scratch`, and with no other extension of this environment than ours."""
+    for name in EXTENSIONS:
+        there = Path(sys.prefix, "share", "jupyter", "labextensions", name)
+        shutil.copytree(there, scratch / "extensions" / name)
+    kernel = {
+        # the module .mjs cannot be loaded in the kernel's worker
+        "pyodideUrl": "./static/pyodide/pyodide.js" if is_local else f"{DISTRIBUTION_POINT}pyodide.js",
+        "disablePyPIFallback": True,
+        "loadPyodideOptions": {"lockFileURL": f"./static/pyodide/{LOCK}"},
+    }
+    files = {
+        "jupyter_lite_config.json": {
+            "LiteBuildConfig": {
+                "apps": ["lab"],
+                "contents": [str(scratch / "lessons")],
+                "ignore_sys_prefix": True,
+                "no_sourcemaps": True,
+                "no_unused_shared_packages": True,
+                "output_dir": str(folder.resolve()),
+            },
+            "FederatedExtensionAddon": {"extra_labextensions_path": [str(scratch / "extensions")]},
+        },
+        "jupyter-lite.json": {
+            "jupyter-lite-schema-version": 0,
+            "jupyter-config-data": {"appName": "MiniTensor", "litePluginSettings": {KERNEL: kernel}},
+        },
+        "overrides.json": SETTINGS,
+    }
+    (scratch / "lite").mkdir()
+    for name, content in files.items():
+        (scratch / "lite" / name).write_text(json.dumps(content), encoding="utf-8")
+    run([sys.executable, "-m", "jupyterlite_core", "build"], scratch / "lite")
+
+
+def _copied(pyodide: Path, folder: Path) -> dict[str, Any]:
+    """Copy what is needed of a local Pyodide. Returns its lock file, with what was copied. Raises LabError."""
+    with tempfile.TemporaryDirectory() as scratch:
+        if pyodide.is_file():
+            shutil.unpack_archive(pyodide, scratch)
+            pyodide = Path(scratch)
+        there = next((file.parent for file in pyodide.rglob(LOCK)), None)
+        if there is None:
+            raise LabError(f"{pyodide} holds no {LOCK}: name a folder or an archive with Pyodide.")
+        lock: dict[str, Any] = json.loads((there / LOCK).read_text(encoding="utf-8"))
+        wanted = json.loads((HERE / LOCK).read_text(encoding="utf-8"))["info"]
+        if lock["info"] != wanted:
+            version = DISTRIBUTION_POINT.split("/")[-3]
+            raise LabError(f"The lab needs Pyodide {version}, for Python {wanted['python']}; this is another one.")
+        known = lock["packages"]
+        kept = needed(known, (name for name in ROOTS if name in known))
+        lock["packages"] = {name: known[name] for name in kept}
+        for name in (*INTERPRETER, *(known[name]["file_name"] for name in kept)):
+            shutil.copy(there / name, folder)
+    return lock
+
+
+def _downloaded(names: Iterable[str]) -> dict[str, Path]:
+    """The wheels of packages that Pyodide lacks, as they lie in DOWNLOADS; pip is asked for those that do not."""
+    locked = (ROOT / "requirements" / "course.lock").read_text(encoding="utf-8")
+    versions = {name: re.findall(rf"^{name}==(\S+)", locked, re.MULTILINE)[0] for name in names}
+    there = {name: [*DOWNLOADS.glob(f"{name}-{version}-*.whl")] for name, version in versions.items()}
+    missing = [f"{name}=={versions[name]}" for name, found in there.items() if not found]
+    if missing:
+        new = pip_download(missing, DOWNLOADS)
+        return {name: found[0] if found else new[name] for name, found in there.items()}
+    return {name: found[0] for name, found in there.items()}
+
+
+def _entry(name: str, wheel: Path, depends: Iterable[str], imports: list[str], folder: Path) -> dict[str, Any]:
+    """Copy a wheel to the folder. Returns its entry in the lock file."""
+    shutil.copy(wheel, folder)
+    return {
+        "name": name,
+        "version": wheel.name.split("-")[1],
+        "file_name": wheel.name,
+        "sha256": hashlib.sha256(wheel.read_bytes()).hexdigest(),
+        "depends": [*depends],
+        "imports": imports,
+        "install_dir": "site",
+        "package_type": "package",
+        "unvendored_tests": False,
+    }
+
+
+def _course_wheel(folder: Path) -> Path:
+    """The course's wheel, built in this folder from the files that git knows, without the sources of the lessons."""
+    listing = ["git", "ls-files", "-z", "--cached", "--others", "--exclude-standard"]
+    files = run(listing, ROOT).split("\0")
+    checkout = folder / "checkout"
+    for name in filter(lambda name: name and (ROOT / name).is_file(), files):
+        (checkout / name).parent.mkdir(parents=True, exist_ok=True)
+        shutil.copyfile(ROOT / name, checkout / name)
+    build = ["wheel", "-q", "--no-deps", "--no-build-isolation", "--wheel-dir", str(folder)]
+    run([sys.executable, "-m", "pip", *build, str(checkout)], folder)
+    (built,) = folder.glob("*.whl")
+    light = folder / "light" / built.name
+    light.parent.mkdir()
+    with zipfile.ZipFile(built) as all_files, zipfile.ZipFile(light, "w", zipfile.ZIP_DEFLATED) as kept:
+        for info in all_files.infolist():
+            if ".data/" not in info.filename:
+                kept.writestr(info, all_files.read(info))
+    return light
