@@ -53,6 +53,7 @@ __all__ = [
     "expose",
     "hints",
     "how_it_works",
+    "pack",
     "positive",
     "predict",
     "progress",
@@ -312,6 +313,30 @@ def progress(*, short: bool = False) -> None:
         _show(found)
     elif found.so_far:
         print(found.so_far)
+
+
+def pack() -> None:
+    """Show a button that saves one file with all your notebooks and your engine: to hand in, or to go on elsewhere.
+
+    Outside notebooks the file is written into the working directory. Raises LessonError if there are no lessons.
+    """
+    if current().graded:
+        return
+    from autograder.lessons.student.packing import PACKED, PackingError
+    from autograder.lessons.student.packing import pack as packed
+
+    if _in_notebook():
+        from IPython.display import display
+
+        from autograder.lessons.student.pack_button import PackButton
+
+        display(PackButton(Path.cwd()))
+        return
+    try:
+        Path(PACKED).write_bytes(packed(Path.cwd()))
+    except PackingError as error:
+        raise LessonError(str(error)) from None
+    print(f"Your lessons are in {Path(PACKED).resolve()}.")
 
 
 def _in_caller(frame: FrameType, name: str) -> Any:

@@ -19,6 +19,9 @@ from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import nbformat
+from nbformat.v4 import new_markdown_cell
+
 from autograder.lessons.build.lesson_files import lesson_texts
 from autograder.lessons.student.delivery import Workspace, deliver_all
 
@@ -62,6 +65,7 @@ def build_lab(folder: Path, pyodide: Path | None = None) -> None:
         if problems:
             raise LabError("\n".join(problems))
         shutil.rmtree(workspace.hidden)
+        _say_what_a_browser_keeps(workspace.folder)
         _run_jupyterlite(scratch, folder, is_local=pyodide is not None)
         with_course(pyodide, folder / "static" / "pyodide")
     # Ours keeps what the lab asks for, and leaves the rest to JupyterLite's.
@@ -162,6 +166,14 @@ def _run_jupyterlite(scratch: Path, folder: Path, is_local: bool) -> None:
     for name, content in files.items():
         (scratch / "lite" / name).write_text(json.dumps(content), encoding="utf-8")
     run([sys.executable, "-m", "jupyterlite_core", "build"], scratch / "lite")
+
+
+def _say_what_a_browser_keeps(lessons: Path) -> None:
+    """Put a note below the title of the first lesson. It is ours alone: grading leaves cells without a name alone."""
+    notebook = next(iter(sorted(lessons.glob("*/*.ipynb"))))
+    content = nbformat.read(notebook, as_version=4)
+    content.cells.insert(1, new_markdown_cell((HERE / "lab" / "in_a_browser.md").read_text(encoding="utf-8"), id="tab"))
+    nbformat.write(content, notebook)
 
 
 def _copied(pyodide: Path, folder: Path) -> dict[str, Any]:

@@ -23,10 +23,11 @@ import pytest
 from nbformat.v4 import new_markdown_cell, new_notebook
 
 from autograder.lessons.audit.variants import solved_release
-from autograder.lessons.build.lesson_files import lesson_texts
+from autograder.lessons.build.lesson_files import files_beside, lesson_texts
 from autograder.lessons.build.notebook import assemble
 from autograder.lessons.mistakes.listed import mistakes_of
 from autograder.lessons.release import ReleaseError, verify_release
+from autograder.lessons.student.packing import unpack
 from autograder.notebooks.cells import grade_id
 from autograder.notebooks.regions import regions
 from autograder.quizzes.sealing import SEALED_TEXT
@@ -287,9 +288,8 @@ def settings_of_kernel(site: Path) -> Any:
 def test_the_lab_has_the_lessons_as_students_get_them(site: Path) -> None:
     delivered = site / "lab" / "files"
     assert {file.name for file in delivered.iterdir()} == {text.stem for text in TEXTS}
-    assert {file.name for file in (delivered / LESSON.stem).iterdir()} == {
-        *("02_scalar_engine.ipynb", "checks_02.py", "helpers_02.py", "signatures_02.json"),
-    }
+    beside = files_beside(LESSON, ROOT / "course")
+    assert {file.name for file in (delivered / LESSON.stem).iterdir()} == {f"{LESSON.stem}.ipynb", *beside}
     verify_release(assemble(LESSON), nbformat.read(delivered / LESSON.stem / f"{LESSON.stem}.ipynb", as_version=4))
     assert list(delivered.rglob(".*")) == []
 
@@ -338,7 +338,7 @@ SOURCE = "index => window.jupyterapp.shell.currentWidget.content.model.cells.get
 
 @pytest.mark.browser
 def test_a_lesson_in_the_lab_with_a_wrong_answer_then_without_a_server_with_the_right_one(
-    chromium: Any, served: ThreadingHTTPServer
+    chromium: Any, served: ThreadingHTTPServer, tmp_path: Path
 ) -> None:
     cells = solved_release(assemble(LESSON)).cells
     places = {grade_id(cell): index for index, cell in enumerate(cells) if grade_id(cell)}
@@ -369,6 +369,15 @@ def test_a_lesson_in_the_lab_with_a_wrong_answer_then_without_a_server_with_the_
     for index in given:
         assert page.evaluate(RUN, [index, cells[index].source]) == []
     assert page.evaluate(RUN, [exercise, cells[exercise].source]) == []
-    assert page.evaluate(RUN, [test, cells[test].source]) [0] == "4 of 4 points"
+    assert page.evaluate(RUN, [test, cells[test].source])[0] == "4 of 4 points"
+    page.evaluate(RUN, [given[0], "from autograder.student import pack\npack()"])
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Save my work as one file").click()
+    file = tmp_path / download.value.suggested_filename
+    download.value.save_as(file)
+    packed = unpack(file)
+    assert {*packed} <= {f"{text.stem}/{text.stem}.ipynb" for text in TEXTS}
+    mine = nbformat.reads(packed[f"{LESSON.stem}/{LESSON.stem}.ipynb"].decode(), as_version=4)
+    assert mine.cells[exercise].source == cells[exercise].source
     assert lab.external_requests == []
     page.close()

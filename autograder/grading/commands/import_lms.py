@@ -1,4 +1,4 @@
-"""`autograder import`: the submissions of an archive that was downloaded from Canvas or Moodle."""
+"""`autograder import`: the submissions of an archive that was downloaded from Canvas or Moodle, or a student's own."""
 
 from __future__ import annotations
 
@@ -27,6 +27,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
         help="Canvas's exported gradebook, or Moodle's grading worksheet: says which number is whose",
     )
     parser.add_argument(
+        "--student", default="", metavar="ID", help="the archive is this student's own, made with pack() in a notebook"
+    )
+    parser.add_argument(
         "--replace", action="store_true", help="replace existing submissions that differ; the old ones are kept"
     )
 
@@ -46,7 +49,8 @@ def run(arguments: argparse.Namespace) -> int:
     path, table = arguments.archive.resolve(), arguments.roster and arguments.roster.resolve()
     try:
         with faults_said(), open_course(arguments.course) as course, open_archive(path) as archive:
-            done = import_archive(course, arguments.lesson, archive, arguments.platform, table, arguments.replace)
+            options = (arguments.platform, table, arguments.replace, arguments.student)
+            done = import_archive(course, arguments.lesson, archive, *options)
     except CourseError as error:
         print(f"autograder import: {error}", file=sys.stderr)
         return 2
@@ -62,9 +66,10 @@ def said(done: Imported, roster: Path | None, course: Path) -> list[str]:
 
     taken = f"{len(done.taken)} submission" + "s" * (len(done.taken) != 1)
     counts = f"{taken} taken, {len(done.unchanged)} the same as before, in {course}"
-    lines = [f"{done.platform.capitalize()}: {counts}", *done.remarks]
+    lines = [f"{done.platform.capitalize() or 'Archive'}: {counts}", *done.remarks]
     kept = "kept the existing submission; the archive has a different one (--replace takes it)"
     lines += [f"{student}: {kept}" for student in done.kept]
     lines += [f"not imported: {text}" for text in done.unknown]
-    lines += [roster_advice(done.platform, "--roster", roster is not None)] * done.unlisted
+    if done.unlisted:
+        lines.append(roster_advice(done.platform, "--roster", roster is not None))
     return [shown_name(line) for line in lines]

@@ -79,7 +79,7 @@ def write_feedback_archive(
         for student, uploads in uploads_by_student(download.names, roster, done):
             if student in failed:
                 continue
-            chosen = HandedIn(download, notebooks, uploads, limits).chosen(student, [])
+            chosen = HandedIn(download, assignment, notebooks, uploads, limits).chosen(student, [])
             pages = sorted(course.folder("feedback", student, assignment).glob("*.html"))
             for page in pages:
                 if upload := chosen.get(f"{page.stem}{NOTEBOOK}"):

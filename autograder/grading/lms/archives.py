@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import stat
 import unicodedata
@@ -20,6 +21,10 @@ MOST_MEMBERS = 50_000
 LONGEST = 200  # characters of a name
 CHUNK = 1 << 20
 DRIVE = re.compile(r"[A-Za-z]:")
+
+
+NO_ARCHIVE = (zipfile.BadZipFile, OSError, ValueError, NotImplementedError)
+"""What zipfile raises for a file that it cannot read."""
 
 
 class Archive:
@@ -84,12 +89,21 @@ def open_archive(path: Path) -> Iterator[Archive]:
         raise CourseError(f"There is no file {path}.")
     try:
         file = zipfile.ZipFile(path)
-    except (zipfile.BadZipFile, OSError, ValueError, NotImplementedError) as error:
+    except NO_ARCHIVE as error:
         raise CourseError(f"{path} cannot be read as a zip archive: {error}. Download it again.") from error
     with file:  # outside the `try`, which would blame the archive for errors of those who use it
         if len(file.infolist()) > MOST_MEMBERS:
             raise CourseError(f"{path} has more than {MOST_MEMBERS} files.")
         yield Archive(file)
+
+
+def archive_in(content: bytes) -> Archive | None:
+    """The archive that a file's bytes are. None if they are none, or if it has too many files."""
+    try:
+        file = zipfile.ZipFile(io.BytesIO(content))
+    except NO_ARCHIVE:
+        return None
+    return Archive(file) if len(file.infolist()) <= MOST_MEMBERS else None
 
 
 def _parts(file: IO[bytes]) -> Iterator[bytes]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import dataclasses
 import shutil
 import tempfile
 import unicodedata
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path, PurePosixPath
 
@@ -15,7 +16,7 @@ from nbgrader.api import Gradebook
 from autograder.files import is_litter, swap_folders
 from autograder.grading.course import Course, has_gradebook, notebooks_of, require_usable_name, what_there_is
 from autograder.grading.errors import CourseError
-from autograder.grading.lms.archives import Archive, reason_against
+from autograder.grading.lms.archives import Archive, archive_in, reason_against
 from autograder.grading.lms.names import CANVAS_ANONYMOUS, Upload, platform_of, readings, without_copy
 from autograder.grading.lms.roster import Roster, roster_of
 from autograder.grading.watching.copying import Notebooks, RefusedError, WhatCounts
@@ -43,21 +44,42 @@ class Imported:
 
 
 def import_archive(
-    course: Course, assignment: str, archive: Archive, platform: str | None, table: Path | None, replace: bool
+    course: Course,
+    assignment: str,
+    archive: Archive,
+    platform: str | None,
+    table: Path | None,
+    replace: bool,
+    student: str = "",
 ) -> Imported:
-    """Import all submissions whose student is certain. Raises CourseError if the archive is not from an LMS."""
-    platform = required_platform(archive.names, platform, "--from")
-    roster = roster_for(course, platform, table)
-    done = Imported(platform)
+    """Import all submissions whose student is certain, or those of a `student` whose own archive it is. Raises
+    CourseError if the archive is not from an LMS, or holds nothing of the assignment.
+    """
+    done = Imported("" if student else required_platform(archive.names, platform, "--from"))
     done.remarks += [f"left out {name}: {reason}" for name, reason in archive.refused.items()]
     notebooks = required_notebooks(course, assignment)
     if archive.litter:
         count = f"{len(archive.litter)} file" + "s" * (len(archive.litter) > 1)
         done.remarks.append(f"left out {count} that an operating system has added, such as {archive.litter[0]}")
     limits = WhatCounts.of(course.coursedir)
-    for student, uploads in uploads_by_student(archive.names, roster, done):
-        _import_student(course, assignment, student, HandedIn(archive, notebooks, uploads, limits), replace, done)
+    if student:
+        found: Iterable[tuple[str, list[Upload]]] = [(student, uploads_of(student, assignment, archive))]
+    else:
+        found = uploads_by_student(archive.names, roster_for(course, done.platform, table), done)
+    for owner, uploads in found:
+        handed_in = HandedIn(archive, assignment, notebooks, uploads, limits)
+        _import_student(course, assignment, owner, handed_in, replace, done)
     return done
+
+
+def uploads_of(student: str, assignment: str, archive: Archive) -> list[Upload]:
+    """The files of the assignment in a student's own archive, which has a folder for each. Raises CourseError."""
+    if reason_against(student) or "/" in student or student.startswith("."):
+        raise CourseError(f"{student!r} cannot be the name of a student's folder.")
+    found = [name for name in archive.names if name.startswith(f"{assignment}/")]
+    if not found:
+        raise CourseError(f"The archive has no folder {assignment}, as a file from pack() has it.")
+    return [Upload(name, "", "", student, name.partition("/")[2]) for name in found]
 
 
 def required_platform(names: Sequence[str], wanted: str | None, option: str) -> str:
@@ -119,12 +141,41 @@ def uploads_by_student(names: Sequence[str], roster: Roster, done: Imported) -> 
 
 
 class HandedIn:
-    """What one student has handed in, under the names that nbgrader expects."""
+    """What one student has handed in, under the names that nbgrader expects.
 
-    def __init__(self, archive: Archive, notebooks: set[str], uploads: Sequence[Upload], limits: WhatCounts) -> None:
-        self.archive, self.notebooks, self.uploads, self.limits = archive, notebooks, uploads, limits
+    An uploaded archive with a folder of the assignment's name, such as that of `autograder.student.pack`, stands for
+    the files in this folder.
+    """
+
+    def __init__(
+        self, archive: Archive, assignment: str, notebooks: set[str], uploads: Sequence[Upload], limits: WhatCounts
+    ) -> None:
+        self.archive, self.notebooks, self.limits = archive, notebooks, limits
         self._known = {_folded(name): name for name in notebooks}
-        self._problems: dict[str, str] = {}
+        self._problems: dict[Upload, str] = {}
+        self._uploaded_archives: dict[str, Archive] = {}
+        self.uploads = [part for upload in uploads for part in self._unpacked(upload, assignment)]
+
+    def _unpacked(self, upload: Upload, assignment: str) -> list[Upload]:
+        """The files of the assignment in an uploaded archive, or the upload itself if it is no such archive."""
+        if not upload.file.casefold().endswith(".zip"):
+            return [upload]
+        try:
+            content = self.archive.read(upload.member, self.limits.folder_size)
+        except RefusedError:
+            return [upload]
+        uploaded = archive_in(content)
+        names = uploaded.names if uploaded else []
+        found = [dataclasses.replace(upload, inside=name) for name in names if name.startswith(f"{assignment}/")]
+        if uploaded and found:
+            self._uploaded_archives[upload.member] = uploaded
+        return found or [upload]
+
+    def _read(self, upload: Upload, most: float) -> bytes:
+        """The bytes of an upload. Raises RefusedError."""
+        if upload.inside:
+            return self._uploaded_archives[upload.member].read(upload.inside, most)
+        return self.archive.read(upload.member, most)
 
     def chosen(self, student: str, remarks: list[str]) -> dict[str, Upload]:
         """The upload for each name: the newest one, but a notebook before anything else. A student's only notebook gets
@@ -132,12 +183,12 @@ class HandedIn:
         """
         claims: dict[str, list[Upload]] = defaultdict(list)
         for upload in sorted(self.uploads, key=lambda one: one.version):
-            parts = PurePosixPath(upload.file).parts
+            parts = PurePosixPath(upload.path).parts
             if not upload.file:
                 where = upload.platform.capitalize()
                 remarks.append(f"{student}: left out {upload.member}: text typed in {where} is not a notebook")
             elif self.limits.wants(parts[-1]) and not any(map(self.limits.ignores, parts)):
-                claims[self._expected(upload.file)].append(upload)
+                claims[self._expected(upload.path)].append(upload)
         own = [name for name in claims if name.endswith(NOTEBOOK)]
         if len(own) > 1:
             own = [name for name in own if not all(map(self._problem, claims[name]))] or own
@@ -162,13 +213,13 @@ class HandedIn:
 
     def _problem(self, upload: Upload) -> str:
         """Why an upload cannot be read as a notebook, or nothing."""
-        if upload.member not in self._problems:
+        if upload not in self._problems:
             try:
-                problem = problem_of(self.archive.read(upload.member, self.limits.file_size))
+                problem = problem_of(self._read(upload, self.limits.file_size))
             except RefusedError as error:
                 problem = str(error)
-            self._problems[upload.member] = problem
-        return self._problems[upload.member]
+            self._problems[upload] = problem
+        return self._problems[upload]
 
     def _expected(self, file: str) -> str:
         path = PurePosixPath(file)
@@ -181,7 +232,7 @@ class HandedIn:
         """The bytes of each file. Raises RefusedError if there are too many."""
         found, room = {}, self.limits.folder_size
         for name, upload in chosen.items():
-            found[name] = self.archive.read(upload.member, min(self.limits.file_size, room))
+            found[name] = self._read(upload, min(self.limits.file_size, room))
             room -= len(found[name])
         return found
 

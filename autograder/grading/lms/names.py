@@ -29,7 +29,8 @@ COPY = re.compile(r"(-\d+| ?\(\d+\))$")
 class Upload:
     """One file of a download. `key` is the user's number in the LMS, `name` the person's name there, `version` larger
     for a later upload, `file` the path that the student gave it, or empty for text that was typed in the LMS. `outer`
-    is the folder around what the LMS named.
+    is the folder around what the LMS named. `inside` is its name in an archive that the student uploaded, below the
+    folder of the assignment.
     """
 
     member: str
@@ -40,6 +41,12 @@ class Upload:
     version: int = 0
     late: bool = False
     outer: str = ""
+    inside: str = ""
+
+    @property
+    def path(self) -> str:
+        """The path of the file in a submission."""
+        return self.inside.partition("/")[2] or self.file
 
 
 def readings(member: str, platform: str) -> list[Upload]:

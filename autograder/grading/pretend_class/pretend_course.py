@@ -50,7 +50,7 @@ def make_course(root: Path, lesson: Path) -> Path:
         shutil.rmtree(root)
     root.mkdir(parents=True)
     (root / CONFIG_FILE).write_text(CONFIGURATION)
-    notebook = build_lesson(lesson, root, files_of=lesson.parents[1])
+    notebook = build_lesson(lesson, root, files_of=lesson.parents[2])
     with open_course(root) as course:
         generate_assignment(course, lesson.stem)
     return notebook

@@ -14,6 +14,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--workspace", type=Path, default=HOME / "workspace", metavar="DIR", help="your folder")
     parser.add_argument("--port", type=int, metavar="N", help="the port to listen on (the first free one from 8888)")
     parser.add_argument("--no-browser", action="store_true", help="print the address instead of opening a browser")
+    parser.add_argument(
+        "--from", dest="packed", type=Path, metavar="FILE.zip", help="go on with the lessons in a file from pack()"
+    )
     parser.add_argument("--prepare-only", action="store_true", help="deliver the lessons and stop")
 
 
@@ -22,6 +25,7 @@ def run(arguments: argparse.Namespace) -> int:
     from autograder.lessons.build.lesson_files import lesson_texts
     from autograder.lessons.student import lab
     from autograder.lessons.student.delivery import Workspace, deliver_all
+    from autograder.lessons.student.packing import PackingError, unpack
 
     workspace = Workspace(arguments.workspace.resolve())
     if workspace.folder.is_file():
@@ -29,14 +33,24 @@ def run(arguments: argparse.Namespace) -> int:
         return 1
     texts = lesson_texts(arguments.course)
     try:
+        brought = unpack(arguments.packed) if arguments.packed else {}
         delivered, problems = deliver_all(texts, arguments.course, workspace)
+        taken = [file for text in texts if (file := workspace.take(text, brought))]
         lab.write_configuration(workspace.folder, workspace.hidden)
+    except PackingError as error:
+        print(error, file=sys.stderr)
+        return 1
     except OSError as error:
         print(f"The lessons cannot be written to {workspace.folder}: {error}", file=sys.stderr)
         return 1
     for file in delivered:
         if arguments.prepare_only or file.what in ("new", "updated", "beside"):
             print(file.message)
+    for file in taken:
+        print(file.message)
+    if arguments.packed and not taken:
+        print(f"{arguments.packed} holds no lesson of this course.", file=sys.stderr)
+        return 1
     for problem in problems:
         print(f"This lesson is left out: {problem}", file=sys.stderr)
     if not delivered:

@@ -12,7 +12,7 @@ import datetime
 import hashlib
 import json
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from importlib.metadata import version
 from pathlib import Path
@@ -21,6 +21,7 @@ from typing import Any
 import autograder
 from autograder.files import write_file
 from autograder.lessons.build.lesson_files import LessonTextError, files_beside, lesson_texts
+from autograder.sandbox.inside import engine_file
 
 HIDDEN_FOLDER = ".course"
 STATE_FILE = "delivered.json"
@@ -37,12 +38,16 @@ MESSAGES = {
     "updated": "{name}: replaced by a newer version (you had not changed it)",
     "beside": "{name}: you have worked on it, so the newer version is beside it: {path}",
     "kept": "{name}: yours is kept as it is",
+    "taken": "{name}: taken from the file",
+    "other": "{name}: you have worked on it here, too, so the one from the file is beside it: {path}",
 }
 
 
 @dataclass(frozen=True)
 class Delivered:
-    """What became of one file: new, updated, beside (a newer version beside a touched one), kept or unchanged."""
+    """What became of one file: new, updated, beside (a newer version beside a touched one), kept or unchanged;
+    for a file that a student has brought along, taken, other (beside a touched one) or unchanged.
+    """
 
     what: str
     name: str
@@ -107,6 +112,26 @@ class Workspace:
         lesson.newest[name] = newest
         if what not in ("kept", "beside"):
             lesson.delivered[name] = newest
+        return Delivered(what, name, path)
+
+    def take(self, text: Path, files: Mapping[str, bytes]) -> Delivered | None:
+        """Take a student's notebook of a lesson, and its engine, from files by their names in a workspace; None if they
+        are not among them. Call it after the lesson was delivered.
+        """
+        path = self.notebook(text)
+        name, engine = (f"{text.stem}/{file}" for file in (path.name, engine_file.FILE))
+        if name not in files:
+            return None
+        there = _content_hash(path) if path.exists() else ""
+        if there == _content_hash(path, files[name]):
+            what = "unchanged"
+        elif there in ("", self.lessons.setdefault(text.stem, DeliveredLesson()).delivered.get(name)):
+            write_file(path, files[name])
+            what = "taken"
+        else:
+            return Delivered("other", name, _write_beside(path, files[name], self.today, "from the file"))
+        if engine in files:
+            write_file(self.folder / engine, files[engine])
         return Delivered(what, name, path)
 
     def _save(self) -> None:
@@ -179,11 +204,11 @@ def _updates(path: Path) -> list[Path]:
     return [file for file in path.parent.iterdir() if file.name.startswith(start) and file.is_file()]
 
 
-def _write_beside(path: Path, data: bytes, today: datetime.date) -> Path:
-    """Write to `NAME (update DATE)`, or with a number after the date if that name is taken."""
+def _write_beside(path: Path, data: bytes, today: datetime.date, why: str = "update") -> Path:
+    """Write to `NAME (WHY DATE)`, or with a number after the date if that name is taken."""
     number = 1
     while True:
-        suffix = f" (update {today.isoformat()}{f', {number}' if number > 1 else ''})"
+        suffix = f" ({why} {today.isoformat()}{f', {number}' if number > 1 else ''})"
         beside = path.with_name(f"{path.stem}{suffix}{path.suffix}")
         try:
             with beside.open("xb") as file:

@@ -29,7 +29,10 @@ CARD_POINTS = re.compile(r">([\d.]+) of [\d.]+ points<")
 NUMBER = re.compile(r"\d+(\.\d+)?")
 NUMBERED = re.compile(r"^\d+\. ")
 DELETED = "(its cell was deleted)"
-NOTE = "From the notebooks as last saved, visible checks only. Hidden checks add their points when you hand in."
+NOTE = (
+    "From the notebooks as last saved, visible checks only. Hidden checks add their points when you hand in. To hand "
+    "in, or to go on at another computer: pack() in lesson 00 saves all lessons as one file."
+)
 
 
 @dataclass(frozen=True)
@@ -145,15 +148,20 @@ class Progress:
         return f'<div style="{style}">{step}{"".join(map(_lesson_html, self.lessons))}{note}</div>'
 
 
-def progress_of(here: Path) -> Progress:
-    """The progress in all lessons of the folder in which the lesson folder `here` lies (or of `here` itself)."""
+def lesson_notebooks(here: Path) -> list[Path]:
+    """The notebooks of all lessons of the folder in which the lesson folder `here` lies (or of `here` itself)."""
     for folder in (here.parent, here):
-        found = [path for path in sorted(folder.glob("[0-9][0-9]_*/*.ipynb")) if _is_lesson(path)]
-        if found:
-            up = "../" if folder == here.parent else ""
-            lessons = [read_progress(path, path.parent.name == here.name, up) for path in found]
-            return Progress([lesson for lesson in lessons if lesson is not None])
-    return Progress([])
+        if found := [path for path in sorted(folder.glob("[0-9][0-9]_*/*.ipynb")) if _is_lesson(path)]:
+            return found
+    return []
+
+
+def progress_of(here: Path) -> Progress:
+    """The progress in all lessons around a folder, as `lesson_notebooks` finds them."""
+    found = lesson_notebooks(here)
+    up = "../" if found and found[0].parent.parent == here.parent else ""
+    lessons = [read_progress(path, path.parent.name == here.name, up) for path in found]
+    return Progress([lesson for lesson in lessons if lesson is not None])
 
 
 def read_progress(path: Path, is_open: bool = False, up: str = "") -> LessonProgress | None:

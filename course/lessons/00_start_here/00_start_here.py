@@ -54,7 +54,7 @@ print(weigth)
 import math
 import time
 
-from autograder.student import between, check, check_gradients, hints, predict, progress, quiz
+from autograder.student import between, check, check_gradients, hints, pack, predict, progress, quiz
 
 # %% [markdown]
 # ## 2. A demonstration
@@ -238,6 +238,12 @@ print("done")
 # * Do not copy or delete exercise and test cells; the grader finds them by their names. New cells of your own are welcome anywhere.
 # * Lessons never overwrite your notebook. If a lesson has been improved since, the new version is put beside yours.
 #
+# The button below saves one file, `lessons.zip`, with all your notebooks and your engine. Hand it in as it is, or go on with it on another computer: `make lab ARGS="--from lessons.zip"`.
+
+# %% tags=["demo"]
+pack()
+
+# %% [markdown]
 # How far you have come, in all lessons, according to your saved notebooks:
 
 # %% tags=["demo"]
@@ -319,6 +325,7 @@ question(
 # | know whether your gradient is right | run the check; read the card from the top |
 # | get help | the cell with `hints`, one click per hint |
 # | see how far you are | `progress()` |
+# | hand in, or go on elsewhere | `pack()`, then the button |
 # | make sure that all is well | save, then Validate |
 #
 # So this is how you will notice a wrong gradient: by comparing it with one that was found by another method. Lesson 01 starts right there, with two methods that do not agree, and asks which of them to believe.

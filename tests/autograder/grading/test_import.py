@@ -1,6 +1,7 @@
 """`autograder import`: downloads from Canvas and Moodle, and archives made with malicious intent."""
 
 import errno
+import io
 import json
 import os
 import shutil
@@ -89,6 +90,45 @@ def test_a_download_becomes_submissions(kind, course, capsys):
     out = capsys.readouterr().out
     assert out.startswith(f"{kind.partition(',')[0].capitalize()}: 2 submissions taken")
     assert ("Canvas marks this as late" in out) == any("LATE" in name for name, _ in ORDINARY[kind])
+
+
+def zipped(members):
+    """The bytes of an archive that a student uploads."""
+    content = io.BytesIO()
+    with zipfile.ZipFile(content, "w", zipfile.ZIP_DEFLATED) as file:
+        for name, data in members.items():
+            file.writestr(name, data)
+    return content.getvalue()
+
+
+UPLOADED = {
+    "as pack() makes it": ({"01_first/01_first.ipynb": COD, f"{LESSON}/{LESSON}.ipynb": BEE}, {f"{LESSON}.ipynb": BEE}),
+    "with an engine": (
+        {f"{LESSON}/{LESSON}.ipynb": BEE, f"{LESSON}/engine.py": b"x = 1"},
+        {f"{LESSON}.ipynb": BEE, "engine.py": b"x = 1"},
+    ),
+    "by hand, on macOS": ({f"{LESSON}/{LESSON}.ipynb": BEE, f"__MACOSX/{LESSON}/._x": JUNK}, {f"{LESSON}.ipynb": BEE}),
+    "with a name that leads outside": (
+        {f"{LESSON}/../../../x.ipynb": COD, f"{LESSON}/{LESSON}.ipynb": BEE},
+        {f"{LESSON}.ipynb": BEE},
+    ),
+}
+
+
+@pytest.mark.parametrize("kind", UPLOADED)
+@pytest.mark.parametrize("name", ["ekstrombea_101_7001_{}", "Bea Ekström_900_assignsubmission_file/{}"])
+def test_an_uploaded_archive_stands_for_what_is_in_its_folder_of_the_assignment(kind, name, course):
+    uploaded, files = UPLOADED[kind]
+    assert imported(course, [(name.format("lessons-1.zip"), zipped(uploaded))]) == (
+        0,
+        {of("bee", file): content for file, content in files.items()},
+    )
+
+
+@pytest.mark.parametrize("content", [b"PK", zipped({"01_first/01_first.ipynb": COD})], ids=["damaged", "other lessons"])
+def test_an_uploaded_archive_without_the_assignment_is_an_ordinary_file(content, course, capsys):
+    assert imported(course, [("ekstrombea_101_7001_lessons.zip", content)]) == (1, {})
+    assert "not imported: bee: there is no notebook among the files" in capsys.readouterr().out
 
 
 def test_a_name_counts_where_no_number_is_known_and_not_against_a_number(course, capsys):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 
@@ -11,6 +12,7 @@ import pytest
 
 from autograder import cli
 from autograder.lessons.student.delivery import BUILDER, HIDDEN_FOLDER, PACKAGE, STATE_FILE, Workspace
+from autograder.lessons.student.packing import pack
 
 Deliver = Callable[..., list[tuple[str, str]]]
 
@@ -237,3 +239,58 @@ def test_a_folder_that_cannot_be_written_is_named(
     target = tmp_path / "file" / "workspace"
     assert cli.main(["lab", "--course", str(course), "--workspace", str(target), "--prepare-only"]) == 1
     assert str(target) in capsys.readouterr().err
+
+
+def brought(notebook: bytes) -> dict[str, bytes]:
+    return {"01_squares/01_squares.ipynb": notebook, "01_squares/engine.py": b"# mine", "../x/01_squares.ipynb": b"x"}
+
+
+def test_a_notebook_from_elsewhere_takes_the_place_of_an_untouched_one(
+    deliver: Deliver, lesson: Path, notebook: Path, folder: Path
+) -> None:
+    deliver()
+    mine = notebook.read_bytes().replace(b"raise NotImplementedError()", b"return 2 * x")
+    taken = Workspace(folder).take(lesson, brought(mine))
+    assert taken is not None
+    assert taken.what == "taken"
+    assert (notebook.read_bytes(), notebook.with_name("engine.py").read_bytes()) == (mine, b"# mine")
+    assert deliver() == [("kept", "01_squares.ipynb"), ("unchanged", "points.csv")]
+    again = Workspace(folder).take(lesson, brought(mine))
+    assert again is not None
+    assert again.what == "unchanged"
+
+
+def test_a_notebook_from_elsewhere_goes_beside_one_that_was_worked_on(
+    deliver: Deliver, lesson: Path, notebook: Path, folder: Path
+) -> None:
+    deliver()
+    edit(notebook, "raise NotImplementedError()", "return x + x")
+    mine = notebook.read_bytes()
+    taken = Workspace(folder, datetime.date(2026, 11, 21)).take(lesson, brought(b"{}"))
+    assert taken is not None
+    assert (taken.what, taken.path.name) == ("other", "01_squares (from the file 2026-11-21).ipynb")
+    assert (notebook.read_bytes(), taken.path.read_bytes()) == (mine, b"{}")
+    assert not notebook.with_name("engine.py").exists()
+
+
+def test_a_lesson_that_was_not_brought_along_stays(deliver: Deliver, lesson: Path, folder: Path) -> None:
+    deliver()
+    assert Workspace(folder).take(lesson, {"02_other/02_other.ipynb": b"{}"}) is None
+
+
+def test_the_command_takes_a_packed_file_and_refuses_others(
+    course: Path, folder: Path, notebook: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    command = ["lab", "--course", str(course), "--workspace", str(folder), "--prepare-only"]
+    file = tmp_path / "lessons.zip"
+    file.write_bytes(b"x")
+    assert cli.main([*command, "--from", str(file)]) == 1
+    assert "cannot be read as a file from pack()" in capsys.readouterr().err
+    assert cli.main(command) == 0
+    mine = notebook.read_bytes().replace(b"raise NotImplementedError()", b"return 2 * x")
+    notebook.write_bytes(mine)
+    file.write_bytes(pack(notebook.parent))
+    shutil.rmtree(folder)
+    assert cli.main([*command, "--from", str(file)]) == 0
+    assert "01_squares/01_squares.ipynb: taken from the file" in capsys.readouterr().out
+    assert json.loads(notebook.read_bytes()) == json.loads(mine)
