@@ -61,6 +61,7 @@ def mock_matplotlib() -> None:
     pyplot.subplots = lambda *sizes, **options: (figure(), axes(*sizes))
     parts = {"pyplot": pyplot, "figure": MagicMock(Figure=figure), "ticker": MagicMock(LogLocator=MagicMock)}
     sys.modules |= {"matplotlib": MagicMock(**parts)} | {f"matplotlib.{name}": part for name, part in parts.items()}
+    sys.modules["cycler"] = MagicMock()
 
 
 def draw_alike() -> None:

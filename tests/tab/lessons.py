@@ -28,20 +28,25 @@ from autograder.lessons.audit.variants import solved_release
 from autograder.lessons.build.lesson_files import lesson_texts, place_files
 from autograder.lessons.build.notebook import assemble
 from autograder.lessons.mistakes.listed import KnownMistake, mistakes_of
-from autograder.notebooks.cells import grade_id, is_code, is_code_solution, is_test
+from autograder.lessons.student.shell import CANNOT_RUN
+from autograder.notebooks.cells import grade_id, has_tag, is_code, is_code_solution, is_test
 from docs.site.lab import with_course
 from tests.tab.assemble import assembled
 
 HERE = Path(__file__).parent
 COURSE = HERE.parents[1] / "course"
+NOT_HERE = re.compile(r"not here   (.*)\n +a browser tab has no \w+$", re.MULTILINE)
+RIGHT = re.compile(r": (\d+) of (?=\d+ right)")
 MISSING = ("torch",)
+MEANT = "raises-exception"
 PATIENCE = 900  # seconds for a lesson
 ROUNDING = re.compile(r"(?<=: )(?:0|\d\.\de-1[0-9])$", re.MULTILINE)
 
 
 @dataclass(frozen=True)
 class Step:
-    """A cell to run. `name` says which; `kind` is "cell", "test", "wrong" (a mistake goes in) or "card" (its test)."""
+    """A cell to run. `name` says which; `kind` is "cell", "meant" (it shall raise an error), "test", "wrong" (a mistake
+    goes in), "card" (its test) or "again"."""
 
     name: str
     kind: str
@@ -57,9 +62,10 @@ def steps_of(text: Path, notebook: NotebookNode) -> list[Step]:
     wrong = {noticed: (place, mistake) for place, noticed, mistake in _mistakes(text, cells)}
     steps = []
     for number, (name, cell) in enumerate(zip(names, cells, strict=True)):
-        steps.append(Step(name, "test" if is_test(cell) else "cell", cell.source))
+        kind = "test" if is_test(cell) else "meant" if has_tag(cell, MEANT) else "cell"
+        steps.append(Step(name, kind, cell.source))
         for place, mistake in [wrong[number]] if number in wrong else []:
-            between = [Step(f"{names[k]} again", "cell", cells[k].source) for k in range(place, number)]
+            between = [Step(f"{names[k]} again", "again", cells[k].source) for k in range(place, number)]
             steps.append(Step(f"{names[place]}: {mistake.name}", "wrong", mistake.into(cells[place].source)[0]))
             steps += [*between[1:], Step(f"{name} on {names[place]}", "card", cell.source), *between]
     return steps
@@ -134,6 +140,12 @@ class Compared:
         for step, tab, _ in self.of("test"):
             if not passed(tab):
                 found.append(f"{step.name} fails: {tab['error'] or tab['shown']}")
+        for step, tab, here in self.of("meant"):
+            if tab["error"] != here["error"]:
+                found.append(f"{step.name} should raise {here['error']!r}, and raises {tab['error']!r}")
+        for step, tab, _ in self.of("cell"):
+            if tab["error"] and not says_why(tab):
+                found.append(f"{step.name} raises {tab['error']!r}, and does not say why")
         for step, tab, here in self.of("card"):
             if card(tab) != card(here):
                 lines = unified_diff(
@@ -144,21 +156,27 @@ class Compared:
 
     @property
     def row(self) -> str:
-        cells, tests, cards = self.of("cell"), self.of("test"), self.of("card")
-        ran = sum(not tab["error"] for _, tab, _ in cells), sum(not here["error"] for _, _, here in cells)
+        cells, tests, cards = self.of("cell") + self.of("meant"), self.of("test"), self.of("card")
+        answered = sum(says_why(tab) for _, tab, _ in cells)
         right = sum(passed(tab) for _, tab, _ in tests)
         same = sum(card(tab) == card(here) for _, tab, here in cards)
         wrong = sum(not passed(here) for _, _, here in cards)
-        expected = [sum(step.kind == kind for step in self.steps) for kind in ("test", "card")]
+        expected = {kind: sum(step.kind == kind for step in self.steps) for kind in ("cell", "meant", "test", "card")}
         seconds = [sum(said.get("seconds", 0) for said in side) for side in (self.tab, self.here)]
         return (
-            f"| {self.lesson} | {ran[0]} of {ran[1]} | {right} of {expected[0]} | {same} of {expected[1]} | {wrong} | "
+            f"| {self.lesson} | {len(cells) - answered} of {expected['cell'] + expected['meant']} | {answered} | "
+            f"{right} of {expected['test']} | {same} of {expected['card']} | {wrong} | "
             f"{seconds[0]:.0f} | {seconds[1]:.0f} |"
         )
 
 
-HEAD = """| lesson | other cells that run, here | tests passed | cards the same | cards that say so | s | s here |
-| --- | ---: | ---: | ---: | ---: | ---: | ---: |"""
+HEAD = """| lesson | other cells that run | say why not | tests passed | cards the same | wrong here | s | s here |
+| --- | ---: | ---: | ---: | ---: | ---: | ---: | ---: |"""
+
+
+def says_why(said: dict[str, Any]) -> bool:
+    """Whether a cell said in a sentence why it cannot run."""
+    return bool(said["error"]) and CANNOT_RUN.partition("{")[0] in said["printed"]
 
 
 def passed(said: dict[str, Any]) -> bool:
@@ -168,8 +186,14 @@ def passed(said: dict[str, Any]) -> bool:
 
 def card(said: dict[str, Any]) -> list[str]:
     """What a test cell says to a learner: the error, and the texts that it displays. Differences that are rounding are
-    alike: exp and the like may differ in their last bit from system to system."""
-    return [ROUNDING.sub("rounding", text) for text in (said["error"], *said["shown"])]
+    alike: exp and the like may differ in their last bit from system to system. A case that a tab cannot run costs
+    nothing there, as if it were right."""
+    return [_as_if_right(ROUNDING.sub("rounding", text)) for text in (said["error"], *said["shown"])]
+
+
+def _as_if_right(text: str) -> str:
+    text, lacking = NOT_HERE.subn(r"right      \1", text)
+    return RIGHT.sub(lambda found: f": {int(found[1]) + lacking} of ", text, count=1)
 
 
 def compared(text: Path, notebook: NotebookNode, pyodide: Path, places: tuple[Path, Path]) -> Compared:
@@ -182,7 +206,7 @@ def compared(text: Path, notebook: NotebookNode, pyodide: Path, places: tuple[Pa
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.tab.lessons", description=__doc__)
     parser.add_argument("lessons", nargs="*", metavar="LESSON", help="like 02; without a name, all lessons")
-    parser.add_argument("--cells", action="store_true", help="also say which other cells fail in the tab alone")
+    parser.add_argument("--cells", action="store_true", help="also name the cells that say why they cannot run")
     asked = parser.parse_args()
     texts = lesson_texts(COURSE)
     failed = False
@@ -197,9 +221,9 @@ def main() -> int:
             failed |= bool(found.failures)
             for failure in found.failures:
                 print(f"FAILED: {failure}", flush=True)
-            for step, tab, here in found.of("cell") if asked.cells else []:
-                if tab["error"] and tab["error"] != here["error"]:
-                    print(f"  {step.name}: {tab['error'][:200]}")
+            for step, tab, _ in found.of("cell") if asked.cells else []:
+                if says_why(tab):
+                    print(f"  {step.name}: {tab['error'][:200]}", flush=True)
     return int(failed)
 
 

@@ -8,6 +8,7 @@ texts say "PyTorch", as labels of numbers and of curves do, they say `mini_autog
 from __future__ import annotations
 
 import ast
+import dis
 import importlib
 import re
 import sys
@@ -20,11 +21,12 @@ from typing import Any
 
 import mini_autograd
 from autograder.lessons.build.lesson_files import HELPERS
-from autograder.notebooks.statements import parse
+from autograder.notebooks.magics import plain_python
 
 ENGINE = mini_autograd.__name__
 LABEL = re.compile(r"PyTorch|\btorch\b(?!\S*\()")
 """What a text calls PyTorch; but a call in a text is code that a lesson evaluates."""
+READS = {"LOAD_GLOBAL", "LOAD_NAME", "IMPORT_NAME", "IMPORT_FROM"}
 UNKNOWN_OPTION = re.compile(r"(\w+)\(\) got an unexpected keyword argument")
 TENSORS = tuple(f"{ENGINE}.{room}" for room in ("tensors", "nn", "optim", "autograd"))
 """Where the engine defines what a program that uses it holds: tensors, modules, optimizers, operations."""
@@ -54,7 +56,7 @@ class StandIn(MetaPathFinder):
 
 
 class EngineLoader(Loader):
-    """Puts a module of the engine in the place of one of PyTorch's."""
+    """Gives a module of the engine where one of PyTorch is asked for."""
 
     def exec_module(self, module: ModuleType) -> None:
         name = module.__name__
@@ -112,14 +114,13 @@ class Renamed(ast.NodeTransformer):
 
 def uses_it(source: str, namespace: dict[str, Any]) -> bool:
     """Whether a cell uses the engine in PyTorch's place: it names torch, or something that is the engine's, or a
-    function of the notebook or the helpers that does."""
-    names = set()
-    for node in (node for statement in parse(source) for node in ast.walk(statement)):
-        if isinstance(node, ast.Name):
-            names.add(node.id)
-        elif isinstance(node, ast.alias):
-            names.add(node.name)
-    return _any_uses(names, namespace, set())
+    function of the notebook or the helpers that does; or it labels something with PyTorch's name."""
+    try:
+        tree = ast.parse(plain_python(source)[0])
+        code = compile(tree, "<cell>", "exec", dont_inherit=True, flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT)
+    except (SyntaxError, ValueError):
+        return False
+    return _any_uses(_names_in(code), namespace, set()) or any(map(LABEL.search, _texts_in(tree)))
 
 
 def _any_uses(names: set[str], namespace: dict[str, Any], seen: set[str]) -> bool:
@@ -139,8 +140,17 @@ def _is_used(value: Any, seen: set[str]) -> bool:
 
 
 def _names_in(code: CodeType) -> set[str]:
+    """The global names that code reads, and what it imports, also in the functions that it defines."""
     inner = (part for part in code.co_consts if isinstance(part, CodeType))
-    return set(code.co_names).union(*map(_names_in, inner))
+    own = (step.argval for step in dis.get_instructions(code) if step.opname in READS)
+    return set(own).union(*map(_names_in, inner))
+
+
+def _texts_in(tree: ast.Module) -> list[str]:
+    """The texts in a program that are no docstrings."""
+    documents = {id(node.value) for node in ast.walk(tree) if isinstance(node, ast.Expr)}
+    texts = (node for node in ast.walk(tree) if isinstance(node, ast.Constant) and isinstance(node.value, str))
+    return [str(node.value) for node in texts if id(node) not in documents]
 
 
 def is_lacking(error: BaseException) -> bool:

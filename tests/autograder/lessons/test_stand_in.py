@@ -31,6 +31,8 @@ CELLS = {
     "a function of the notebook": "def doubled():\n    return 2 * x",
     "calls it": "print(doubled().item())",
     "a helper": "from helpers_99 import square_of\n\nsquare_of(2.0)",
+    "an exercise": 'def square(x, leaf=None):\n    """As in PyTorch."""\n    return x * x',
+    "a label alone": "print('difference from PyTorch:', 0.0)",
     "numbers": "numbers = [1.0]\nprint(numbers)",
     "what the engine lacks, beside another name": (
         "import math\nfrom torch.utils._python_dispatch import TorchDispatchMode\nprint(math.sqrt(4))"
@@ -50,7 +52,7 @@ CELLS = {
 }
 HIDE = "import sys\nsys.modules['torch'] = None  # as where there is no build of it\n"
 NOTED = {"imports", "the names", "a label", "a name of PyTorch's", "a tensor", "a function of the notebook", "calls it"}
-NOTED |= {"a helper", "what the engine lacks, beside another name", "a picture"}
+NOTED |= {"a helper", "a label alone", "what the engine lacks, beside another name", "a picture"}
 
 
 @pytest.fixture(scope="module")
