@@ -47,10 +47,20 @@ class Program:
         return self.steps or _meaning(self.function, 0)
 
     def functions(self) -> tuple[str, ...]:
-        """The names of the global functions that the expression uses, with which it does more than its operations."""
+        """The names of the global functions that the expression uses, with which it does more than its operations.
+        Functions of this package are not among them: they only spell an operation (`ways.operated`).
+        """
         known = self.function.__globals__
         found = {name: known.get(name) for name in _global_names(self.function.__code__)}
-        return tuple(name for name, value in found.items() if callable(value) and not isinstance(value, type))
+        return tuple(name for name, value in found.items() if _is_function(value) and not _is_of_this_package(value))
+
+
+def _is_function(value: Any) -> bool:
+    return callable(value) and not isinstance(value, type)
+
+
+def _is_of_this_package(function: Any) -> bool:
+    return str(getattr(function, "__module__", "")).startswith("autograder.")
 
 
 def programs_of(

@@ -5,6 +5,7 @@ import pytest
 
 from autograder.runs.inputs import AwayFromZero, Between, Fixed, Traveling, cases_of
 from autograder.runs.programs import Program, programs_of, shown_source
+from autograder.runs.ways import operated
 from autograder.student import LessonError, between, positive
 
 FACTOR = 2.0
@@ -27,6 +28,14 @@ def test_programs_may_use_fewer_inputs():
     assert [program.arguments for program in programs] == [("a",), ("a", "b"), ("xs[0]", "xs[1]")]
     with pytest.raises(LessonError):
         programs_of(lambda a, b, c: a, 2)
+
+
+def twice(a):
+    return a + a
+
+
+def test_functions_around_the_operations_are_the_student_s():
+    assert Program("", lambda a, b: operated("mul", twice(a), b), ()).functions() == ("twice",)
 
 
 def identity(function):
