@@ -234,11 +234,11 @@ print("done")
 #
 # * **Save** with Ctrl+S (Cmd+S on a Mac). JupyterLab also saves by itself every two minutes.
 # * **Validate** (a button in the toolbar) runs a copy of your saved notebook from top to bottom in a fresh Python and says whether all visible checks pass. Do that before you hand in: it finds cells that only worked because of what had run before. It also waits for every cell, so set `never_ends` back to `False` first.
-# * Your instructor says how to hand in. If you learn alone, the visible checks are your teacher: they catch most mistakes; graded work gets some hidden checks on top.
+# * The visible checks are your teacher: they catch most mistakes. Graded work adds hidden ones.
 # * Do not copy or delete exercise and test cells; the grader finds them by their names. New cells of your own are welcome anywhere.
 # * Lessons never overwrite your notebook. If a lesson has been improved since, the new version is put beside yours.
 #
-# The button below saves one file, `lessons.zip`, with all your notebooks and your engine. Hand it in as it is, or go on with it on another computer: `make lab ARGS="--from lessons.zip"`.
+# The button below saves your notebooks and your engine as one file. Hand it in, or go on elsewhere: `make lab ARGS="--from lessons.zip"`.
 
 # %% tags=["demo"]
 pack()
@@ -252,7 +252,7 @@ progress()
 # %% [markdown]
 # ## 7. The lessons
 #
-# Each lesson says at its start about how many minutes it takes, what you build in it and what you need. Take it in two sittings if that suits you better. Many lessons end with an optional part, *Further*: no later lesson needs it. Each lesson also begins with a question that you cannot answer yet.
+# Each lesson says at its start how many minutes it takes, what you build and what you need. Two sittings are fine. Many lessons end with an optional part, *Further*: no later lesson needs it. Each lesson also begins with a question that you cannot answer yet.
 #
 # | lesson | you build | its question |
 # | --- | --- | --- |
@@ -273,7 +273,7 @@ progress()
 # | 15 | derivatives that travel forward | when is forward cheaper than backward? |
 # | 16 | a small Transformer | does your engine train it as PyTorch does? |
 #
-# Do them in this order. If you get stuck in one of them, go on anyway: a lesson that builds on your engine takes the course's engine instead of yours until yours is ready, and says so.
+# Do them in this order. If you get stuck, go on anyway: a lesson that builds on your engine takes the course's engine instead of yours until yours is ready, and says so.
 
 # %% [markdown]
 # ## 8. Quiz
@@ -325,7 +325,7 @@ question(
 # | know whether your gradient is right | run the check; read the card from the top |
 # | get help | the cell with `hints`, one click per hint |
 # | see how far you are | `progress()` |
-# | hand in, or go on elsewhere | `pack()`, then the button |
+# | hand in | `pack()` |
 # | make sure that all is well | save, then Validate |
 #
 # So this is how you will notice a wrong gradient: by comparing it with one that was found by another method. Lesson 01 starts right there, with two methods that do not agree, and asks which of them to believe.
