@@ -20,7 +20,7 @@ from nbformat import NotebookNode
 from autograder.judge.seeds import seed_of
 from autograder.lessons.audit import variants
 from autograder.lessons.audit.finding import Finding
-from autograder.lessons.audit.kernel_run import crashes, failures, run_in_kernel, slowest_check, validated
+from autograder.lessons.audit.kernel_run import crashes, failures, run_in_kernel, slowest_check, unanswered, validated
 from autograder.lessons.audit.passed_gates import PassedGates, fingerprint_of
 from autograder.lessons.audit.strength import AskedProgram, strength_of
 from autograder.lessons.build.cases import checks_of
@@ -179,8 +179,10 @@ def mistakes_are_told_apart(lesson: Lesson) -> Result:
 
 
 def every_cell_runs(lesson: Lesson) -> Result:
-    """A student's solved notebook in a real kernel: no cell fails, demonstrations included."""
-    failed = tuple(failures(lesson.solved_run))
+    """A student's solved notebook in a real kernel: no cell fails, not even a demonstration, and each prediction has a
+    verdict.
+    """
+    failed = (*failures(lesson.solved_run), *unanswered(lesson.solved_run))
     if lesson.passed and not failed:
         lesson.passed.keep_run(lesson.text.stem, lesson.fingerprint, lesson.solved_run)
     return slowest_check(lesson.solved_run), failed

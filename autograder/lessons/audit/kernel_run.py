@@ -22,6 +22,7 @@ from autograder.notebooks.cells import grade_id, has_tag, is_test
 
 SECONDS_PER_CELL = 120
 WANT_OF_A_SOLUTION = {"NotImplementedError", "AssertionError", "CheckFailed"}
+VIEW, STATES = (f"application/vnd.jupyter.widget-{kind}+json" for kind in ("view", "state"))
 NAME_IN_MESSAGE = re.compile(r"name '(\w+)' is not defined")
 
 
@@ -74,6 +75,23 @@ def crashes(notebook: NotebookNode, tests: bool = True) -> list[str]:
             missing |= _assigned(cell.source)
         else:
             found.append(f"{_place(number, cell)}: {error.ename}: {_first_line(error.evalue)}")
+    return found
+
+
+def unanswered(notebook: NotebookNode) -> list[str]:
+    """Every prediction that has no verdict after its cell ran, or one that is none of its options. A cell that shows
+    nothing but the question waits for its reader.
+    """
+    widgets = notebook.metadata.get("widgets", {}).get(STATES, {}).get("state", {})
+    found = []
+    for number, cell in enumerate(notebook.cells, 1):
+        views = [output.get("data", {}).get(VIEW, {}).get("model_id") for output in cell.get("outputs", [])]
+        for asked in (widgets[view]["state"] for view in views if view in widgets):
+            outcome, options = asked.get("outcome"), asked.get("options")
+            if outcome == "" and len(views) > 1:
+                found.append(f"{_place(number, cell)}: no verdict on {asked['question']!r}")
+            elif outcome and options and outcome not in options:
+                found.append(f"{_place(number, cell)}: {outcome!r} is no answer to {asked['question']!r}")
     return found
 
 

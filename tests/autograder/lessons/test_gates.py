@@ -154,6 +154,26 @@ def test_an_unsound_lesson_is_stopped_by_its_gate(name: str, make_lesson: Callab
     assert re.search(expected, problems[0]), problems
 
 
+ASKS = TEXT.replace("import math\n", "import math\n\nfrom autograder.student import predict\n").replace(
+    'print("after it:"', 'predict("How steep is it at three?", "6", "9")\nprint("after it:"'
+)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("expression", "problem"),
+    [("f'{at_three:.0f}'", None), ("at_four", "no verdict on 'How steep"), ("7", "'7' is no answer to 'How steep")],
+)
+def test_a_prediction_gets_its_verdict(
+    expression: str, problem: str | None, make_lesson: Callable[[str], Lesson]
+) -> None:
+    lesson = make_lesson(ASKS)
+    (lesson.folder / "outcomes_01.toml").write_text(f'"How steep is it at three?" = "{expression}"\n')
+    _, problems = gates.every_cell_runs(lesson)
+    assert len(problems) == (problem is not None)
+    assert not problem or problem in problems[0]
+
+
 def draws_of(lesson: Lesson) -> tuple[dict[str, int], tuple[str, ...]]:
     """How often the gate on draws judges each test cell, and the problems that it finds."""
     gates.solved_gets_full_marks(lesson)
