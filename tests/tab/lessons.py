@@ -146,6 +146,8 @@ class Compared:
         for step, tab, _ in self.of("cell"):
             if tab["error"] and not says_why(tab):
                 found.append(f"{step.name} raises {tab['error']!r}, and does not say why")
+            if not tab["error"] and "PyTorch" in tab["printed"]:
+                found.append(f"{step.name} prints what is not PyTorch's under its name: {tab['printed']}")
         for step, tab, here in self.of("card"):
             if card(tab) != card(here):
                 lines = unified_diff(
