@@ -24,7 +24,7 @@ def leads_to(node):
     places = {source: number for number, (source, _) in reversed(list(enumerate(node.next_functions)))}
     places |= {node: "output", None: None}
     return [
-        (value.requires_grad, places.get(value.grad_fn, "another node")) if isinstance(value, MiniTensor) else value
+        (value.requires_grad, places.get(value.grad_fn, "somewhere else")) if isinstance(value, MiniTensor) else value
         for value in reconnected(node)
     ]
 
@@ -74,9 +74,9 @@ array([3.0, 4.0])
 [(True, 1), None, (False, None), (False, None)]
 
 # each tensor has the counter of its note
->>> first, second = reconnected(node)
->>> first._counter is w._counter, second._counter is data._counter
-(True, True)
+>>> tensors = reconnected(node)
+>>> [tensor._counter is other._counter for tensor, other in zip(tensors, [w, data])]
+[True, True]
 
 # the node is not changed
 >>> tensors = reconnected(node)
@@ -297,6 +297,11 @@ False
 >>> [(type(gradient).__name__, gradient.requires_grad) for gradient in found.values()]
 [("MiniTensor", True)]
 
+# the gradient of a leaf in the result with create_graph is a MiniTensor, with a history
+>>> found = walk_back((x**3).sum().grad_fn, MiniTensor(1.0), True, True, [edge_to(x)[0]])
+>>> [(type(gradient).__name__, gradient.requires_grad) for gradient in found.values()]
+[("MiniTensor", True)]
+
 # three wanted nodes: two leaves, and a result that leads to them
 >>> hidden = x * w
 >>> nodes = [edge_to(x)[0], hidden.grad_fn, edge_to(w)[0]]
@@ -429,10 +434,20 @@ check.cases("""
 >>> [gradient.data.tolist() for gradient in found]
 [[6.0, -8.0], [6.0, -4.0]]
 
+# the gradient of a result alone
+>>> hidden = x * w
+>>> grad((hidden * hidden).sum(), hidden)[0].data
+array([6.0, -4.0])
+
 # no .grad is changed, and without create_graph a gradient has no history
->>> (slope,) = grad((x * w).sum(), [x])
->>> x.grad, w.grad, slope.requires_grad
+>>> gradients = grad((x * w).sum(), [x])
+>>> x.grad, w.grad, gradients[0].requires_grad
 (None, None, False)
+
+# no .grad is changed, with allow_unused=True
+>>> found = grad((x * w).sum(), [x], allow_unused=True)
+>>> x.grad, w.grad
+(None, None)
 
 # a single MiniTensor counts as a list of one
 >>> [gradient.data.tolist() for gradient in grad((x * w).sum(), x)]
@@ -460,13 +475,13 @@ RuntimeError: Trying to backward*
 
 # three derivatives of x**3 at 3
 >>> cube = MiniTensor(3.0, requires_grad=True)
->>> (first,) = grad(cube**3, cube, create_graph=True)
->>> first.item(), first.requires_grad
+>>> (once,) = grad(cube**3, cube, create_graph=True)
+>>> once.item(), once.requires_grad
 (27.0, True)
->>> (second,) = grad(first, cube, create_graph=True)
->>> second.item(), second.requires_grad
+>>> (twice,) = grad(once, cube, create_graph=True)
+>>> twice.item(), twice.requires_grad
 (18.0, True)
->>> grad(second, cube)[0].item()
+>>> grad(twice, cube)[0].item()
 6.0
 
 # an input that was not used
@@ -614,10 +629,10 @@ check.cases("""
 >>> switches.recording, switches.inference = True, False
 
 # the norm before clipping, of all entries of all gradients
->>> norm = clip_grad_norm_(with_gradients([[2.0, 1.0], [-2.0, 0.0]], None, [-4.0]), 2.0)
->>> type(norm).__name__, norm.shape
+>>> length = clip_grad_norm_(with_gradients([[2.0, 1.0], [-2.0, 0.0]], None, [-4.0]), 2.0)
+>>> type(length).__name__, length.shape
 ("MiniTensor", ())
->>> norm.item()
+>>> length.item()
 5.0
 
 # all gradients are multiplied by max_norm / (norm + 1e-6)
@@ -779,15 +794,15 @@ softmax_of(small, 0)
 softmax_of(deep, 1)
 
 # the rule gives no MiniTensor if it gets an array
->>> node = MiniTensor(small, requires_grad=True).logsumexp(dim=1).grad_fn
->>> [type(share).__name__ for share in shares_of(node, np.ones(2)) if isinstance(share, MiniTensor)]
+>>> result = MiniTensor(small, requires_grad=True).logsumexp(dim=1)
+>>> [type(share).__name__ for share in shares_of(result.grad_fn, np.ones(2)) if isinstance(share, MiniTensor)]
 []
 
 # two calls with other dims, and then the gradient of the first
 >>> a = MiniTensor(small, requires_grad=True)
->>> first = a.logsumexp(dim=1).sum()
+>>> one = a.logsumexp(dim=1).sum()
 >>> last = a.logsumexp(dim=0)
->>> grad(first, a)[0].data
+>>> grad(one, a)[0].data
 softmax_of(small, 1)
 
 # with create_graph the gradient has a history
