@@ -42,9 +42,9 @@ class Counted(Quiet):
 
     sent: list[Path]
 
-    def do_GET(self) -> None:
+    def send_head(self) -> Any:
         self.sent.append(Path(self.translate_path(self.path)))
-        super().do_GET()
+        return super().send_head()
 
 
 @contextmanager
