@@ -1,6 +1,6 @@
 # make lab    open the lessons in JupyterLab, as a student sees them
 # make demos  open all demos on one full page, for an audience
-# make site   the website of docs, lessons, demos and the API, into .build/site
+# make site   the website of docs, lessons, demos and the API, into .build/site; its lessons open in the browser
 # make test   everything that CI checks; long gates of unchanged lessons rest on what they passed before
 # make quick  what an edit is most likely to break, in two minutes: no sandbox, no browser, no slow test
 # make class  the instructor's whole loop on a pretend class

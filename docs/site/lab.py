@@ -29,8 +29,10 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 COURSE = ROOT / "course"
 LOCK = "pyodide-lock.json"
-DISTRIBUTION_POINT = "https://cdn.jsdelivr.net/pyodide/v0.29.3/full/"
-"""Where Pyodide is if there is no local one: the version that jupyterlite-pyodide-kernel is made for."""
+VERSION = "0.29.3"
+"""The version of Pyodide that jupyterlite-pyodide-kernel is made for."""
+DISTRIBUTION_POINT = f"https://cdn.jsdelivr.net/pyodide/v{VERSION}/full/"
+"""Where Pyodide is if there is no local one."""
 INTERPRETER = ("pyodide.js", "pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip")
 ROOTS = ("cloudpickle", "ipython", "jedi", "matplotlib", "micropip", "numpy", "sqlite3", "typing-extensions")
 """What the course and JupyterLite's kernel take from Pyodide, without what these need."""
@@ -188,8 +190,7 @@ def _copied(pyodide: Path, folder: Path) -> dict[str, Any]:
         lock: dict[str, Any] = json.loads((there / LOCK).read_text(encoding="utf-8"))
         wanted = json.loads((HERE / LOCK).read_text(encoding="utf-8"))["info"]
         if lock["info"] != wanted:
-            version = DISTRIBUTION_POINT.split("/")[-3]
-            raise LabError(f"The lab needs Pyodide {version}, for Python {wanted['python']}; this is another one.")
+            raise LabError(f"The lab needs Pyodide {VERSION}, for Python {wanted['python']}; this is another one.")
         known = lock["packages"]
         kept = needed(known, (name for name in ROOTS if name in known))
         lock["packages"] = {name: known[name] for name in kept}

