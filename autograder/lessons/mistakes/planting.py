@@ -19,7 +19,7 @@ from typing import Any
 from autograder.lessons.build.lesson_files import MISTAKES, LessonTextError, lesson_texts
 from autograder.lessons.build.text import TextCell, read_lesson
 from autograder.lessons.mistakes.listed import KnownMistake
-from autograder.lessons.mistakes.reach import Calls, functions_changed
+from autograder.lessons.mistakes.reach import CallRecord, functions_changed
 from autograder.notebooks.regions import without_hidden_tests
 from autograder.runs.context import check_context
 
@@ -107,7 +107,7 @@ def _is_reached(text: Path, cell: TextCell, changed: tuple[str, set[str] | None]
 def _calls(text: Path) -> dict[str, set[tuple[str, str]]]:
     """grade_id of a test cell -> what it calls in the solved lesson: (source of a cell, function). Under "" is what
     the cells call that define."""
-    calls = Calls()
+    calls = CallRecord()
     names: dict[str, Any] = {"__name__": text.stem}
     sys.path.insert(0, str(text.parent))
     try:

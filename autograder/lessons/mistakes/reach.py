@@ -51,7 +51,7 @@ def _bodies(tree: ast.AST) -> dict[int, str]:
     return found
 
 
-class Calls:
+class CallRecord:
     """Which functions of some cells are called, and by whom: `by[caller]` holds (cell, qualified name)."""
 
     def __init__(self) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from autograder.lessons.mistakes.reach import Calls, functions_changed
+from autograder.lessons.mistakes.reach import CallRecord, functions_changed
 
 CELL = '''
 class Number:
@@ -48,7 +48,7 @@ def test_which_functions_a_change_is_in(right: str, wrong: str, functions: set[s
 
 
 def test_a_function_is_called_by_itself_or_by_what_it_defined() -> None:
-    calls, code = Calls(), compile(CELL, "<cell>", "exec")
+    calls, code = CallRecord(), compile(CELL, "<cell>", "exec")
     calls.follow(code, "cell")
     names: dict[str, object] = {}
     with calls.of(""):
