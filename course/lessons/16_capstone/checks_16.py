@@ -247,7 +247,7 @@ def attention_by_hand(arrays):
 def attention_of(arrays):
     """The arrays of the output and the weights that attention gives. arrays: q, k, v."""
     output, weights = attention(*map(MiniTensor, arrays))
-    return output.data, weights.data
+    return np.asarray(output.data), np.asarray(weights.data)  # the data of an array cannot be compared
 
 
 def gradients_of_attention(arrays, number=0):
@@ -560,9 +560,10 @@ def right_chances(scores, temperature):
     return raised / raised.sum()
 
 
-def counting(fails=False):
+def counting(fails=False, height=40.0):
     """A model of 6 numbers that guesses the one after the last, and nothing sensible at other positions. It notes what
-    it sees, whether it and the layer in it are in training mode, and whether recording is on.
+    it sees, whether it and the layer in it are in training mode, and whether recording is on. height: the score of its
+    guess; the others get 0.
     """
 
     class Counting(Module):
@@ -581,15 +582,15 @@ def counting(fails=False):
                 raise RuntimeError("this model fails")
             scores, places = np.zeros((*ids.shape, 6)), range(ids.shape[1])
             scores[0, places, places] = 90.0
-            scores[0, -1] = 40.0 * (np.arange(6) == (ids[0, -1] + 1) % 6)
+            scores[0, -1] = height * (np.arange(6) == (ids[0, -1] + 1) % 6)
             return MiniTensor(scores)
 
     return Counting()
 
 
-def continued(count=20, seed=1, temperature=1000.0, ids=(3, 4)):
+def continued(count=20, seed=1, temperature=1000.0, ids=(3, 4), height=40.0):
     """What generate writes for the counting model."""
-    return generate(counting(), list(ids), count, np.random.default_rng(seed), temperature)
+    return generate(counting(height=height), list(ids), count, np.random.default_rng(seed), temperature)
 
 
 check = Check("generate", points=5)
@@ -688,6 +689,14 @@ RuntimeError: this model fails
 
 # generate: a high temperature reaches choose, so the model does not just count on
 >>> continued(20) == [(3 + number) % 6 for number in range(22)]
+False
+
+# generate: at temperature 5 a score of 80 is far ahead, so the model counts on
+>>> continued(40, temperature=5.0, height=80.0) == [(3 + number) % 6 for number in range(42)]
+True
+
+# generate: at temperature 1 a score of 1 is not, so another seed gives another text
+>>> continued(20, seed=1, temperature=1.0, height=1.0) == continued(20, seed=2, temperature=1.0, height=1.0)
 False
 
 # generate: the same text with the same seed
