@@ -184,6 +184,12 @@ array([2.0, 2.0])
 >>> arrived(w)
 array([1.0, 1.0])
 
+# the gradient of a broadcast input has the shape of the input
+>>> x = MiniTensor(2.0, requires_grad=True)
+>>> (x * [1.0, 10.0]).sum().backward()
+>>> arrived(x)
+11.0
+
 # a result that asked for its gradient
 >>> hidden = x * w
 >>> hidden.retain_grad()
@@ -453,9 +459,11 @@ array([6.0, -4.0])
 >>> [gradient.data.tolist() for gradient in grad((x * w).sum(), x)]
 [[3.0, -1.0]]
 
-# retain_graph=True, and then a call without it
+# retain_graph=True makes no history; then a call without it
 >>> loss = (x * w).sum()
 >>> found = grad(loss, x, retain_graph=True)
+>>> [gradient.requires_grad for gradient in found]
+[False]
 >>> grad(loss, x)[0].data
 array([3.0, -1.0])
 >>> grad(loss, x)
@@ -467,9 +475,11 @@ RuntimeError: Trying to backward*
 >>> grad(loss, x)[0].data
 array([3.0, 12.0])
 
-# create_graph=True with retain_graph=False frees it
+# create_graph=True with retain_graph=False frees it, and the gradient has a history
 >>> loss = (x**3).sum()
 >>> found = grad(loss, x, retain_graph=False, create_graph=True)
+>>> [gradient.requires_grad for gradient in found]
+[True]
 >>> grad(loss, x)
 RuntimeError: Trying to backward*
 
