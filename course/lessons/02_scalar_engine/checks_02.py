@@ -63,6 +63,12 @@ check.cases("""
 >>> b.grad
 6.0
 
+# a product with 0
+>>> zero = MiniTensor(0.0)
+>>> (a * zero).backward()
+>>> a.grad, zero.grad
+(0.0, 2.0)
+
 # plain numbers
 >>> (a + 1).data, (1 + a).data, (a * 4).data, (4 * a).data
 (3.0, 3.0, 8.0, 8.0)
@@ -184,6 +190,12 @@ check.cases("""
 >>> (b**1.5).backward()
 >>> b.grad
 3.0
+
+# a negative number
+>>> a = MiniTensor(-2.0)
+>>> (a**2).backward()
+>>> a.grad
+-4.0
 
 # 10 arrives at a power
 >>> (a**2).backward(10.0)
@@ -400,6 +412,11 @@ check.cases("""
 >>> u.backward()
 >>> x.grad, y.grad
 (105.0, 231.0)
+
+# 3 arrives at -(a * b)
+>>> (-(a * b)).backward(3.0)
+>>> a.grad, b.grad
+(-9.0, -6.0)
 
 # a is used twice
 >>> (a + a + b).backward()
