@@ -49,7 +49,7 @@ KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
 SETTINGS = {
     "@jupyterlab/docmanager-extension:plugin": {"autosaveInterval": 10},  # seconds: tabs are closed without a question
 }
-KEEP = '<script src="../keep.js"></script>'
+SCRIPTS = ("keep.js", "ended.js")  # of the lab's page
 
 
 class LabError(Exception):
@@ -72,10 +72,11 @@ def build_lab(folder: Path, pyodide: Path | None = None) -> None:
         with_course(pyodide, folder / "static" / "pyodide")
     # Ours keeps what the lab asks for, and leaves the rest to JupyterLite's.
     (folder / "service-worker.js").rename(folder / "jupyterlite-service-worker.js")
-    for file in ("service-worker.js", "keep.js"):
+    for file in ("service-worker.js", *SCRIPTS):
         shutil.copy(HERE / "lab" / file, folder)
+    ours = "".join(f'<script src="../{file}"></script>' for file in SCRIPTS)
     page = folder / "lab" / "index.html"
-    page.write_text(page.read_text(encoding="utf-8").replace("</head>", f"{KEEP}</head>"), encoding="utf-8")
+    page.write_text(page.read_text(encoding="utf-8").replace("</head>", f"{ours}</head>"), encoding="utf-8")
 
 
 def with_course(pyodide: Path | None, folder: Path) -> Path:

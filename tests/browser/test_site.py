@@ -332,6 +332,15 @@ RUN = """async ([index, source]) => {
     await window.jupyterapp.commands.execute('notebook:run-cell');
     return notebook.model.cells.get(index).outputs.toJSON().map(output => output.data?.['text/plain'] ?? output.evalue);
 }"""
+ENDING = """
+def holding(inner):
+    yield inner
+chain = None
+for _ in range(100_000):  # freed from one end, this overflows the browser's stack
+    chain = holding(chain)
+    next(chain)
+del chain
+"""
 GIVEN = re.compile(r"# Run this cell: it imports what the lesson needs\.|class|def")
 SOURCE = "index => window.jupyterapp.shell.currentWidget.content.model.cells.get(index).sharedModel.getSource()"
 
@@ -361,6 +370,11 @@ def test_a_lesson_in_the_lab_with_a_wrong_answer_then_without_a_server_with_the_
     card = "\n".join(page.evaluate(RUN, [test, cells[test].source]))
     assert "0 of 4 points" in card
     assert "likely bug" in card
+    page.evaluate(f"given => {{ ({RUN})(given); }}", [given[0], ENDING])  # it has no end to wait for
+    told = page.get_by_role("dialog", name="Python has stopped")
+    told.get_by_text("Your notebook is safe. ").wait_for()
+    assert violations(page, "#python-has-ended") == []
+    told.get_by_role("button", name="OK").click()
     lab.save()
 
     served.shutdown()

@@ -1,0 +1,33 @@
+// Says what to do when Python has ended for good, as after an overflow of the browser's stack: the lab itself would show
+// a cell that runs for ever. The kernel's worker sends the page one message then, for JupyterLab's log.
+
+const ENDED = /^Pyodide has (suffered a fatal error|exited)/;
+const SAID = `<form method="dialog">
+  <h2>Python has stopped</h2>
+  <p>The kernel of this notebook has ended, and no cell will run. <b>Your notebook is safe.</b></p>
+  <p>Choose <i>Kernel</i>, <i>Restart Kernel</i> in the menu. Then run your cells again from the top.</p>
+  <p>What stopped it was most likely the last cell you ran: a call that calls itself too often, a chain of thousands of
+    objects, or too little memory. Make it smaller before you run it again.</p>
+  <button class="jp-mod-styled jp-mod-accept">OK</button>
+</form>`;
+
+function sayThatPythonHasEnded() {
+  if (document.getElementById("python-has-ended")) return;
+  const dialog = document.createElement("dialog");
+  dialog.id = "python-has-ended";
+  dialog.ariaLabel = "Python has stopped";
+  dialog.style.cssText = "max-width: 32rem; font: 15px/1.5 sans-serif; color: #111; background: #fff";
+  dialog.innerHTML = SAID;
+  dialog.addEventListener("close", () => dialog.remove());
+  document.body.append(dialog);
+  dialog.showModal();
+}
+
+window.Worker = class extends Worker {
+  constructor(...given) {
+    super(...given);
+    this.addEventListener("message", ({ data }) => {
+      if (ENDED.test(data?._logMessage?.data)) sayThatPythonHasEnded();
+    });
+  }
+};
