@@ -411,17 +411,18 @@ def _wrong(check: Check, step: CaseStep, outcome: Mapping[str, Any]) -> tuple[st
     if not step.right:
         return None
     if ERROR.match(step.right):
-        came = f"it gives {as_code(got)}" if "value" in outcome else "it raises nothing"
+        came = f"it gives {as_code(got)[0]}" if "value" in outcome else "it raises nothing"
         return "wrong", f"`{step.source}` must raise {_shown_error(step)}; {came}"
     if CONDITION.search(step.right):
         if _holds(step.right, {**check.scope, "got": got}):
             return None
-        return "wrong", f"`{step.source}` is {as_code(got)}; right would be: `{step.right}`"
+        return "wrong", f"`{step.source}` is {as_code(got)[0]}; right would be: `{step.right}`"
     right = evaluated(step.right, check.scope)
     if same(got, right):
         return None
     cause = difference(got, right)
-    return "wrong", f"`{step.source}` is {as_code(got)}, not {as_code(right)}" + (f": {cause}" if cause else "")
+    mine, theirs = as_code(got, right)
+    return "wrong", f"`{step.source}` is {mine}, not {theirs}" + (f": {cause}" if cause else "")
 
 
 def _error_in(outcome: Mapping[str, Any]) -> dict[str, Any]:
@@ -447,11 +448,11 @@ def _raised(check: Check, step: CaseStep, error: Mapping[str, Any]) -> tuple[str
     problem = failure_in({"error": dict(error)})
     if problem is None or kind == NOTHING:
         return "wrong", f"`{step.source}` gave no usable answer"
-    if problem.unwritten:
+    if problem.unwritten and (line or not message):  # a stub says nothing more
         return problem.status, problem.text
     right = f"; right would be: `{_shown_error(step)}`" if ERROR.match(step.right) else ""
     if not line:  # the step itself raised it, on what the code gave
-        return problem.status, f"`{step.source}` raises {kind}: {message}{right}"
+        return "wrong", f"`{step.source}` raises {kind}: {message}{right}"
     return problem.status, f"at `{step.source}`, {problem.text}{right}"
 
 

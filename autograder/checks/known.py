@@ -9,8 +9,9 @@ from __future__ import annotations
 
 import json
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
+from types import CodeType, FunctionType
 from typing import Any
 
 from autograder.cards.check_report import NEAR, SEVERAL, ended
@@ -74,6 +75,15 @@ class Signatures:
         head = f' "made_from": {_json(made_from)},\n "bugs": {bugs},\n "says": {{\n{says}\n }},\n "checks": {{'
         return "{\n" + head + "\n" + ",\n".join(checks) + "\n }\n}\n"
 
+    def ruled_out_by(self, passed: Collection[str]) -> Signatures:
+        """The signatures without the mistakes that one of these checks shows: it has passed."""
+        gone = {mistake for check in passed for mistake in self.checks.get(check, ())}
+        checks = {
+            check: {mistake: cases for mistake, cases in listed.items() if mistake not in gone}
+            for check, listed in self.checks.items()
+        }
+        return replace(self, checks=checks)
+
     def explain(self, check: str, wrong: Mapping[str, str]) -> Explanation:
         """The mistake with exactly these wrong outcomes, or some that have them, or the few that share most of them;
         those in the exercise that is checked come first.
@@ -103,6 +113,47 @@ class Signatures:
         beginning = f"{NEAR} {which}: " if nearly else f"{which}: " if which else ""
         names = tuple(counted[sentence] or sentence for sentence in sentences)
         return Explanation(ended(beginning + "; or ".join(sentences + others)), names)
+
+
+_PASSED: dict[str, dict[str, frozenset[CodeType]]] = {}
+"""lesson -> check that has passed in this kernel -> the code that the notebook had defined then."""
+
+
+@dataclass(frozen=True)
+class PassedChecks:
+    """The checks of a lesson that have passed, for the check of that name. As long as all the code of that time is
+    still defined, what they have shown to be right is right. In the judge nothing is kept: it sees many notebooks.
+    """
+
+    name: str
+    kept: dict[str, frozenset[CodeType]]
+    names: Mapping[str, Any]
+
+    def others(self) -> list[str]:
+        """The other checks, which would pass again."""
+        code = self._code() if self.kept else frozenset()
+        return [check for check, before in self.kept.items() if check != self.name and before <= code]
+
+    def note(self, passed: bool) -> None:
+        """Note how this check ended."""
+        self.kept.pop(self.name, None)
+        if passed:
+            self.kept[self.name] = self._code()
+
+    def _code(self) -> frozenset[CodeType]:
+        """The code of the notebook's functions, and of the methods of its classes."""
+        found: list[Any] = []
+        for value in list(self.names.values()):
+            parts = list(vars(value).values()) if isinstance(value, type) else [value]
+            found += (getattr(part, "__func__", None) or getattr(part, "fget", None) or part for part in parts)
+        return frozenset(part.__code__ for part in found if isinstance(part, FunctionType))
+
+
+def passed_checks(name: str, names: Mapping[str, Any]) -> PassedChecks:
+    """The checks that have passed before a check such as `06.held`, in a notebook with these names."""
+    lesson, _, check = name.partition(".")
+    judged = getattr(names, "sandbox", None) is not None
+    return PassedChecks(check, {} if judged else _PASSED.setdefault(lesson, {}), names)
 
 
 def _json(value: Any) -> str:

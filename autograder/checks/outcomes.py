@@ -36,26 +36,35 @@ def same(got: Any, right: Any) -> bool:
     return type(got) is type(right) and bool(got == right)
 
 
-def shown(value: Any) -> str:
-    """A plain value as a reader would write it."""
+DECIMALS = (4, 8, 12, 16)
+
+
+def shown(value: Any, decimals: int = DECIMALS[0]) -> str:
+    """A plain value as a reader would write it, with so many decimals in arrays, and two digits more elsewhere."""
     if isinstance(value, dict) and set(value) == {"odd"}:
         return value["odd"] if " " in value["odd"] else f"a {value['odd']}"
-    if isinstance(value, np.ndarray):
-        return np.array2string(value, precision=4) if value.ndim else f"{value.item():.6g}"
-    if isinstance(value, float):
-        return f"{value:.6g}"
+    if isinstance(value, np.ndarray) and value.ndim:
+        return np.array2string(value, precision=decimals)
+    if isinstance(value, np.ndarray | float):
+        return f"{float(value):.{decimals + 2}g}" if np.isrealobj(value) else str(value)
     if isinstance(value, list | tuple):
-        inside = ", ".join(map(shown, value)) + "," * (isinstance(value, tuple) and len(value) == 1)
+        inside = ", ".join(shown(each, decimals) for each in value)
+        inside += "," * (isinstance(value, tuple) and len(value) == 1)
         text = f"({inside})" if isinstance(value, tuple) else f"[{inside}]"
     else:
         text = repr(value)
     return text if len(text) < LONGEST_SHOWN else text[: LONGEST_SHOWN - 3] + "..."
 
 
-def as_code(value: Any) -> str:
-    """A plain value as a card shows code: stars in it are no emphasis, and backquotes end nothing."""
-    text = shown(value).replace("`", "'")
-    return f"`{text}`"
+def as_code(*values: Any) -> tuple[str, ...]:
+    """Plain values as a card shows code: stars in it are no emphasis, and backquotes end nothing. Several have as many
+    decimals as it takes to tell them apart.
+    """
+    for decimals in DECIMALS:
+        texts = [shown(value, decimals).replace("`", "'") for value in values]
+        if len({*texts}) == len(values):
+            break
+    return tuple(f"`{text}`" for text in texts)
 
 
 def difference(got: Any, right: Any) -> str:

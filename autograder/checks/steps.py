@@ -6,6 +6,7 @@ nothing of what is right.
 
 from __future__ import annotations
 
+import ast
 import builtins
 import contextlib
 import sys
@@ -36,9 +37,18 @@ class Beyond(dict[str, Any]):
     def __init__(self, students: Mapping[str, Any]):
         super().__init__(vars(builtins))
         self.students = students
+        self.hidden: set[str] = set()
 
     def __getitem__(self, name: str) -> Any:
+        if name in self.hidden:
+            raise KeyError(name)
         return self.students[name] if name in self.students else super().__getitem__(name)
+
+    def hide_what_is_assigned(self, source: str) -> None:
+        """After a step that failed: later ones do not take something of the notebook for what it should have made."""
+        for node in ast.walk(ast.parse(source)):
+            if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+                self.hidden.add(node.id)
 
 
 def scope_of(sent: Mapping[str, Any], students: Mapping[str, Any]) -> dict[str, Any]:
@@ -78,6 +88,7 @@ def run_steps(
                     raise
                 except BaseException as error:
                     outcomes.append({"error": described(error)})
+                    scope["__builtins__"].hide_what_is_assigned(source)
     except TookTooLong as error:  # out here nothing rings again
         outcomes.append({"error": described(error)})
     return outcomes

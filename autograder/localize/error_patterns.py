@@ -83,7 +83,8 @@ def _factor(got: Results, right: Results, wrong: Sequence[int]) -> float | None:
     mine, theirs = (np.concatenate(part) for part in zip(*pairs, strict=True))
     if len(np.unique(theirs[theirs != 0])) < FEWEST:
         return None
-    factor = float(mine @ theirs / max(float(theirs @ theirs), 1e-300))
+    with np.errstate(all="ignore"):  # an overflow or a nan is no factor, and no news for a learner
+        factor = float(mine @ theirs / max(float(theirs @ theirs), 1e-300))
     if f"{factor:.3g}" == "1":
         return None
     return next((known for known in FACTORS if abs(factor - known) <= NEARLY * abs(known)), factor)

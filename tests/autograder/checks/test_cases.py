@@ -15,7 +15,7 @@ import pytest
 from autograder import alarm
 from autograder.checks import steps
 from autograder.checks.cases import Case, CaseStep, Check, run_check, wrong_outcomes
-from autograder.checks.known import Signatures
+from autograder.checks.known import Signatures, passed_checks
 from autograder.checks.outcomes import difference, same, short_name
 from autograder.lessons.build.case_files import without_hidden_cases
 from autograder.lessons.build.cases import checks_of, points_in_words, test_source
@@ -71,6 +71,9 @@ WRONG = {
     "a list for a tuple": ("[1, 2]", "(1, 2)", "this is a list; a tuple is expected"),
     "too many": ("(1, 2, 3)", "(1, 2)", "3 entries came back; 2 are expected"),
     "another shape": ("np.ones((2, 1))", "np.ones(2)", "the shape is (2, 1); (2,) is expected"),
+    "late digits of an array": ("np.array([0.1, 0.12345678])", "array([0.1, 0.12345679])", "12345678]`, not `[0.1"),
+    "late digits of a number": ("1.00000001", "1.0", "is `1.00000001`, not `1`"),
+    "what a step cannot do": ("memoryview(np.ones((2, 2)))[0]", "1", "raises NotImplementedError: "),
     "one factor": ("np.array([2.0, 4.0, 6.0])", "np.array([1.0, 2.0, 3.0])", "twice the right size"),
     "another error": ("1 / 0", "ValueError", "`1 / 0` raises ZeroDivisionError: division by zero"),
     "no error": ("total([])", "ValueError: empty*", "must raise ValueError: empty; it gives `0`"),
@@ -177,6 +180,14 @@ def kind_of_total() -> Any:
         total = staticmethod(total)  # noqa: F821
 
     return Kind.total
+
+
+def test_what_a_failed_step_should_have_assigned_is_not_looked_for_in_the_notebook() -> None:
+    names = {"total": sum, "two": 3}
+    later = made(">>> (two,) = total([None])\n>>> two\n3")
+    assert "raises TypeError" in run(later, **names).reports[0].text()
+    (wrong,) = wrong_outcomes(later, names).values()
+    assert (wrong,) == tuple(wrong_outcomes(later, {"total": sum}).values())
 
 
 def test_a_step_uses_functions_of_its_file_which_see_the_notebook() -> None:
@@ -310,6 +321,32 @@ def test_a_mistake_that_explains_a_part_is_only_likely() -> None:
     assert explain("another", sign).sentence == ""
     alike = Signatures({"total": {"the sign": sign, "the factor": sign}}).explain
     assert alike("total", {**sign, "four": "e"}).sentence == "something like one of these: the sign; or the factor."
+
+
+def test_a_mistake_that_a_passed_check_would_have_shown_is_ruled_out_while_its_code_is_there() -> None:
+    signatures = Signatures({"sum": {"no start": {"one": "x"}}, "mean": {"no start": {"two": "y"}, "n": {"two": "y"}}})
+
+    def define(source: str) -> dict[str, Any]:
+        exec(source, names)
+        return names
+
+    names: dict[str, Any] = {}
+    first, second = "def total(x): return sum(x)", "class Mean:\n    def of(self, x): return sum(x)"
+    define(first)
+    passed_checks("98.sum", names).note(True)
+    define(second)
+    assert passed_checks("98.mean", names).others() == ["sum"]
+    ruled = signatures.ruled_out_by(passed_checks("98.mean", names).others())
+    assert ruled.explain("mean", {"two": "y"}).names == ("n",)
+    assert signatures.explain("mean", {"two": "y"}).names == ("no start", "n")
+    define(first)  # the same again
+    assert passed_checks("98.mean", names).others() == ["sum"]
+    assert passed_checks("97.mean", names).others() == []  # another lesson
+    define("def total(x): return 0")
+    assert passed_checks("98.mean", names).others() == []
+    define(first)
+    passed_checks("98.sum", names).note(False)
+    assert passed_checks("98.mean", names).others() == []
 
 
 def test_what_is_written_is_read_again(tmp_path: Path) -> None:
