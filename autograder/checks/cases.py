@@ -321,7 +321,7 @@ def run_check(
             reports.append(_report(whole, part, secret, context, signatures))
         here = replace(context, hidden=secret)
         reports += [_drawn(each, names, here) for each in whole.drawn if each.hidden == secret]
-    reports = _each_mistake_once(reports)
+    reports = _one_cause(reports, of_cases=not all(result.case.hidden for result in results))
     if check.points:
         earned = check.points * all(report.passed for report in reports)
         one, *others = reports
@@ -334,15 +334,17 @@ def _open(parts: Sequence[Any]) -> list[Any]:
     return [part for part in parts if not part.hidden]
 
 
-def _each_mistake_once(reports: Sequence[Report]) -> list[Report]:
-    """The reports, each mistake only in the first that names it, with the hints of the others."""
+def _one_cause(reports: Sequence[Report], of_cases: bool) -> list[Report]:
+    """The reports, each mistake only in the first that names it, with the hints of the others. `of_cases`: the first is
+    on cases. If it is certain, a listed mistake gives the very numbers of these cases, and no other report guesses.
+    """
     found: list[Report] = []
     for report in reports:
-        same = [report.certain and each.certain and report.bugs == each.bugs != () for each in found]
-        if any(same):
-            first = same.index(True)
-            found[first] = replace(found[first], hints=found[first].hints or report.hints)
-            report = replace(report, diagnosis="", hints=(), bugs=())
+        for place, first in enumerate(found):
+            same = report.certain and report.bugs == first.bugs
+            if first.certain and first.bugs and report.diagnosis and (same or (of_cases and place == 0)):
+                found[place] = replace(first, hints=first.hints or report.hints)
+                report = replace(report, diagnosis="", hints=(), bugs=())
         found.append(report)
     return found
 

@@ -312,6 +312,21 @@ def test_a_mistake_that_two_cards_know_is_named_once() -> None:
     assert run(found, slopes=slopes).reports[1].bugs == (bug,)
 
 
+def test_where_the_cases_name_a_mistake_no_other_card_guesses() -> None:
+    def slopes(w: float, x: float) -> tuple[float, float]:
+        return x * (1 - (w * x) ** 2), w * (1 - (w * x) ** 2)
+
+    found = Check("slopes", points=2)
+    found.cases("# at 1 and 2\n>>> slopes(1.0, 2.0)\n(0.14, 0.07)")
+    found.handwritten("slopes", lambda w, x: (w * x).tanh(), [between(1.0, 2.0), between(1.0, 2.0)])
+    outcomes = wrong_outcomes(found, {"slopes": slopes})
+    listed = Signatures({"slopes": {"tanh is left out": outcomes}})
+    cases, drawn = run(found, signatures=listed, slopes=slopes).reports
+    assert (cases.diagnosis, drawn.diagnosis) == ("tanh is left out.", "")
+    several = Signatures({"slopes": {"tanh is left out": outcomes, "it is a line": outcomes}})
+    assert run(found, signatures=several, slopes=slopes).reports[1].diagnosis
+
+
 def test_a_mistake_that_explains_a_part_is_only_likely() -> None:
     sign, order = {"one": "a", "two": "b", "three": "c", "four": "d"}, {"one": "a", "two": "b"}
     explain = Signatures({"total": {"the sign": sign, "the order": order}}).explain
