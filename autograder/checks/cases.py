@@ -62,6 +62,7 @@ POINTS = re.compile(r"(.+) \(([\d.]+) points?\)")
 NOT_THERE = "`{}` is not defined: run the cell that defines it, and then this one"
 ENDLESS, NOTHING = "TookTooLong", "nothing"
 RAISED, OTHERWISE = "your code raised an error", "another result than expected"
+SHORT_TERM = 20  # letters
 AFTER_A_LOOP = 0.25
 """Seconds for each further case once one has used up its time: most likely it will, too."""
 
@@ -418,7 +419,7 @@ def _wrong(check: Check, step: CaseStep, outcome: Mapping[str, Any]) -> tuple[st
     if CONDITION.search(step.right):
         if _holds(step.right, {**check.scope, "got": got}):
             return None
-        return "wrong", f"`{step.source}` is {as_code(got)[0]}; right would be: `{step.right}`"
+        return "wrong", f"`{step.source}` is {as_code(got)[0]}; right would be: `{_without_got(step)}`"
     right = evaluated(step.right, check.scope)
     if same(got, right):
         return None
@@ -456,6 +457,14 @@ def _raised(check: Check, step: CaseStep, error: Mapping[str, Any]) -> tuple[str
     if not line:  # the step itself raised it, on what the code gave
         return "wrong", f"`{step.source}` raises {kind}: {message}{right}"
     return problem.status, f"at `{step.source}`, {problem.text}{right}"
+
+
+def _without_got(step: CaseStep) -> str:
+    """The condition of a step, for a card: about the step if that is a short term, else about "it"."""
+    last = ast.parse(step.source).body[-1]
+    is_term = isinstance(last, ast.Expr) and isinstance(last.value, ast.Name | ast.Call | ast.Attribute | ast.Subscript)
+    named = step.source if is_term and len(step.source) <= SHORT_TERM else "it"
+    return CONDITION.sub(lambda _: named, step.right)
 
 
 def _shown_error(step: CaseStep) -> str:
