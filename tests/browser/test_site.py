@@ -385,7 +385,7 @@ def test_a_lesson_in_the_lab_with_a_wrong_answer_then_without_a_server_with_the_
     for index in given:
         assert page.evaluate(RUN, [index, cells[index].source]) == []
     assert page.evaluate(RUN, [exercise, cells[exercise].source]) == []
-    assert page.evaluate(RUN, [test, cells[test].source])[0] == "4 of 4 points"
+    assert page.evaluate(RUN, [test, cells[test].source]) == ["4 of 4 points"]
     page.evaluate(RUN, [given[0], "from autograder.student import pack\npack()"])
     with page.expect_download() as download:
         page.get_by_role("button", name="Save my work as one file").click()

@@ -57,6 +57,8 @@ def prepare(shell: Any) -> None:
     if getattr(shell, "_autograder_prepared", False):
         return
     shell._autograder_prepared = True
+    if IN_BROWSER:
+        show_no_empty_result(shell.displayhook)
     if not has_torch():
         stand_in.install(shell)
         shell.events.register("post_run_cell", lambda result: say_what_stands_in(shell, result))
@@ -70,6 +72,12 @@ def prepare(shell: Any) -> None:
     shell.events.register("post_run_cell", lambda result: note_what_is_missing(shell, result))
     shell.events.register("post_run_cell", say_that_assertions_hold)
     shell.set_custom_exc((Exception,), shown_shortly)
+
+
+def show_no_empty_result(displayhook: Any) -> None:
+    """JupyterLite's kernel puts an empty output below what shows itself, such as a card. Leave that out."""
+    finish = displayhook.finish_displayhook
+    displayhook.finish_displayhook = lambda: finish() if displayhook.data else None
 
 
 def is_check(info: Any) -> bool:

@@ -232,8 +232,8 @@ print("done")
 # %% [markdown]
 # ## 6. Saving, validating, going on
 #
-# * **Save** with Ctrl+S (Cmd+S on a Mac). JupyterLab also saves by itself every two minutes.
-# * **Validate** (a button in the toolbar) runs a copy of your saved notebook from top to bottom in a fresh Python and says whether all visible checks pass. Do that before you hand in: it finds cells that only worked because of what had run before. It also waits for every cell, so set `never_ends` back to `False` first.
+# * **Save** with Ctrl+S (Cmd+S on a Mac). JupyterLab also saves by itself.
+# * **Validate** (a toolbar button; not in a browser tab) runs a copy of your saved notebook from top to bottom in a fresh Python and says whether all visible checks pass. Do that before you hand in: it finds cells that only worked because of what had run before. It also waits for every cell, so set `never_ends` back to `False` first.
 # * The visible checks are your teacher: they catch most mistakes. Graded work adds hidden ones.
 # * Do not copy or delete exercise and test cells; the grader finds them by their names. New cells of your own are welcome anywhere.
 # * Lessons never overwrite your notebook. If a lesson has been improved since, the new version is put beside yours.
