@@ -27,7 +27,7 @@ from autograder.lessons.audit.variants import solved_release
 from autograder.lessons.build.lesson_files import lesson_texts
 from autograder.lessons.build.notebook import assemble
 from autograder.notebooks.cells import grade_id
-from docs.site.lab import build_lab
+from docs.site.lab import PYODIDE, build_lab
 from tests.browser.conftest import Lab, browser
 from tests.browser.test_site import GIVEN, LESSON, RUN, Quiet
 from tests.tab.assemble import assembled
@@ -116,7 +116,7 @@ def beside_linux(scratch: Path, lessons: list[str]) -> None:
     print("\n| lesson | checks | median s in the tab | here | median ratio | largest ratio |")
     print("| --- | ---: | ---: | ---: | ---: | ---: |")
     for text in lesson_texts(COURSE, lessons):
-        tests = compared(text, notebooks[text.stem], scratch / "lab" / "static" / "pyodide", places).of("test")
+        tests = compared(text, notebooks[text.stem], scratch / "lab" / PYODIDE, places).of("test")
         tab, here = ([side["seconds"] for side in sides] for sides in list(zip(*tests, strict=True))[1:])
         ratios = [slow / quick for slow, quick in zip(tab, here, strict=True)]
         medians = f"{statistics.median(tab):.2f} | {statistics.median(here):.2f}"

@@ -33,6 +33,8 @@ VERSION = "0.29.3"
 """The version of Pyodide that jupyterlite-pyodide-kernel is made for."""
 DISTRIBUTION_POINT = f"https://cdn.jsdelivr.net/pyodide/v{VERSION}/full/"
 """Where Pyodide is if there is no local one."""
+PYODIDE = f"static/pyodide/v{VERSION}"
+"""Where Pyodide's files are in the lab. The service worker keeps them for good because the version stands there."""
 INTERPRETER = ("pyodide.js", "pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", "python_stdlib.zip")
 ROOTS = ("cloudpickle", "ipython", "jedi", "matplotlib", "micropip", "numpy", "sqlite3", "typing-extensions")
 """What the course and JupyterLite's kernel take from Pyodide, without what these need."""
@@ -69,7 +71,7 @@ def build_lab(folder: Path, pyodide: Path | None = None) -> None:
         shutil.rmtree(workspace.hidden)
         _say_what_a_browser_keeps(workspace.folder)
         _run_jupyterlite(scratch, folder, is_local=pyodide is not None)
-        with_course(pyodide, folder / "static" / "pyodide")
+        with_course(pyodide, folder / PYODIDE)
     # Ours keeps what the lab asks for, and leaves the rest to JupyterLite's.
     (folder / "service-worker.js").rename(folder / "jupyterlite-service-worker.js")
     for file in ("service-worker.js", *SCRIPTS):
@@ -143,9 +145,9 @@ def _run_jupyterlite(scratch: Path, folder: Path, is_local: bool) -> None:
         shutil.copytree(there, scratch / "extensions" / name)
     kernel = {
         # the module .mjs cannot be loaded in the kernel's worker
-        "pyodideUrl": "./static/pyodide/pyodide.js" if is_local else f"{DISTRIBUTION_POINT}pyodide.js",
+        "pyodideUrl": f"./{PYODIDE}/pyodide.js" if is_local else f"{DISTRIBUTION_POINT}pyodide.js",
         "disablePyPIFallback": True,
-        "loadPyodideOptions": {"lockFileURL": f"./static/pyodide/{LOCK}"},
+        "loadPyodideOptions": {"lockFileURL": f"./{PYODIDE}/{LOCK}"},
     }
     files = {
         "jupyter_lite_config.json": {
