@@ -57,7 +57,7 @@ def prepare(shell: Any) -> None:
     if getattr(shell, "_autograder_prepared", False):
         return
     shell._autograder_prepared = True
-    if IN_BROWSER:
+    if hasattr(shell.displayhook, "publish_execution_result"):  # it is that of JupyterLite's kernel
         show_no_empty_result(shell.displayhook)
     if not has_torch():
         stand_in.install(shell)
