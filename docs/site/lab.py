@@ -9,13 +9,14 @@ from __future__ import annotations
 
 import hashlib
 import json
+import os
 import re
 import shutil
 import subprocess
 import sys
 import tempfile
 import zipfile
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +47,11 @@ BESIDE = {
 }
 """Packages that Pyodide does not have, and what each needs."""
 DOWNLOADS = ROOT / ".build" / "wheels"
-EXTENSIONS = ("anywidget", "@jupyter-widgets/jupyterlab-manager", "@jupyterlite/pyodide-kernel-extension")
-KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel"
+EXTENSIONS = ("anywidget", "@jupyter-widgets/jupyterlab-manager")
+KERNEL_PACKAGE = {"jupyterlite-pyodide-kernel": "0.7.2"}
+"""Not installed with the others: every JupyterLab of that environment would load its extension, and fail at it."""
+KERNEL_EXTENSION = "@jupyterlite/pyodide-kernel-extension"
+KERNEL = f"{KERNEL_EXTENSION}:kernel"
 SETTINGS = {
     "@jupyterlab/docmanager-extension:plugin": {"autosaveInterval": 10},  # seconds: tabs are closed without a question
 }
@@ -93,7 +97,7 @@ def with_course(pyodide: Path | None, folder: Path) -> Path:
     else:
         lock = _copied(pyodide, folder)
     packages = lock["packages"]
-    for name, wheel in _downloaded(BESIDE).items():
+    for name, wheel in _downloaded(_locked(BESIDE)).items():
         packages[name] = _entry(name, wheel, BESIDE[name], [name], folder)
     with tempfile.TemporaryDirectory() as scratch:
         depends = [name for name in (*BESIDE, *ROOTS) if name in packages]
@@ -122,9 +126,11 @@ def plain(name: str) -> str:
     return re.sub(r"[-_.]+", "-", name).lower()
 
 
-def run(command: list[str], folder: Path) -> str:
-    """Run a program in a folder, and return what it prints. Raises LabError with its last words if it fails."""
-    ran = subprocess.run(command, cwd=folder, capture_output=True, text=True)
+def run(command: list[str], folder: Path, **variables: str) -> str:
+    """Run a program in a folder, with these variables in its environment, and return what it prints. Raises LabError
+    with its last words if it fails.
+    """
+    ran = subprocess.run(command, cwd=folder, env=os.environ | variables, capture_output=True, text=True)
     if ran.returncode:
         raise LabError(f"{' '.join(command[:4])} failed: {(ran.stderr or ran.stdout)[-2000:]}")
     return ran.stdout
@@ -140,9 +146,11 @@ def pip_download(packages: Iterable[str], folder: Path) -> dict[str, Path]:
 
 def _run_jupyterlite(scratch: Path, folder: Path, is_local: bool) -> None:
     """Build JupyterLite with the lessons of `scratch`, and with no other extension of this environment than ours."""
-    for name in EXTENSIONS:
-        there = Path(sys.prefix, "share", "jupyter", "labextensions", name)
-        shutil.copytree(there, scratch / "extensions" / name)
+    own = scratch / "kernel"
+    (wheel,) = _downloaded(KERNEL_PACKAGE).values()
+    run([sys.executable, "-m", "pip", "install", "-q", "--no-index", "--no-deps", "-t", str(own), str(wheel)], scratch)
+    for name, root in {**dict.fromkeys(EXTENSIONS, Path(sys.prefix)), KERNEL_EXTENSION: own}.items():
+        shutil.copytree(root / "share" / "jupyter" / "labextensions" / name, scratch / "extensions" / name)
     kernel = {
         # the module .mjs cannot be loaded in the kernel's worker
         "pyodideUrl": f"./{PYODIDE}/pyodide.js" if is_local else f"{DISTRIBUTION_POINT}pyodide.js",
@@ -170,7 +178,7 @@ def _run_jupyterlite(scratch: Path, folder: Path, is_local: bool) -> None:
     (scratch / "lite").mkdir()
     for name, content in files.items():
         (scratch / "lite" / name).write_text(json.dumps(content), encoding="utf-8")
-    run([sys.executable, "-m", "jupyterlite_core", "build"], scratch / "lite")
+    run([sys.executable, "-m", "jupyterlite_core", "build"], scratch / "lite", PYTHONPATH=str(own))
 
 
 def _say_what_a_browser_keeps(lessons: Path) -> None:
@@ -202,16 +210,19 @@ def _copied(pyodide: Path, folder: Path) -> dict[str, Any]:
     return lock
 
 
-def _downloaded(names: Iterable[str]) -> dict[str, Path]:
-    """The wheels of packages that Pyodide lacks, as they lie in DOWNLOADS; pip is asked for those that do not."""
+def _downloaded(versions: Mapping[str, str]) -> dict[str, Path]:
+    """The wheels of packages in these versions, as they lie in DOWNLOADS; pip is asked for those that do not."""
+    lying = {tuple(wheel.name.split("-")[:2]): wheel for wheel in DOWNLOADS.glob("*.whl")}
+    there = {plain(name): wheel for (name, version), wheel in lying.items() if versions.get(plain(name)) == version}
+    if missing := [f"{name}=={versions[name]}" for name in versions if name not in there]:
+        there |= pip_download(missing, DOWNLOADS)
+    return {name: there[name] for name in versions}
+
+
+def _locked(names: Iterable[str]) -> dict[str, str]:
+    """The versions of packages in the course's lock file."""
     locked = (ROOT / "requirements" / "course.lock").read_text(encoding="utf-8")
-    versions = {name: re.findall(rf"^{name}==(\S+)", locked, re.MULTILINE)[0] for name in names}
-    there = {name: [*DOWNLOADS.glob(f"{name}-{version}-*.whl")] for name, version in versions.items()}
-    missing = [f"{name}=={versions[name]}" for name, found in there.items() if not found]
-    if missing:
-        new = pip_download(missing, DOWNLOADS)
-        return {name: found[0] if found else new[name] for name, found in there.items()}
-    return {name: found[0] for name, found in there.items()}
+    return {name: re.findall(rf"^{name}==(\S+)", locked, re.MULTILINE)[0] for name in names}
 
 
 def _entry(name: str, wheel: Path, depends: Iterable[str], imports: list[str], folder: Path) -> dict[str, Any]:
