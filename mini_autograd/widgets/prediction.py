@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from mini_autograd.widgets.scripts import SET_BY_READERS, script
+from mini_autograd.widgets.static import with_forms
 
 try:
     import anywidget
@@ -49,9 +50,7 @@ if anywidget is not None:
             self.own_id = self.model_id
 
         def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-            bundle = super()._repr_mimebundle_(**kwargs)
-            data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
-            return {**data, "text/plain": repr(QuestionText(self.question))}, metadata
+            return with_forms(super()._repr_mimebundle_(**kwargs), {"text/plain": repr(QuestionText(self.question))})
 
 
 def prediction(question: str, *options: str) -> Any:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from mini_autograd.widgets.scripts import script
+from mini_autograd.widgets.static import with_forms
 
 try:
     import anywidget
@@ -42,9 +43,9 @@ if anywidget is not None:
             self.own_id = self.model_id
 
         def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-            bundle = super()._repr_mimebundle_(**kwargs)
-            data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
-            return {**data, "text/html": StageStyle()._repr_html_(), "text/plain": WORDS}, metadata
+            return with_forms(
+                super()._repr_mimebundle_(**kwargs), {"text/html": StageStyle()._repr_html_(), "text/plain": WORDS}
+            )
 
 
 def on_stage() -> Any:

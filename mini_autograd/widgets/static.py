@@ -38,6 +38,11 @@ def on_paper(svg: str) -> str:
 
 def with_static_picture(bundle: Any, picture: StaticPicture) -> Any:
     """A widget's mime bundle with the picture added. Live front ends prefer the widget, exporters the picture."""
+    return with_forms(bundle, {"image/svg+xml": picture.svg, "text/plain": picture.text})
+
+
+def with_forms(bundle: Any, forms: dict[str, str]) -> Any:
+    """A widget's mime bundle with other forms of it, for front ends without widgets: mime type -> text."""
     data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
-    data = {**data, "image/svg+xml": picture.svg, "text/plain": picture.text}
+    data = {**data, **forms}
     return (data, metadata) if isinstance(bundle, tuple) else data

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from autograder.lessons.build.lesson_files import OUTCOMES
+from autograder.lessons.student.stand_in import renamed
 from autograder.runs.errors import CheckFailed
 
 NUMBER = re.compile(r"(?<![\w.])[-+]?\d+(?:,\d{3})*\.?\d*(?:e[-+]?\d+)?")
@@ -99,5 +100,5 @@ def _expressions(folder: Path) -> dict[str, str]:
     """question -> expression, of the files of outcomes in a folder."""
     found: dict[str, str] = {}
     for path in folder.glob(OUTCOMES.format("*")):
-        found |= tomllib.loads(path.read_text(encoding="utf-8"))
+        found |= tomllib.loads(renamed(path.read_text(encoding="utf-8")))
     return found

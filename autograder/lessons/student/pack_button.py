@@ -14,6 +14,7 @@ import traitlets
 
 from autograder.lessons.student.packing import PACKED, PackingError, pack
 from mini_autograd.widgets.scripts import script
+from mini_autograd.widgets.static import with_forms
 
 WITHOUT_PYTHON = "Run this cell to get a button that saves all your lessons as one file."
 
@@ -32,9 +33,7 @@ class PackButton(anywidget.AnyWidget):
         self.on_msg(self._answer)
 
     def _repr_mimebundle_(self, **kwargs: Any) -> Any:
-        bundle = super()._repr_mimebundle_(**kwargs)
-        data, metadata = bundle if isinstance(bundle, tuple) else (bundle or {}, {})
-        return {**data, "text/plain": WITHOUT_PYTHON}, metadata
+        return with_forms(super()._repr_mimebundle_(**kwargs), {"text/plain": WITHOUT_PYTHON})
 
     def _answer(self, *_: Any) -> None:
         try:

@@ -39,6 +39,11 @@ def install(shell: Any) -> None:
     shell.ast_transformers.append(Renamed())
 
 
+def renamed(text: str) -> str:
+    """A text that is about what cells show, with their name for the engine that computes there."""
+    return text.replace("PyTorch", ENGINE) if sys.modules.get("torch") is mini_autograd else text
+
+
 class StandIn(MetaPathFinder):
     """Finds the modules of the engine by PyTorch's names for them, and a lesson's helpers, whose texts it renames."""
 

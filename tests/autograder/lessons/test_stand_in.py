@@ -50,15 +50,27 @@ CELLS = {
     ),
     "for checks": "from autograder.runs import engines\n\nprint(engines.has_torch())",
 }
+CELLS |= {
+    "a prediction": (
+        "from autograder.student import predict\n"
+        "predict('Which does PyTorch refuse?', 'only that of PyTorch', 'neither')\nprint('PyTorch: refused')"
+    ),
+    "its verdict": (
+        "from ipywidgets.widgets.widget import _instances\n"
+        "print([asked.outcome for asked in _instances.values() if hasattr(asked, 'outcome')])"
+    ),
+}
+OUTCOMES = """\"Which does PyTorch refuse?\" = '("neither", "only that of PyTorch")["refused" in line("PyTorch:")]'\n"""
 HIDE = "import sys\nsys.modules['torch'] = None  # as where there is no build of it\n"
 NOTED = {"imports", "the names", "a label", "a name of PyTorch's", "a tensor", "a function of the notebook", "calls it"}
-NOTED |= {"a helper", "a label alone", "what the engine lacks, beside another name", "a picture"}
+NOTED |= {"a helper", "a label alone", "what the engine lacks, beside another name", "a picture", "a prediction"}
 
 
 @pytest.fixture(scope="module")
 def said(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
     folder = tmp_path_factory.mktemp("lesson")
     (folder / "helpers_99.py").write_text(HELPERS, encoding="utf-8")
+    (folder / "outcomes_99.toml").write_text(OUTCOMES, encoding="utf-8")
     start = new_code_cell(f"{HIDE}from autograder.student import check_gradients")
     notebook = new_notebook(cells=[start, *map(new_code_cell, CELLS.values())])
     place = {"metadata": {"path": str(folder)}}
@@ -105,6 +117,10 @@ def test_what_cannot_run_says_why_in_a_sentence(said: dict[str, str]) -> None:
 def test_checks_take_it_for_nothing(said: dict[str, str]) -> None:
     assert "PyTorch: not installed here" in said["a check"]
     assert said["for checks"].strip() == "False"
+
+
+def test_a_prediction_gets_its_verdict_in_the_same_words(said: dict[str, str]) -> None:
+    assert said["its verdict"].strip() == "['only that of mini_autograd']"
 
 
 def test_a_graph_can_be_drawn(said: dict[str, str]) -> None:
