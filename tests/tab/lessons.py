@@ -30,7 +30,7 @@ from autograder.lessons.build.notebook import assemble
 from autograder.lessons.mistakes.listed import KnownMistake, mistakes_of
 from autograder.lessons.student.shell import CANNOT_RUN
 from autograder.notebooks.cells import grade_id, has_tag, is_code, is_code_solution, is_test
-from docs.site.lab import with_course
+from docs.site.lab import in_node, with_course
 from tests.tab.assemble import assembled
 
 HERE = Path(__file__).parent
@@ -94,7 +94,7 @@ def deliver(texts: Sequence[Path], folders: Sequence[Path]) -> dict[str, Noteboo
 
 def run_in_tab(pyodide: Path, folder: Path, job: dict[str, Any]) -> list[dict[str, Any]]:
     """What the steps of a job showed in a Pyodide in node."""
-    return _answers(["node", str(HERE / "kernel.mjs"), str(pyodide), str(folder), str(HERE / "inside.py")], folder, job)
+    return _answers(in_node(pyodide, folder, HERE / "inside.py", "mini-autograd-course"), folder, job)
 
 
 def run_here(folder: Path, job: dict[str, Any]) -> list[dict[str, Any]]:

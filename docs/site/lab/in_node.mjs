@@ -1,14 +1,14 @@
-// A Pyodide in node that runs a job: node kernel.mjs PYODIDE FOLDER PROGRAM. The folder is mounted where Python works.
-// PROGRAM, in Python, reads job.json there and prints its answers. Nothing is asked of a network.
+// A Pyodide in node that runs a program: node in_node.mjs PYODIDE FOLDER PROGRAM [PACKAGE ...]. PROGRAM is in Python. It
+// works in FOLDER, and can import these packages of the lock file. Nothing is asked of a network.
 import { readFileSync } from "node:fs";
 import { pathToFileURL } from "node:url";
 
-const [pyodideFolder, folder, program] = process.argv.slice(2);
+const [pyodideFolder, folder, program, ...packages] = process.argv.slice(2);
 
 async function main() {
     const { loadPyodide } = await import(pathToFileURL(`${pyodideFolder}/pyodide.mjs`).href);
     const pyodide = await loadPyodide({ indexURL: `${pyodideFolder}/`, packageCacheDir: pyodideFolder });
-    await pyodide.loadPackage("mini-autograd-course", { messageCallback: () => {} });
+    await pyodide.loadPackage(packages, { messageCallback: () => {} });
     pyodide.FS.mkdirTree("/drive");
     pyodide.FS.mount(pyodide.FS.filesystems.NODEFS, { root: folder }, "/drive");
     pyodide.runPython(`import os; os.chdir("/drive")`);
