@@ -223,13 +223,13 @@ def _copied(pyodide: Path, folder: Path) -> dict[str, Any]:
 
 
 def _compile(pyodide: Path) -> None:
-    """Let this Pyodide compile its packages and its standard library (`lab/bytecode.py`), which takes two thirds off
+    """Let this Pyodide compile its packages and its standard library (`bytecode.py`), which takes two thirds off
     the time of imports. What it has compiled before is kept in COMPILED. Raises LabError.
     """
     if shutil.which("node") is None:
         print("lab: node is not installed, so Python's modules are compiled in each tab; it starts seconds later there")
         return
-    program = HERE / "lab" / "bytecode.py"
+    program = HERE / "bytecode.py"
     archives = [*pyodide.glob("*.whl"), pyodide / STANDARD_LIBRARY]
     kept = {archive: COMPILED / f"{_hash(program)[:12]}-{_hash(archive)}" for archive in archives}
     COMPILED.mkdir(parents=True, exist_ok=True)
