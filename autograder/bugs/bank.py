@@ -1,9 +1,12 @@
 """The bug bank: classic mistakes in automatic differentiation, each with its description and the change that plants it.
 
-The entries are in `families`, one module per family. The same entries serve diagnosis, audits, lessons and simulations.
+The entries are in `families`, one module per family. The name of a bug is the one that its module gives it. The same
+entries serve diagnosis, audits, lessons and simulations.
 """
 
 from __future__ import annotations
+
+from dataclasses import replace
 
 from autograder.bugs.bug import Bug
 from autograder.bugs.families import (
@@ -17,9 +20,23 @@ from autograder.bugs.families import (
     upstream,
 )
 
-FAMILIES = (local_rule, upstream, broadcast, linear_algebra, reduction, shape, neural, engine)
+FAMILIES = {
+    "local rule": local_rule,
+    "upstream": upstream,
+    "broadcast": broadcast,
+    "linear algebra": linear_algebra,
+    "reduction": reduction,
+    "shape and index": shape,
+    "neural": neural,
+    "engine": engine,
+}
 
-BUGS: tuple[Bug, ...] = tuple(entry for family in FAMILIES for entry in family.BUGS)
+BUGS: tuple[Bug, ...] = tuple(
+    replace(entry, name=name, family=family)
+    for family, module in FAMILIES.items()
+    for name, entry in vars(module).items()
+    if isinstance(entry, Bug)
+)
 """All bugs. If several explain a student's numbers equally well, the earliest is named first."""
 
 BY_NAME = {entry.name: entry for entry in BUGS}

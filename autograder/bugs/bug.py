@@ -11,13 +11,11 @@ from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from functools import partial
-from itertools import combinations
 
 from autograder.bugs.orders import Order
 from autograder.runs.reference_patch import WrongRule, any_shape, symbol, wrong_rules
 from autograder.runs.replay import Plant
 
-MOST_SUBSETS = 30
 KEPT_OR_ADDED = (True, False)
 MOST_RULES_NAMED = 3
 THE_RULE = "the rule "  # begins explanations that go on with what the rule does
@@ -65,10 +63,10 @@ class Bug:
     `by_hand`: describes a bug of an engine in gradients worked out without one; empty if it cannot occur there.
     `said_in` begins the sentence that names its rules, `{rules}` (with `{s}` for several of them and `{verb_s}` for a
     single one). `look_at` says what a student should read again: `{where}` is the usual text.
+
+    The bank fills in `name` and `family`.
     """
 
-    name: str
-    family: str
     explanation: str
     hint: str
     misconception: str
@@ -82,6 +80,8 @@ class Bug:
     by_hand: str = ""
     said_in: str = "in the rule{s} of {rules},"
     look_at: str = "{where}"
+    name: str = ""
+    family: str = ""
 
     def explained(self, operations: Sequence[str] = ()) -> str:
         """The explanation, with an example for the one operation that the bug sits in, if that is known."""
@@ -125,15 +125,6 @@ class Bug:
             names = [name for name in present if name in form]
             chosen = [(name,) for name in names] + ([tuple(names)] if len(names) > 1 else [])
             found += [Variant(operations, self._plants(form, operations)) for operations in chosen]
-        return found
-
-    def partial_variants(self, present: Sequence[str]) -> list[Variant]:
-        """The bug in several rules, but not in all; only the first MOST_SUBSETS choices of them."""
-        found = []
-        for form in (self.rules, *self.forms):
-            names = [name for name in present if name in form]
-            chosen = [several for size in range(2, len(names)) for several in combinations(names, size)]
-            found += [Variant(several, self._plants(form, several)) for several in chosen[:MOST_SUBSETS]]
         return found
 
     def _plants(self, form: Mapping[str, WrongRule], operations: Sequence[str]) -> tuple[Plant, ...]:

@@ -2,8 +2,7 @@
 
 A bug counts only if it gives the student's numbers in every draw of every failing expression, and does not contradict
 them in the expressions that pass. A single such bug is certain, unless the expressions use operations that no bug can
-sit in, such as writes through views. A few are named together. If there is none, two bugs at once are tried (see
-`pairs`); if they fail too, nothing is said.
+sit in, such as writes through views. A few are named together. If there is none, nothing is said.
 """
 
 from __future__ import annotations
@@ -17,7 +16,6 @@ import numpy as np
 
 from autograder.bugs.bank import BUGS
 from autograder.bugs.bug import Bug
-from autograder.bugs.pairs import Pair, find_pairs
 from autograder.bugs.search import Search, Suspect, consistent_with_passing, suspects_in
 from autograder.runs.engines import Draw, Run
 from autograder.runs.expected import expected_of_draws
@@ -37,23 +35,19 @@ MOST_NAMED = 3
 class Diagnosis:
     """The explanation of a student's numbers.
 
-    `certain`: the one bug that explains them. `candidates`: all that do, or all members of pairs that do, the likeliest
-    first. `operations`: the rules that the certain bug sits in. `pairs`: two bugs at once, if no single bug explains
-    everything; a single pair is certain.
+    `certain`: the one bug that explains them. `candidates`: all that do, the likeliest first. `operations`: the rules
+    that the certain bug sits in.
     """
 
     certain: Bug | None = None
     candidates: tuple[Bug, ...] = ()
     operations: tuple[str, ...] = ()
-    pairs: tuple[Pair, ...] = ()
 
     def sentence(self) -> str:
         """One sentence for the student; empty if nothing is known."""
         if self.certain is not None:
             return f"{self.certain.sentence(self.operations)}."
-        if len(self.pairs) == 1:
-            return f"two mistakes at once: {self.pairs[0].sentence()}."
-        texts = [pair.sentence() for pair in self.pairs] or [bug.explanation for bug in self.candidates]
+        texts = [bug.explanation for bug in self.candidates]
         if len(texts) == 1:  # it fits, but an exception alone proves nothing
             return f"{texts[0]}. This fits, but it is not certain."
         return f"one of these: {'; or '.join(texts)}." if texts else ""
@@ -96,12 +90,10 @@ def diagnose_all(evidence: Sequence[Evidence]) -> Diagnosis:
         failing.sort(key=lambda entry: len(search.graph(entry, 0).operations))
         try:
             bugs, found = _single(search, failing, passing)
-            if bugs:
-                diagnosis = _diagnosis(bugs, found, failing)
-                known = all(name in OPERATIONS for entry in failing for name in search.graph(entry, 0).operations)
-                sure = known and (diagnosis.certain is None or _is_steady(search, diagnosis.certain, found, failing))
-                return diagnosis if sure else replace(diagnosis, certain=None, operations=())
-            return _of_pairs(find_pairs(search, failing, passing, BUGS))
+            diagnosis = _diagnosis(bugs, found, failing)
+            known = all(name in OPERATIONS for entry in failing for name in search.graph(entry, 0).operations)
+            sure = known and (diagnosis.certain is None or _is_steady(search, diagnosis.certain, found, failing))
+            return diagnosis if sure else replace(diagnosis, certain=None, operations=())
         except OverBudget:
             return Diagnosis()
 
@@ -130,7 +122,7 @@ def _decompositions(bug: Bug, found: Sequence[Sequence[Suspect]]) -> list[int]:
 
 def _diagnosis(bugs: tuple[Bug, ...], found: Sequence[Sequence[Suspect]], failing: Sequence[Evidence]) -> Diagnosis:
     """What to say about the bugs that explain all failing expressions."""
-    if len(bugs) > MOST_NAMED:
+    if not 0 < len(bugs) <= MOST_NAMED:
         return Diagnosis()
     if len(bugs) > 1 or not any(entry.runs for entry in failing):  # an exception alone proves nothing
         return Diagnosis(None, bugs)
@@ -151,12 +143,6 @@ def _is_steady(search: Search, bug: Bug, found: Sequence[Sequence[Suspect]], fai
         )
         for entry, suspects in zip(failing, found, strict=True)
     )
-
-
-def _of_pairs(pairs: Sequence[Pair]) -> Diagnosis:
-    if not pairs or len(pairs) > MOST_NAMED:
-        return Diagnosis()
-    return Diagnosis(candidates=tuple(dict.fromkeys(bug for pair in pairs for bug in pair.bugs)), pairs=tuple(pairs))
 
 
 def _places(suspects: Sequence[Suspect]) -> set[str]:

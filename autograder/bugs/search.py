@@ -3,15 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from functools import cache, lru_cache
-from itertools import compress
 
 from autograder.bugs.bug import Bug, Variant
 from autograder.bugs.orders import Order, distinct
 from autograder.runs.reference_patch import OPERATOR_DECOMPOSITIONS
-from autograder.runs.replay import Evidence, Plant, RecordedGraph, Replays, graphs_of
+from autograder.runs.replay import Evidence, RecordedGraph, Replays, graphs_of
 
 
 @dataclass(frozen=True)
@@ -38,10 +36,10 @@ class Search:
         """What the reference records for an expression, in an operator decomposition."""
         return self._graphs(entry)[decomposition]
 
-    def _variants(self, entry: Evidence, decomposition: int, bug: Bug, partial: bool = False) -> list[Variant]:
+    def _variants(self, entry: Evidence, decomposition: int, bug: Bug) -> list[Variant]:
         """The ways of planting a bug in an expression, the same ones at every call; each order of visits once."""
         graph = self.graph(entry, decomposition)
-        variants = variants_of(bug, graph.operations, partial)
+        variants = variants_of(bug, graph.operations)
         possible = [variant for variant in variants if graph.has_arrays or not variant.arrays_only]
         return [self.with_distinct_orders(entry, decomposition, variant) for variant in possible]
 
@@ -67,13 +65,13 @@ class Search:
 
 
 MOST_KEPT = 10_000
-"""Variants and pairs that later diagnoses find again, and with them the runs that are kept for their plants."""
+"""Variants that later diagnoses find again, and with them the runs that are kept for their plants."""
 
 
 @lru_cache(maxsize=MOST_KEPT)
-def variants_of(bug: Bug, operations: tuple[str, ...], partial: bool) -> list[Variant]:
+def variants_of(bug: Bug, operations: tuple[str, ...]) -> list[Variant]:
     """The ways of planting a bug in a program with these operations."""
-    return bug.partial_variants(operations) if partial else bug.variants(operations)
+    return bug.variants(operations)
 
 
 @lru_cache(maxsize=MOST_KEPT)
@@ -83,19 +81,14 @@ def in_these_orders(variant: Variant, orders: tuple[Order, ...]) -> Variant:
 
 
 def suspects_in(search: Search, entry: Evidence, bugs: Sequence[Bug]) -> list[Suspect]:
-    """Every way of planting one of the bugs that gives the student's numbers: first in one rule or in all, then, if
-    nothing is found, in several."""
-    for partial in (False, True):
-        suspects = [
-            Suspect(bug, variant, decomposition)
-            for decomposition in search.decompositions(entry)
-            for bug in bugs
-            for variant in search.variants(entry, decomposition, bug, partial)
-        ]
-        explain = search.replays.which_explain(entry, [(each.decomposition, each.variant.plants) for each in suspects])
-        if any(explain):
-            return list(compress(suspects, explain))
-    return []
+    """Every way of planting one of the bugs, in one rule or in all, that gives the student's numbers."""
+    return [
+        Suspect(bug, variant, decomposition)
+        for decomposition in search.decompositions(entry)
+        for bug in bugs
+        for variant in search.variants(entry, decomposition, bug)
+        if search.replays.explains(entry, decomposition, variant.plants)
+    ]
 
 
 def consistent_with_passing(
@@ -124,17 +117,3 @@ def _spares(search: Search, variant: Variant, entry: Evidence, decomposition: in
     return search.replays.explains(
         entry, decomposition, search.with_distinct_orders(entry, decomposition, variant).plants
     )
-
-
-@lru_cache(maxsize=MOST_KEPT)
-def both(first: Plant, second: Plant) -> Plant:
-    """A plant of two bugs at once."""
-
-    @contextmanager
-    def plant() -> Iterator[None]:
-        with ExitStack() as stack:
-            stack.enter_context(first())
-            stack.enter_context(second())
-            yield
-
-    return plant

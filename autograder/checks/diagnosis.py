@@ -46,8 +46,6 @@ def cause(engine: Any, outcomes: Sequence[Outcome], hidden: bool) -> dict[str, A
 def named(evidence: Evidence) -> dict[str, Any]:
     """The bug or few bugs that explain gradients worked out without an engine, as fields of `Report`."""
     found = diagnose_all([evidence])
-    if found.pairs:
-        return {}
     lost = next((bug for bug in found.candidates if bug.by_hand), None)
     others = [bug for bug in found.candidates if bug.rules and not bug.drops_gradients]
     if lost is not None:
@@ -80,26 +78,19 @@ def _explained(engine: Any, outcomes: Sequence[Outcome]) -> tuple[Diagnosis, Pla
 
 
 def _contradicts(place: Place, diagnosis: Diagnosis) -> bool:
-    """Whether the numbers are those of a wrong rule, or of several pairs of them, but `backward` is to blame; or they
-    may be those of a wrong `backward`, but a rule is to blame.
+    """Whether the numbers are those of a wrong rule, but `backward` is to blame; or they may be those of a wrong
+    `backward`, but a rule is to blame.
     """
     if place.operations == ("backward",):
-        return (place.rules_right or len(diagnosis.pairs) > 1) and _blames_rules(diagnosis)
+        return place.rules_right and all(bug.rules for bug in diagnosis.candidates)
     in_a_rule = bool(place.operations) and not place.rules_right
     return in_a_rule and diagnosis.certain is None and all(bug.family == "engine" for bug in diagnosis.candidates)
 
 
 def _too_many(place: Place, diagnosis: Diagnosis) -> bool:
     """Whether more operations are wrong than an uncertain explanation blames."""
-    several = len(place.operations) > MOST_IN_ONE_MISTAKE and not diagnosis.pairs
+    several = len(place.operations) > MOST_IN_ONE_MISTAKE
     return diagnosis.certain is None and (several or place.everywhere)
-
-
-def _blames_rules(diagnosis: Diagnosis) -> bool:
-    """Whether each explanation, a bug or two of them at once, needs a wrong rule."""
-    if diagnosis.pairs:
-        return all(any(bug.rules for bug in pair.bugs) for pair in diagnosis.pairs)
-    return all(bug.rules for bug in diagnosis.candidates)
 
 
 def _example(engine: Any, outcomes: Sequence[Outcome], diagnosis: Diagnosis) -> Facts:

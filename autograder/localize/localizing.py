@@ -8,7 +8,7 @@ right, the fault lies between the rules, and the smallest part of the expression
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -84,7 +84,7 @@ def localize(engine: Any, program: Program, expected: Sequence[Expected], proble
     if problem.forward:
         wrong = [trial for trial in reversed(wrong) if trial.comparison.problem and trial.comparison.problem.forward]
     if wrong:
-        place = _in_an_operation(engine, wrong, problem.forward)
+        place = _in_an_operation(engine, wrong, [trial for trial in trials if not trial.wrong], problem.forward)
         return place if len(numbers) > 1 else replace(place, maps=())  # the maps are those of the whole expression
     if problem.forward or len(trials) < len(parts):
         return None
@@ -121,8 +121,8 @@ def _traces(program: Program, expected: Sequence[Expected], first: int) -> list[
     return traces_of(program, [expected[number].draw for number in order], DRAWS)
 
 
-def _in_an_operation(engine: Any, wrong: Sequence[Trial], forward: bool) -> Place:
-    """The place is a single operation: the first of `wrong`, or what it is made of."""
+def _in_an_operation(engine: Any, wrong: Sequence[Trial], right: Sequence[Trial], forward: bool) -> Place:
+    """The place is a single operation: the first of `wrong`, or what it is made of. `right`: those that are right."""
     first = wrong[0]
     symbol = first.part.steps[0].symbol
     found = None if first.comparison.problem is None else first.comparison.problem.public
@@ -143,13 +143,13 @@ def _in_an_operation(engine: Any, wrong: Sequence[Trial], forward: bool) -> Plac
     for trial in elementary:
         if trial.part.steps[0].symbol in inner and (place := _of_the_rule(engine, trial)) is not None:
             return place
-    others = tuple(dict.fromkeys(name for trial in wrong if (name := trial.part.steps[0].symbol) != symbol))
+    others = {name: trial for trial in reversed(wrong) if (name := trial.part.steps[0].symbol) != symbol}
     broadcast = equal is not None and tried[-1] is not None and not tried[-1].wrong
     if not forward and not broadcast and rule_is_right(engine, first):
         return _with_example(engine, lost_in_backward(first), first)
     names = tuple(dict.fromkeys([*inner, symbol, *others]))
     squares = None if forward else _on_squares(engine, first)
-    place = _described(engine, first, names, inner, others, broadcast, forward, squares)
+    place = _described(engine, first, right, names, inner, others, broadcast, forward, squares)
     told = not forward and not (first.weighed and {"*", "sum"} & {*broken})  # else it is not certain what arrives
     return _with_example(engine, place, first, formulas(squares or first) if told else ())
 
@@ -222,17 +222,19 @@ def _on_squares(engine: Any, first: Trial) -> Trial | None:
     return try_parts(engine, [replace(first.part, draws=draws)])[0]
 
 
-def _alone(trial: Trial) -> Diagnosis:
-    """The bug that explains an operation by itself."""
-    return diagnose_all([Evidence(trial.part.program, trial.expected, trial.comparison.runs, False)])
+def _alone(trial: Trial, right: Sequence[Trial] = ()) -> Diagnosis:
+    """The bug that explains an operation by itself, and would not show in operations that are right."""
+    tried = (trial, *right)
+    return diagnose_all([Evidence(one.part.program, one.expected, one.comparison.runs, not one.wrong) for one in tried])
 
 
 def _described(
     engine: Any,
     trial: Trial,
+    right: Sequence[Trial],
     names: tuple[str, ...],
     inner: Sequence[str],
-    others: Sequence[str],
+    others: Mapping[str, Trial],
     broadcast: bool,
     forward: bool,
     squares: Trial | None,
@@ -242,21 +244,23 @@ def _described(
     place = wrong_operand(trial)
     alone = not forward and trial.comparison.problem is not None and trial.comparison.problem.forward
     sentence, public = sentences(trial, place, forward, alone)
-    before, after, certain = _explained(engine, trial, squares, forward or alone)
+    before, after, certain = _explained(engine, trial, right, squares, forward or alone)
     more = ""
     if inner:
         more += f" {listed_names(inner)} {is_or_are(inner)} wrong too when tried alone; "
         more += f"if `{symbol}` is built from {'that' if len(inner) == 1 else 'them'}, start there."
     if broadcast:
         more += " With inputs of equal shapes it is right: the fault is where an input is broadcast."
-    apart = [name for name in others if name not in inner]
-    if apart:
-        more += f" {listed_names(apart)} {is_or_are(apart)} wrong as well."
+    apart = {name: other for name, other in others.items() if name not in inner}
+    as_well = f" {listed_names(list(apart))} {is_or_are(list(apart))} wrong as well." if apart else ""
+    named = [_alone(other, right) for other in apart.values()] if certain else []
+    also = "".join(f" {text[0].upper()}{text[1:]}" for bug in named if bug.certain and (text := bug.sentence()))
+    certain = tuple(dict.fromkeys((*certain, *(bug.certain.name for bug in named if bug.certain))))
     hints = rule_hints(inner[0] if inner else symbol, "" if inner else place, broadcast, forward or alone)
     return Place(
         names,
-        f"{before}{sentence}.{after}{more}",
-        f"{public}.{more}",
+        f"{before}{sentence}.{after}{more}{as_well}{also}",
+        f"{public}.{more}{as_well}",
         hints=error_hints(trial) if trial.raised else hints,
         bugs=certain,
     )
@@ -270,9 +274,11 @@ def _is_right_elsewhere(engine: Any, trial: Trial) -> bool:
     return again is not None and not again.wrong
 
 
-def _explained(engine: Any, trial: Trial, squares: Trial | None, in_value: bool) -> tuple[str, str, tuple[str, ...]]:
+def _explained(
+    engine: Any, trial: Trial, right: Sequence[Trial], squares: Trial | None, in_value: bool
+) -> tuple[str, str, tuple[str, ...]]:
     """The explanation of an operation that is wrong alone: text before its name, text after it, and the bug's name."""
-    bug = _alone(trial)
+    bug = _alone(trial, right)
     if bug.certain is not None and not (bug.certain.drops_gradients and _is_right_elsewhere(engine, trial)):
         return "", f" Taken alone: {bug.sentence()}", (bug.certain.name,)
     if squares is not None and (bug := _alone(squares)).certain is not None:

@@ -82,10 +82,6 @@ class Replays:
         self.allowed = cache(_allowed)
         self._first = cache(self._planted)
 
-    def which_explain(self, entry: Evidence, planted: Sequence[tuple[int, Sequence[Plant]]]) -> list[bool]:
-        """For each operator decomposition with plants, whether they explain the student's numbers."""
-        return [self.explains(entry, decomposition, plants) for decomposition, plants in planted]
-
     def explains(self, entry: Evidence, decomposition: int, plants: Sequence[Plant]) -> bool:
         """Whether the reference with a bug gives the student's numbers in every draw.
 

@@ -18,7 +18,6 @@ from mini_autograd.graph import backward as engine
 from mini_autograd.graph.edges import NO_EDGE
 from mini_autograd.numerics import arrays
 
-FAMILY = "broadcast"
 BROADCASTING = ("Add", "Subtract", "Multiply", "Divide", "MatMul", "Maximum", "Minimum", "Where", "Expand")
 right_sum_to = arrays.sum_to
 Undo = Callable[[Any, tuple[int, ...]], Any]
@@ -49,8 +48,6 @@ def stretched_axes(grad: Any, shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 broadcast_not_summed = Bug(
-    name="broadcast_not_summed",
-    family=FAMILY,
     explanation="an input was broadcast to a larger shape, but its gradient was not summed back to its own shape",
     hint="Which axes did NumPy repeat to make the shapes fit? The same axes have to be summed in the gradient.",
     misconception="The gradient has the shape of the output.",
@@ -59,8 +56,6 @@ broadcast_not_summed = Bug(
 )
 
 broadcast_averaged = Bug(
-    name="broadcast_averaged",
-    family=FAMILY,
     explanation="the gradient of a broadcast input is the mean over the repeated axes, but it must be the sum",
     hint="One number was used in every row. Do the effects of its uses add up, or do they average out?",
     misconception="Several gradients for one number are averaged.",
@@ -79,8 +74,6 @@ def _last_axes_summed(grad: Any, shape: tuple[int, ...]) -> Any:
 
 
 broadcast_wrong_axis = Bug(
-    name="broadcast_wrong_axis",
-    family=FAMILY,
     explanation="the gradient of a broadcast input is summed along the wrong axis: NumPy adds new axes in front",
     hint="Write the two shapes below each other, aligned on the right. Which axis does the smaller one lack?",
     misconception="A vector is repeated along the last axis.",
@@ -98,8 +91,6 @@ def _first_slice(grad: Any, shape: tuple[int, ...]) -> Any:
 
 
 broadcast_first_kept = Bug(
-    name="broadcast_first_kept",
-    family=FAMILY,
     explanation="only the first row (or column) of a broadcast input's gradients is kept, and the others are lost",
     hint="Which of the copies of this input influenced the result? Each of them contributes to the gradient.",
     misconception="The copies made by broadcasting all get the same gradient, so one is enough.",
@@ -108,8 +99,6 @@ broadcast_first_kept = Bug(
 )
 
 broadcast_axis_dropped = Bug(
-    name="broadcast_axis_dropped",
-    family=FAMILY,
     explanation="an axis of size 1 was summed away: the sum needs `keepdims=True` to give the input's own shape",
     hint="Compare `gradient.shape` with the shape of the input. Which axis is missing?",
     misconception="An axis of size 1 does not count.",
@@ -118,8 +107,6 @@ broadcast_axis_dropped = Bug(
 )
 
 broadcast_stretched_axes_forgotten = Bug(
-    name="broadcast_stretched_axes_forgotten",
-    family=FAMILY,
     explanation="the new axes in front are summed, but those of size 1 that were stretched are not",
     hint="Try the shapes (3, 1) and (3, 4). Both have two axes, and yet something was repeated.",
     misconception="Broadcasting only adds axes in front.",
@@ -128,8 +115,6 @@ broadcast_stretched_axes_forgotten = Bug(
 )
 
 broadcast_added_axes_forgotten = Bug(
-    name="broadcast_added_axes_forgotten",
-    family=FAMILY,
     explanation="the axes of size 1 that were stretched are summed, but the new axes in front are not",
     hint="Try the shapes (4,) and (3, 4). How many axes does the gradient have, and how many does the input have?",
     misconception="Broadcasting only stretches axes of size 1.",
@@ -138,8 +123,6 @@ broadcast_added_axes_forgotten = Bug(
 )
 
 broadcast_all_summed = Bug(
-    name="broadcast_all_summed",
-    family=FAMILY,
     explanation="the gradient of a broadcast input is summed over all axes, even those that were not repeated",
     hint="Every element of this input has its own uses. Are they kept apart in your sum?",
     misconception="Undoing a broadcast means summing everything.",
@@ -170,8 +153,6 @@ def _undone_for_one(summed: int, stored: bool) -> Iterator[None]:
 
 
 broadcast_one_operand_only = Bug(
-    name="broadcast_one_operand_only",
-    family=FAMILY,
     explanation="broadcasting is undone for only one of the two operands, but the other one can be broadcast too",
     hint="Swap the operands: if a + b was right, check b + a.",
     misconception="Only the second operand is ever broadcast.",
@@ -180,16 +161,4 @@ broadcast_one_operand_only = Bug(
         for one in (1, 0)
     ],
     engine_operations=BROADCASTING,
-)
-
-BUGS = (
-    broadcast_not_summed,
-    broadcast_averaged,
-    broadcast_wrong_axis,
-    broadcast_first_kept,
-    broadcast_axis_dropped,
-    broadcast_stretched_axes_forgotten,
-    broadcast_added_axes_forgotten,
-    broadcast_all_summed,
-    broadcast_one_operand_only,
 )

@@ -20,7 +20,6 @@ from autograder.runs.reference_patch import OPERATIONS, Call, Rule, all_patched,
 from mini_autograd.graph import backward as engine
 from mini_autograd.graph.function import AccumulateGrad, Function, tensor_of
 
-FAMILY = "engine"
 EVERYWHERE = tuple(OPERATIONS)
 
 
@@ -98,8 +97,6 @@ def _assignments(present: Sequence[str]) -> list[Variant]:
 
 
 assigned_not_accumulated = Bug(
-    name="assigned_not_accumulated",
-    family=FAMILY,
     explanation="a gradient is assigned (`=`) instead of added (`+=`): only one of several contributions survives",
     hint="Use a tensor twice, as in a + a, and write down `a.grad` after each rule that touches it.",
     misconception="A value gets its whole gradient from one rule.",
@@ -109,24 +106,6 @@ assigned_not_accumulated = Bug(
     said_in="where the gradients that {rules} produce{verb_s} are stored,",
     look_at="the line that adds the gradients from {rules}: in the rule, or in `backward`",
     engine=_assignments,
-    engine_operations=EVERYWHERE,
-)
-
-
-def _overwritten_leaf() -> AbstractContextManager[None]:
-    def accumulate_leaf(tensor: Any, grad: Any) -> None:
-        tensor.grad = tensor_of(grad.copy())
-
-    return engine_changed(accumulate_leaf=accumulate_leaf)
-
-
-leaf_overwritten = Bug(
-    name="leaf_overwritten",
-    family=FAMILY,
-    explanation="a second `backward` starts over: it replaces or zeroes what was in `.grad` instead of adding to it",
-    hint="Call `backward` on two expressions of the same tensor. What should its `.grad` be after the second call?",
-    misconception="Every call of `backward` begins with gradients of zero.",
-    engine=lambda present: [Variant((), (_overwritten_leaf,))],
     engine_operations=EVERYWHERE,
 )
 
@@ -170,8 +149,6 @@ def _disorder(present: Sequence[str]) -> list[Variant]:
 
 
 no_topological_order = Bug(
-    name="no_topological_order",
-    family=FAMILY,
     explanation=(
         "a node passes its gradient on before all its own contributions have arrived (no topological order), or the "
         "pass ends before it reaches the last nodes"
@@ -183,8 +160,6 @@ no_topological_order = Bug(
 )
 
 visited_twice = Bug(
-    name="visited_twice",
-    family=FAMILY,
     explanation="a node that two paths reach runs its rule twice, the second time with all that has arrived so far",
     hint="Count how often each rule is called for b = a + 1; c = b * b + b. Once per node is enough, but when?",
     misconception="Calling `backward` on the inputs recursively visits each of them once.",
@@ -193,8 +168,6 @@ visited_twice = Bug(
 )
 
 order_not_reversed = Bug(
-    name="order_not_reversed",
-    family=FAMILY,
     explanation=(
         "only the rule of the output has any effect: the nodes are visited from the inputs to the output (the "
         "topological order was not reversed), or the pass ends after the output"
@@ -202,6 +175,22 @@ order_not_reversed = Bug(
     hint="Which node knows its gradient first? Does your loop visit it first, and then all the others?",
     misconception="The backward pass runs through the operations in the order in which they were calculated.",
     engine=lambda present: [Variant((), (_visiting(orders.from_the_leaves),))],
+    engine_operations=EVERYWHERE,
+)
+
+
+def _overwritten_leaf() -> AbstractContextManager[None]:
+    def accumulate_leaf(tensor: Any, grad: Any) -> None:
+        tensor.grad = tensor_of(grad.copy())
+
+    return engine_changed(accumulate_leaf=accumulate_leaf)
+
+
+leaf_overwritten = Bug(
+    explanation="a second `backward` starts over: it replaces or zeroes what was in `.grad` instead of adding to it",
+    hint="Call `backward` on two expressions of the same tensor. What should its `.grad` be after the second call?",
+    misconception="Every call of `backward` begins with gradients of zero.",
+    engine=lambda present: [Variant((), (_overwritten_leaf,))],
     engine_operations=EVERYWHERE,
 )
 
@@ -235,8 +224,6 @@ def _shared_pending_gradient() -> AbstractContextManager[None]:
 
 
 gradient_aliased = Bug(
-    name="gradient_aliased",
-    family=FAMILY,
     explanation="two tensors share one gradient array (no copy was made), so adding to one with `+=` changes the other",
     hint="After (a + b).backward(), compare id(a.grad) and id(b.grad). What does `a.grad += ...` do now?",
     misconception="`grad = other` makes a copy.",
@@ -289,8 +276,6 @@ def _each_and_all(
 
 
 incoming_changed_in_place = Bug(
-    name="incoming_changed_in_place",
-    family=FAMILY,
     explanation="a rule changes the incoming gradient in place (`grad *= ...`), but that array is still used elsewhere",
     hint="An addition hands the same array to both of its inputs. What does the second one find after `grad *= ...`?",
     misconception="The gradient that a rule receives belongs to that rule.",
@@ -321,8 +306,6 @@ def through_saved_input(right: Rule, call: Call, grad: Any) -> Any:
 
 KEEPING_INPUT = ("Log", "Power", "Relu", "Abs")
 saved_value_changed = Bug(
-    name="saved_value_changed",
-    family=FAMILY,
     explanation=(
         "a rule overwrites a value that the forward pass saved (`x[x > 0] = 1`) and that is still needed elsewhere"
     ),
@@ -369,8 +352,6 @@ FROM_INPUT = {
 }
 CHANGING = ("Exp", "Relu", "Tanh", "Add", "Multiply", "Negate", "Softmax", "Sigmoid")
 input_mutated = Bug(
-    name="input_mutated",
-    family=FAMILY,
     explanation="the operation writes its result into the array of its input (`out=x.data`, `x.data += ...`)",
     hint="Print the data of the input before and after the operation.",
     misconception="`x += y` is short for x = x + y.",
@@ -396,24 +377,9 @@ def _narrow_leaf_gradients() -> AbstractContextManager[None]:
 
 
 dtype_narrowed = Bug(
-    name="dtype_narrowed",
-    family=FAMILY,
     explanation="gradients are stored in float32 although the data is float64: half of the digits are lost",
     hint="Print `gradient.dtype`. Which line makes the array for the gradient, and with which dtype?",
     misconception="A float is a float.",
     engine=lambda present: [Variant((), (_narrow_leaf_gradients,))],
     engine_operations=EVERYWHERE,
-)
-
-BUGS = (
-    assigned_not_accumulated,
-    no_topological_order,
-    visited_twice,
-    order_not_reversed,
-    leaf_overwritten,
-    gradient_aliased,
-    incoming_changed_in_place,
-    saved_value_changed,
-    input_mutated,
-    dtype_narrowed,
 )

@@ -10,7 +10,31 @@ from autograder.bugs.bug import KEPT_OR_ADDED, Bug
 from autograder.bugs.families.local_rule import exchange
 from autograder.runs.reference_patch import Call, Rule
 
-FAMILY = "linear algebra"
+
+def vectors_as_matrices(right: Rule, call: Call, grad: Any) -> Any:
+    a, b = call.inputs
+    if a.ndim > 1 and b.ndim > 1:
+        return right(grad)
+    return np.dot(grad, b.T), np.dot(a.T, grad)
+
+
+def without_outer_product(right: Rule, call: Call, grad: Any) -> Any:
+    a, b = call.inputs
+    first, second = right(grad)
+    return (grad * b if a.ndim > b.ndim else first), (a * grad if b.ndim > a.ndim else second)
+
+
+matmul_outer_forgotten = Bug(
+    explanation=(
+        "the rule for two matrices was used for a vector, whose `.T` is the vector itself: the gradient of the matrix "
+        "is an outer product"
+    ),
+    hint="For A @ x, what is the shape of the gradient of A, and which two vectors is it made of?",
+    misconception="`.T` turns a vector of shape (n,) into a row.",
+    rules={"MatMul": vectors_as_matrices},
+    forms=({"MatMul": without_outer_product},),
+    shapes=KEPT_OR_ADDED,
+)
 
 
 def without_transposes(right: Rule, call: Call, grad: Any) -> Any:
@@ -29,8 +53,6 @@ def second_without_transpose(right: Rule, call: Call, grad: Any) -> Any:
 
 
 matmul_not_transposed = Bug(
-    name="matmul_not_transposed",
-    family=FAMILY,
     explanation="a factor of the matrix product is not transposed in the rule (G @ B instead of G @ B.T)",
     hint="Write down the shapes of A, B and A @ B. With non-square matrices only one arrangement fits.",
     misconception="The matrix product is differentiated like a product of numbers.",
@@ -40,8 +62,6 @@ matmul_not_transposed = Bug(
 )
 
 matmul_gradients_exchanged = Bug(
-    name="matmul_gradients_exchanged",
-    family=FAMILY,
     explanation="both gradients of the matrix product are right, but each went to the other factor",
     hint="Check a product of non-square matrices: does each gradient have the shape of its factor?",
     misconception="The order in which a rule returns its gradients does not matter.",
@@ -56,8 +76,6 @@ def factors_exchanged(right: Rule, call: Call, grad: Any) -> Any:
 
 
 matmul_factors_exchanged = Bug(
-    name="matmul_factors_exchanged",
-    family=FAMILY,
     explanation="the incoming gradient and the other matrix are multiplied in the wrong order",
     hint="Write down the shapes of both factors for matrices that are not square. In which order do they fit?",
     misconception="The order of the factors in a matrix product does not matter.",
@@ -71,8 +89,6 @@ def transposed(right: Rule, call: Call, grad: Any) -> Any:
 
 
 matmul_result_transposed = Bug(
-    name="matmul_result_transposed",
-    family=FAMILY,
     explanation="the gradients of the matrix product are transposed: rows and columns are swapped",
     hint="Does gradient[i, j] belong to element [i, j] of the factor? Try a product of non-square matrices.",
     misconception="A transpose in the formula means transposing the result.",
@@ -87,8 +103,6 @@ def elementwise(right: Rule, call: Call, grad: Any) -> Any:
 
 
 matmul_elementwise = Bug(
-    name="matmul_elementwise",
-    family=FAMILY,
     explanation="the rule multiplies the matrices element by element (`*`), as if it were the rule of `a * b`",
     hint="One element of A takes part in a whole row of the result. Where does your rule collect that row?",
     misconception="`@` is differentiated like `*`.",
@@ -103,8 +117,6 @@ def all_axes_reversed(right: Rule, call: Call, grad: Any) -> Any:
 
 
 matmul_all_axes_reversed = Bug(
-    name="matmul_all_axes_reversed",
-    family=FAMILY,
     explanation="`.T` reverses all axes of a batch of matrices, but only the last two must be swapped",
     hint="Print the shape of x.T for x of shape (2, 3, 4). Which axis is the batch now?",
     misconception="`.T` transposes every matrix of a batch.",
@@ -121,49 +133,8 @@ def batch_mixed(right: Rule, call: Call, grad: Any) -> Any:
 
 
 matmul_batch_mixed = Bug(
-    name="matmul_batch_mixed",
-    family=FAMILY,
     explanation="each matrix of a batch got the sum of all gradients, but it needs only its own",
     hint="Suppose that only the first matrix of the result matters. Which matrices of the batch should get a gradient?",
     misconception="Gradients are always summed over a batch.",
     rules={"MatMul": batch_mixed},
-)
-
-
-def vectors_as_matrices(right: Rule, call: Call, grad: Any) -> Any:
-    a, b = call.inputs
-    if a.ndim > 1 and b.ndim > 1:
-        return right(grad)
-    return np.dot(grad, b.T), np.dot(a.T, grad)
-
-
-def without_outer_product(right: Rule, call: Call, grad: Any) -> Any:
-    a, b = call.inputs
-    first, second = right(grad)
-    return (grad * b if a.ndim > b.ndim else first), (a * grad if b.ndim > a.ndim else second)
-
-
-matmul_outer_forgotten = Bug(
-    name="matmul_outer_forgotten",
-    family=FAMILY,
-    explanation=(
-        "the rule for two matrices was used for a vector, whose `.T` is the vector itself: the gradient of the matrix "
-        "is an outer product"
-    ),
-    hint="For A @ x, what is the shape of the gradient of A, and which two vectors is it made of?",
-    misconception="`.T` turns a vector of shape (n,) into a row.",
-    rules={"MatMul": vectors_as_matrices},
-    forms=({"MatMul": without_outer_product},),
-    shapes=KEPT_OR_ADDED,
-)
-
-BUGS = (
-    matmul_outer_forgotten,
-    matmul_not_transposed,
-    matmul_gradients_exchanged,
-    matmul_factors_exchanged,
-    matmul_result_transposed,
-    matmul_elementwise,
-    matmul_all_axes_reversed,
-    matmul_batch_mixed,
 )

@@ -14,8 +14,6 @@ from autograder.bugs.bug import Bug
 from autograder.bugs.families.shares import local, slope
 from autograder.runs.reference_patch import Call, Rule
 
-FAMILY = "local rule"
-
 
 def exchange(right: Rule, call: Call, grad: Any) -> Any:
     first, second = right(grad)
@@ -28,8 +26,6 @@ def exchange_base_and_exponent(right: Rule, call: Call, grad: Any) -> Any:
 
 
 operands_swapped = Bug(
-    name="operands_swapped",
-    family=FAMILY,
     explanation="the two operands are swapped: each got the derivative that belongs to the other",
     hint="Write d(output)/d(first input) on paper for two different numbers. Which of the two inputs appears in it?",
     misconception="The derivative with respect to an input contains that input itself.",
@@ -55,22 +51,10 @@ def flip(right: Rule, call: Call, grad: Any) -> Any:
 
 
 sign_lost = Bug(
-    name="sign_lost",
-    family=FAMILY,
     explanation="a minus sign is missing: the gradient has the right size and the wrong sign",
     hint="If this input grows a little, does the output grow or shrink? The sign of its derivative must say so too.",
     misconception="Subtracting or dividing passes the gradient on like adding or multiplying.",
     rules={"Subtract": flip_second, "Negate": flip, "Divide": flip_second, "Cos": flip},
-)
-
-plus_for_minus = Bug(
-    name="plus_for_minus",
-    family=FAMILY,
-    explanation="the formula has a plus where a minus belongs",
-    hint="Far from 0 the curve is almost flat. Does your formula give almost 0 there?",
-    misconception="The sign inside a formula does not matter much near zero.",
-    rules={"Tanh": slope(lambda x, y: 1.0 + y * y), "Sigmoid": slope(lambda x, y: y * (1.0 + y))},
-    examples={"Tanh": "1 - tanh(x)**2, not 1 + tanh(x)**2", "Sigmoid": "s * (1 - s), not s * (1 + s)"},
 )
 
 
@@ -80,8 +64,6 @@ def keep_exponent(right: Rule, call: Call, grad: Any) -> Any:
 
 
 exponent_not_lowered = Bug(
-    name="exponent_not_lowered",
-    family=FAMILY,
     explanation="the exponent was brought to the front but not lowered by one: n * x**n instead of n * x**(n - 1)",
     hint="Try n = 1: x**1 is x, whose derivative is 1. What does your rule give there?",
     misconception="The power rule only multiplies by the exponent.",
@@ -89,48 +71,7 @@ exponent_not_lowered = Bug(
 )
 
 
-def without_exponent_in_front(right: Rule, call: Call, grad: Any) -> Any:
-    (x,) = call.inputs
-    return grad * x ** (call.options["exponent"] - 1.0)
-
-
-exponent_not_in_front = Bug(
-    name="exponent_not_in_front",
-    family=FAMILY,
-    explanation="the exponent was lowered but not brought to the front: x**(n - 1) instead of n * x**(n - 1)",
-    hint="Compare the slopes of x**2 and x**4 at x = 1. Which number tells them apart?",
-    misconception="The power rule only lowers the exponent.",
-    rules={"Power": without_exponent_in_front},
-)
-
-
-def lowered_exponent_in_front(right: Rule, call: Call, grad: Any) -> Any:
-    (x,) = call.inputs
-    n = call.options["exponent"]
-    return grad * (n - 1.0) * x ** (n - 1.0)
-
-
-exponent_lowered_first = Bug(
-    name="exponent_lowered_first",
-    family=FAMILY,
-    explanation="the exponent was lowered before it was brought to the front: (n - 1) * x**(n - 1)",
-    hint="Try n = 1: x**1 is x, whose derivative is 1. What does your rule give there?",
-    misconception="First lower the exponent, then multiply by it.",
-    rules={"Power": lowered_exponent_in_front},
-)
-
-rule_of_the_square = Bug(
-    name="rule_of_the_square",
-    family=FAMILY,
-    explanation="every power gets the derivative of a square, 2 * x, whatever the exponent is",
-    hint="What is the derivative of x**3 at x = 1, and what does your rule give?",
-    misconception="The derivative of a power is 2 * x.",
-    rules={"Power": slope(lambda x, y: 2.0 * x)},
-)
-
 input_used_for_output = Bug(
-    name="input_used_for_output",
-    family=FAMILY,
     explanation="the rule uses the input where the formula needs the output",
     hint="The formula contains the result of the operation. Which number does your rule put there?",
     misconception="A derivative is always written in terms of the input.",
@@ -149,14 +90,55 @@ input_used_for_output = Bug(
 )
 
 
+plus_for_minus = Bug(
+    explanation="the formula has a plus where a minus belongs",
+    hint="Far from 0 the curve is almost flat. Does your formula give almost 0 there?",
+    misconception="The sign inside a formula does not matter much near zero.",
+    rules={"Tanh": slope(lambda x, y: 1.0 + y * y), "Sigmoid": slope(lambda x, y: y * (1.0 + y))},
+    examples={"Tanh": "1 - tanh(x)**2, not 1 + tanh(x)**2", "Sigmoid": "s * (1 - s), not s * (1 + s)"},
+)
+
+
+def without_exponent_in_front(right: Rule, call: Call, grad: Any) -> Any:
+    (x,) = call.inputs
+    return grad * x ** (call.options["exponent"] - 1.0)
+
+
+exponent_not_in_front = Bug(
+    explanation="the exponent was lowered but not brought to the front: x**(n - 1) instead of n * x**(n - 1)",
+    hint="Compare the slopes of x**2 and x**4 at x = 1. Which number tells them apart?",
+    misconception="The power rule only lowers the exponent.",
+    rules={"Power": without_exponent_in_front},
+)
+
+
+def lowered_exponent_in_front(right: Rule, call: Call, grad: Any) -> Any:
+    (x,) = call.inputs
+    n = call.options["exponent"]
+    return grad * (n - 1.0) * x ** (n - 1.0)
+
+
+exponent_lowered_first = Bug(
+    explanation="the exponent was lowered before it was brought to the front: (n - 1) * x**(n - 1)",
+    hint="Try n = 1: x**1 is x, whose derivative is 1. What does your rule give there?",
+    misconception="First lower the exponent, then multiply by it.",
+    rules={"Power": lowered_exponent_in_front},
+)
+
+rule_of_the_square = Bug(
+    explanation="every power gets the derivative of a square, 2 * x, whatever the exponent is",
+    hint="What is the derivative of x**3 at x = 1, and what does your rule give?",
+    misconception="The derivative of a power is 2 * x.",
+    rules={"Power": slope(lambda x, y: 2.0 * x)},
+)
+
+
 def power_of_output(right: Rule, call: Call, grad: Any) -> Any:
     n = call.options["exponent"]
     return grad * n * call.output ** (n - 1.0)
 
 
 output_used_for_input = Bug(
-    name="output_used_for_input",
-    family=FAMILY,
     explanation="the rule uses the output where the formula needs the input",
     hint="The formula contains the number that went in. Which number does your rule put there?",
     misconception="A derivative is always written in terms of the output.",
@@ -174,8 +156,6 @@ def unchanged(right: Rule, call: Call, grad: Any) -> Any:
 
 
 derivative_forgotten = Bug(
-    name="derivative_forgotten",
-    family=FAMILY,
     explanation="the rule passes the incoming gradient on unchanged: its own derivative is missing",
     hint="What does the operation itself do to a small change of its input? That factor belongs in the rule.",
     misconception="A function of one input passes its gradient straight through.",
@@ -193,8 +173,6 @@ def as_for_a_difference(right: Rule, call: Call, grad: Any) -> Any:
 
 
 product_like_sum = Bug(
-    name="product_like_sum",
-    family=FAMILY,
     explanation="a product or quotient is treated like a sum or difference: both inputs get the gradient unchanged",
     hint="Double b in a * b. By how much does the slope with respect to a change?",
     misconception="Both inputs of any operation get the incoming gradient.",
@@ -208,8 +186,6 @@ def undivided_square(right: Rule, call: Call, grad: Any) -> Any:
 
 
 square_forgotten = Bug(
-    name="square_forgotten",
-    family=FAMILY,
     explanation="a square is missing from the formula",
     hint="Write the formula on paper, with every exponent, and compare it with your line term by term.",
     misconception="A formula that is right for one number is right for all.",
@@ -218,8 +194,6 @@ square_forgotten = Bug(
 )
 
 square_misplaced = Bug(
-    name="square_misplaced",
-    family=FAMILY,
     explanation="the whole expression in parentheses is squared",
     hint="What is squared in the formula: the output alone, or the difference?",
     misconception="It does not matter where in a formula the square goes.",
@@ -239,8 +213,6 @@ def denominator_lost(right: Rule, call: Call, grad: Any) -> Any:
 
 
 factor_lost = Bug(
-    name="factor_lost",
-    family=FAMILY,
     explanation="one factor is missing from the formula",
     hint="Count the factors of the formula on paper, and those in your line.",
     misconception="The part of a derivative that is easy to remember is the whole derivative.",
@@ -262,8 +234,6 @@ def applied_twice(right: Rule, call: Call, grad: Any) -> Any:
 
 
 factor_squared = Bug(
-    name="factor_squared",
-    family=FAMILY,
     explanation="a factor appears twice: the gradient is multiplied two times by the operation's own derivative",
     hint="Use inputs for which the derivative is 3. Is the gradient 3 times what came in, or 9 times?",
     misconception="Each of the two places that know the derivative has to multiply by it.",
@@ -277,8 +247,6 @@ def multiplied_by_divisor(right: Rule, call: Call, grad: Any) -> Any:
 
 
 multiplied_not_divided = Bug(
-    name="multiplied_not_divided",
-    family=FAMILY,
     explanation="the rule multiplies where it must divide (1 / x for the logarithm, 1 / b for the numerator)",
     hint="Where is the curve steep, at small or at large inputs? Does your rule agree?",
     misconception="The derivative of log(x) is x.",
@@ -286,8 +254,6 @@ multiplied_not_divided = Bug(
 )
 
 power_rule_for_exp = Bug(
-    name="power_rule_for_exp",
-    family=FAMILY,
     explanation="the power rule was used for exp: x * e**(x - 1), as if x were a fixed exponent",
     hint="In e**x the base is fixed and the exponent moves. Which rule is for a moving base?",
     misconception="exp(x) is a power, so the power rule differentiates it.",
@@ -295,8 +261,6 @@ power_rule_for_exp = Bug(
 )
 
 log_of_base_ten = Bug(
-    name="log_of_base_ten",
-    family=FAMILY,
     explanation="the derivative is that of the logarithm to base 10: 1 / (x * log(10)) instead of 1 / x",
     hint="Which base does NumPy's log have, and what does log(10) have to do with it?",
     misconception="All logarithms have the same derivative.",
@@ -304,8 +268,6 @@ log_of_base_ten = Bug(
 )
 
 relu_mask_lost = Bug(
-    name="relu_mask_lost",
-    family=FAMILY,
     explanation="every gradient comes through unchanged, even where the input was negative",
     hint="How much does the output change when a negative input changes a little?",
     misconception="Relu only acts in the forward pass.",
@@ -313,8 +275,6 @@ relu_mask_lost = Bug(
 )
 
 relu_mask_of_gradient = Bug(
-    name="relu_mask_of_gradient",
-    family=FAMILY,
     explanation="the rule keeps the positive gradients, not the gradients of positive inputs",
     hint="Give a positive input a negative incoming gradient. What should come out, and what does?",
     misconception="The backward pass applies the same function to the gradient.",
@@ -322,8 +282,6 @@ relu_mask_of_gradient = Bug(
 )
 
 relu_mask_inverted = Bug(
-    name="relu_mask_inverted",
-    family=FAMILY,
     explanation="the condition of relu is inverted: the gradient goes to the negative inputs",
     hint="Which inputs does the output follow, the positive or the negative ones?",
     misconception="The mask marks the elements to be zeroed, so the rule multiplies by it.",
@@ -331,8 +289,6 @@ relu_mask_inverted = Bug(
 )
 
 relu_gives_value = Bug(
-    name="relu_gives_value",
-    family=FAMILY,
     explanation="the rule multiplies the gradient by its output instead of by the slope 1",
     hint="How steep is relu at x = 2, and at x = 5?",
     misconception="The derivative of relu is relu.",
@@ -352,8 +308,6 @@ def second_alone(right: Rule, call: Call, grad: Any) -> Any:
 
 TWO_INPUTS = ("Add", "Subtract", "Multiply", "Divide", "MatMul")
 operand_forgotten = Bug(
-    name="operand_forgotten",
-    family=FAMILY,
     explanation="only one of the two inputs gets a gradient; the other one is treated as a constant",
     hint="Count the inputs of the operation, and the gradients that its rule passes on.",
     misconception="The second operand is a parameter, not an input.",
@@ -369,8 +323,6 @@ def steeper_when_negative(right: Rule, call: Call, grad: Any) -> Any:
 
 
 constant_mistyped = Bug(
-    name="constant_mistyped",
-    family=FAMILY,
     explanation="a constant in the formula is mistyped (an exponent of 3 instead of 2, a slope of 0.1 instead of 0.01)",
     hint="Read every number of the formula aloud, and compare it with your line, digit by digit.",
     misconception="A small slip in a constant would show at once.",
@@ -379,31 +331,4 @@ constant_mistyped = Bug(
         "LeakyRelu": steeper_when_negative,
         "Sqrt": slope(lambda x, y: 2.0 / y),
     },
-)
-
-BUGS = (
-    operands_swapped,
-    sign_lost,
-    exponent_not_lowered,
-    input_used_for_output,
-    plus_for_minus,
-    exponent_not_in_front,
-    exponent_lowered_first,
-    rule_of_the_square,
-    output_used_for_input,
-    derivative_forgotten,
-    product_like_sum,
-    square_forgotten,
-    square_misplaced,
-    factor_lost,
-    factor_squared,
-    multiplied_not_divided,
-    power_rule_for_exp,
-    log_of_base_ten,
-    relu_mask_lost,
-    relu_mask_of_gradient,
-    relu_mask_inverted,
-    relu_gives_value,
-    operand_forgotten,
-    constant_mistyped,
 )

@@ -12,8 +12,6 @@ from autograder.bugs.bug import Bug
 from autograder.bugs.families.shape import overwritten
 from autograder.runs.reference_patch import Call, Rule
 
-FAMILY = "neural"
-
 
 def of_probabilities(change: Callable[[Any, Any, int], Any]) -> Any:
     """A wrong softmax rule in terms of the probabilities p, the gradient g and the axis."""
@@ -33,8 +31,6 @@ def other_axis(array: Any, dim: int) -> int:
 
 
 softmax_without_coupling = Bug(
-    name="softmax_without_coupling",
-    family=FAMILY,
     explanation="the softmax rule is p * (1 - p), as if every probability depended on its own input alone",
     hint="Raise one input. What happens to the probabilities of all the others?",
     misconception="Softmax acts on every element by itself, like a sigmoid.",
@@ -42,8 +38,6 @@ softmax_without_coupling = Bug(
 )
 
 softmax_zero = Bug(
-    name="softmax_zero",
-    family=FAMILY,
     explanation="the softmax passes nothing on: its gradient is 0, which is right only if all outputs matter equally",
     hint="Probabilities add up to 1. What, then, is the gradient of their sum, and which test cannot see your mistake?",
     misconception="The outputs add up to 1, so the gradient is 0.",
@@ -51,8 +45,6 @@ softmax_zero = Bug(
 )
 
 softmax_like_exp = Bug(
-    name="softmax_like_exp",
-    family=FAMILY,
     explanation="the softmax rule is p * gradient: the part that comes from the common denominator is missing",
     hint="The denominator of every output contains every input. Which term of the rule comes from it?",
     misconception="Softmax is exp(x) with a constant factor.",
@@ -60,8 +52,6 @@ softmax_like_exp = Bug(
 )
 
 softmax_sum_not_weighted = Bug(
-    name="softmax_sum_not_weighted",
-    family=FAMILY,
     explanation="the gradients are summed without their weights: p * (g - sum(g)) instead of p * (g - sum(g * p))",
     hint="Which average of the gradients makes the rule 0 when all gradients are equal?",
     misconception="Subtracting the sum of the gradients is enough.",
@@ -69,8 +59,6 @@ softmax_sum_not_weighted = Bug(
 )
 
 softmax_wrong_axis = Bug(
-    name="softmax_wrong_axis",
-    family=FAMILY,
     explanation="the rule does not sum along the axis along which the probabilities add up to 1",
     hint="Along which axis is the sum of the outputs 1? Along which does your rule sum?",
     misconception="The rule of softmax sums along the last axis, whatever `dim` is.",
@@ -81,8 +69,6 @@ softmax_wrong_axis = Bug(
 )
 
 log_softmax_coupling_lost = Bug(
-    name="log_softmax_coupling_lost",
-    family=FAMILY,
     explanation="the rule passes the gradient on unchanged: the part that comes from log(sum(exp(x))) is missing",
     hint="log_softmax(x) = x - log(sum(exp(x))). Your rule differentiates the first term. What about the second?",
     misconception="Subtracting log(sum(exp(x))) subtracts a constant.",
@@ -90,8 +76,6 @@ log_softmax_coupling_lost = Bug(
 )
 
 log_softmax_gradient_not_summed = Bug(
-    name="log_softmax_gradient_not_summed",
-    family=FAMILY,
     explanation="the rule subtracts p (or p times its own gradient) instead of p times the sum of all gradients",
     hint="Every output contains log(sum(exp(x))). Whose gradients does it pass on to an input?",
     misconception="The incoming gradients of log_softmax add up to 1.",
@@ -100,8 +84,6 @@ log_softmax_gradient_not_summed = Bug(
 )
 
 log_softmax_like_softmax = Bug(
-    name="log_softmax_like_softmax",
-    family=FAMILY,
     explanation="the rule is the one for softmax",
     hint="Differentiate x - log(sum(exp(x))) by hand for two inputs, and compare.",
     misconception="The logarithm changes the numbers, not the rule.",
@@ -136,8 +118,6 @@ def over_classes(right: Rule, call: Call, grad: Any) -> Any:
 
 
 cross_entropy_not_averaged = Bug(
-    name="cross_entropy_not_averaged",
-    family=FAMILY,
     explanation="the 1/N of the mean over the batch is missing from the gradient of cross entropy",
     hint="Put every sample into the batch twice. Does the loss change, and should the gradient of a sample?",
     misconception="p - y is the gradient of the whole loss.",
@@ -145,8 +125,6 @@ cross_entropy_not_averaged = Bug(
 )
 
 cross_entropy_divided_by_classes = Bug(
-    name="cross_entropy_divided_by_classes",
-    family=FAMILY,
     explanation="the gradient of cross entropy is divided by the number of classes, not by the number of samples",
     hint="Which axis of the logits is the batch?",
     misconception="The mean is taken over the classes.",
@@ -154,8 +132,6 @@ cross_entropy_divided_by_classes = Bug(
 )
 
 cross_entropy_sign_flipped = Bug(
-    name="cross_entropy_sign_flipped",
-    family=FAMILY,
     explanation="the gradient of cross entropy has the wrong sign: it is p - y, not y - p",
     hint="Raise the logit of the right class. Does the loss rise or fall?",
     misconception="The gradient points from the prediction to the target.",
@@ -163,8 +139,6 @@ cross_entropy_sign_flipped = Bug(
 )
 
 cross_entropy_target_forgotten = Bug(
-    name="cross_entropy_target_forgotten",
-    family=FAMILY,
     explanation="the gradient of cross entropy is the probabilities alone: 1 must be subtracted at the right class",
     hint="What is the gradient when the prediction is perfect, and what does your rule give?",
     misconception="Only the predicted probabilities matter for the gradient.",
@@ -191,8 +165,6 @@ def standardizing(change: Callable[[Any, Any, Callable[[Any], Any]], Any]) -> An
 
 NORMS = ("LayerNorm", "BatchNorm")
 norm_mean_term_missing = Bug(
-    name="norm_mean_term_missing",
-    family=FAMILY,
     explanation="the mean is treated as a constant: the rule of the normalization lacks the term mean(g)",
     hint="Add 1 to all inputs. The output does not change; does your gradient, summed over the inputs, say so?",
     misconception="The mean is a constant.",
@@ -200,8 +172,6 @@ norm_mean_term_missing = Bug(
 )
 
 norm_variance_term_missing = Bug(
-    name="norm_variance_term_missing",
-    family=FAMILY,
     explanation="the variance is treated as a constant: the rule of the normalization lacks the term n * mean(g * n)",
     hint="Double all inputs. The output hardly changes; does your gradient say so?",
     misconception="The variance is a constant.",
@@ -209,8 +179,6 @@ norm_variance_term_missing = Bug(
 )
 
 norm_statistics_constant = Bug(
-    name="norm_statistics_constant",
-    family=FAMILY,
     explanation="the mean and the variance are treated as constants, but every input influences both",
     hint="Change one input. Which numbers in the formula change with it?",
     misconception="Statistics of a batch or layer are given numbers.",
@@ -226,8 +194,6 @@ def unscaled(right: Rule, call: Call, grad: Any) -> Any:
 
 
 norm_scale_lost = Bug(
-    name="norm_scale_lost",
-    family=FAMILY,
     explanation="the gradient of a normalization is not divided by the standard deviation",
     hint="Make the inputs ten times as large. How far must an input now move to move the output as far as before?",
     misconception="After normalizing, the scale of the inputs plays no role.",
@@ -240,8 +206,6 @@ def without_scale(right: Rule, call: Call, grad: Any) -> Any:
 
 
 dropout_scale_lost = Bug(
-    name="dropout_scale_lost",
-    family=FAMILY,
     explanation="the backward pass of dropout lacks the factor 1 / (1 - p) of the forward pass",
     hint="The elements that were kept were multiplied in the forward pass. What is the derivative of that?",
     misconception="The scale of dropout only matters in the forward pass.",
@@ -254,8 +218,6 @@ def without_mask(right: Rule, call: Call, grad: Any) -> Any:
 
 
 dropout_mask_lost = Bug(
-    name="dropout_mask_lost",
-    family=FAMILY,
     explanation="the backward pass of dropout lets gradients through where the forward pass had put zeros",
     hint="Change an element that was dropped. Does the output change?",
     misconception="Dropout only acts in the forward pass.",
@@ -264,8 +226,6 @@ dropout_mask_lost = Bug(
 )
 
 embedding_rows_overwritten = Bug(
-    name="embedding_rows_overwritten",
-    family=FAMILY,
     explanation="a row of the embedding that was looked up several times kept only its last gradient",
     hint="The same word occurs twice in a sentence. How many gradients does its row get, and what happens to them?",
     misconception="`table[index] += gradient` adds for every repetition in `index`.",
@@ -280,8 +240,6 @@ def divided_by_rows(right: Rule, call: Call, grad: Any) -> Any:
 
 
 embedding_rows_averaged = Bug(
-    name="embedding_rows_averaged",
-    family=FAMILY,
     explanation="a row of the embedding that was looked up several times got the mean of its gradients, not their sum",
     hint="Two uses of a row pull it in the same direction. Does it move as far as for one use, or twice as far?",
     misconception="Several gradients for one row are averaged.",
@@ -295,8 +253,6 @@ def half_of(right: Rule, call: Call, grad: Any) -> Any:
 
 
 squared_error_two_lost = Bug(
-    name="squared_error_two_lost",
-    family=FAMILY,
     explanation="the factor 2 of the squared error is missing from its gradient",
     hint="What is the derivative of d**2?",
     misconception="The gradient of the squared error is the error.",
@@ -311,35 +267,8 @@ def error_not_averaged(right: Rule, call: Call, grad: Any) -> Any:
 
 
 squared_error_not_averaged = Bug(
-    name="squared_error_not_averaged",
-    family=FAMILY,
     explanation="the 1/N of the mean is missing from the gradient of the squared error",
     hint="Twice as many samples of the same kind: does the loss change, and should the gradient of one sample?",
     misconception="The loss is a mean, but its gradient is not.",
     rules={"MseLoss": error_not_averaged},
-)
-
-BUGS = (
-    softmax_without_coupling,
-    softmax_zero,
-    softmax_like_exp,
-    softmax_sum_not_weighted,
-    softmax_wrong_axis,
-    log_softmax_coupling_lost,
-    log_softmax_gradient_not_summed,
-    log_softmax_like_softmax,
-    cross_entropy_not_averaged,
-    cross_entropy_divided_by_classes,
-    cross_entropy_sign_flipped,
-    cross_entropy_target_forgotten,
-    norm_mean_term_missing,
-    norm_variance_term_missing,
-    norm_statistics_constant,
-    norm_scale_lost,
-    dropout_scale_lost,
-    dropout_mask_lost,
-    embedding_rows_overwritten,
-    embedding_rows_averaged,
-    squared_error_two_lost,
-    squared_error_not_averaged,
 )

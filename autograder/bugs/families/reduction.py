@@ -11,8 +11,6 @@ import numpy as np
 from autograder.bugs.bug import Bug
 from autograder.runs.reference_patch import Call, Rule
 
-FAMILY = "reduction"
-
 
 def dims_of(call: Call) -> tuple[int, ...]:
     """The axes along which a call reduces."""
@@ -36,8 +34,6 @@ def scaled(factor: Callable[[Call], float]) -> Any:
 
 
 mean_not_divided = Bug(
-    name="mean_not_divided",
-    family=FAMILY,
     explanation="the 1/N of the mean is missing: every element got the whole gradient, as for a sum",
     hint="Move one of N elements by 1. By how much does their mean move?",
     misconception="A mean passes its gradient on like a sum.",
@@ -45,8 +41,6 @@ mean_not_divided = Bug(
 )
 
 mean_divided_by_all = Bug(
-    name="mean_divided_by_all",
-    family=FAMILY,
     explanation=(
         "the gradient of a mean along an axis is divided by the size of the array, not by the length of that axis"
     ),
@@ -56,8 +50,6 @@ mean_divided_by_all = Bug(
 )
 
 mean_divided_by_results = Bug(
-    name="mean_divided_by_results",
-    family=FAMILY,
     explanation="the gradient of a mean is divided by the number of means, not by how many numbers each combines",
     hint="Take means along the longer axis, and then along the shorter one. Which length is N in each case?",
     misconception="N is the size of the result.",
@@ -65,8 +57,6 @@ mean_divided_by_results = Bug(
 )
 
 sum_divided = Bug(
-    name="sum_divided",
-    family=FAMILY,
     explanation="the gradient of a sum is divided by N, as for a mean",
     hint="Move one of N elements by 1. By how much does their sum move?",
     misconception="The gradient of a sum is shared among the summands.",
@@ -84,8 +74,6 @@ def unexpanded(right: Rule, call: Call, grad: Any) -> Any:
 
 
 reduction_not_expanded = Bug(
-    name="reduction_not_expanded",
-    family=FAMILY,
     explanation="the gradient has the shape of the result: it was not repeated for all the elements that were combined",
     hint="Compare the shape of the gradient with that of the input. How many elements took part in one result?",
     misconception="A rule returns a gradient with the shape of the one that it was given.",
@@ -99,8 +87,6 @@ def along_last_axes(right: Rule, call: Call, grad: Any) -> Any:
 
 
 reduction_expanded_wrongly = Bug(
-    name="reduction_expanded_wrongly",
-    family=FAMILY,
     explanation="the gradient was repeated along the wrong axis: the axis that was reduced must be put back first",
     hint="Sum along axis 1, and write down the shapes of gradient and input. Where does NumPy put a missing axis?",
     misconception="NumPy knows along which axis a gradient has to be repeated.",
@@ -118,8 +104,6 @@ def to_all(right: Rule, call: Call, grad: Any) -> Any:
 
 
 max_to_all = Bug(
-    name="max_to_all",
-    family=FAMILY,
     explanation="every element got the gradient of the maximum, but only the largest one has any influence",
     hint="Slightly change an element that is not the largest. Does the maximum change?",
     misconception="A maximum passes its gradient on like a sum.",
@@ -132,8 +116,6 @@ def whole_to_ties(right: Rule, call: Call, grad: Any) -> Any:
 
 
 max_ties_all = Bug(
-    name="max_ties_all",
-    family=FAMILY,
     explanation="elements that tie for the largest got the whole gradient each, but they have to share it",
     hint="Two elements are both 5. Increase both by a little: the maximum grows by that much once, not twice.",
     misconception="Every element that equals the maximum gets its gradient.",
@@ -156,8 +138,6 @@ def to_place(place: Callable[[Any, Any], Any]) -> Any:
 
 
 max_first_element = Bug(
-    name="max_first_element",
-    family=FAMILY,
     explanation="the first element got the gradient of the maximum, wherever the largest one is",
     hint="Put the largest element last. Does the gradient follow it?",
     misconception="The gradient of one number goes to index 0.",
@@ -165,8 +145,6 @@ max_first_element = Bug(
 )
 
 max_wrong_extreme = Bug(
-    name="max_wrong_extreme",
-    family=FAMILY,
     explanation="the gradient of the maximum went to the smallest element (or that of the minimum to the largest)",
     hint="Print where the gradient is not 0, and the input at that place.",
     misconception="argmin and argmax only differ by a sign.",
@@ -174,8 +152,6 @@ max_wrong_extreme = Bug(
 )
 
 max_times_value = Bug(
-    name="max_times_value",
-    family=FAMILY,
     explanation="the gradient of the maximum is multiplied by the maximum instead of by the slope 1",
     hint="Let the largest element grow from 5 to 6. By how much does the maximum grow?",
     misconception="The derivative of a maximum is the maximum.",
@@ -188,27 +164,10 @@ def of_everything(extreme: Callable[[Any], Any]) -> Any:
 
 
 max_over_everything = Bug(
-    name="max_over_everything",
-    family=FAMILY,
     explanation=(
         "only the largest element of the whole array got a gradient, but each row (or column) has its own maximum"
     ),
     hint="How many maxima did you take along the axis, and how many elements got a gradient?",
     misconception="There is one largest element.",
     rules={"Amax": of_everything(np.max), "Amin": of_everything(np.min)},
-)
-
-BUGS = (
-    mean_not_divided,
-    mean_divided_by_all,
-    mean_divided_by_results,
-    sum_divided,
-    reduction_not_expanded,
-    reduction_expanded_wrongly,
-    max_to_all,
-    max_ties_all,
-    max_first_element,
-    max_wrong_extreme,
-    max_times_value,
-    max_over_everything,
 )

@@ -9,8 +9,6 @@ import numpy as np
 from autograder.bugs.bug import KEPT_OR_ADDED, Bug
 from autograder.runs.reference_patch import Call, Rule
 
-FAMILY = "shape and index"
-
 
 def as_it_is(right: Rule, call: Call, grad: Any) -> Any:
     return grad
@@ -21,8 +19,6 @@ def in_shape_of_input(right: Rule, call: Call, grad: Any) -> Any:
 
 
 transpose_not_undone = Bug(
-    name="transpose_not_undone",
-    family=FAMILY,
     explanation="the gradient of a transposed array was not transposed back (at most reshaped, which moves nothing)",
     hint="Element [0, 1] of the result is element [1, 0] of the input. Where does its gradient have to go?",
     misconception="Transposing changes nothing about the numbers, so there is nothing to do.",
@@ -32,8 +28,6 @@ transpose_not_undone = Bug(
 )
 
 permutation_not_inverted = Bug(
-    name="permutation_not_inverted",
-    family=FAMILY,
     explanation="the gradient was permuted in the same order as the input, but it needs the inverse order",
     hint="Permute (2, 3, 4) by (1, 2, 0), and again by (1, 2, 0). Is it (2, 3, 4) again?",
     misconception="Every rearrangement undoes itself.",
@@ -42,8 +36,6 @@ permutation_not_inverted = Bug(
 )
 
 flip_not_undone = Bug(
-    name="flip_not_undone",
-    family=FAMILY,
     explanation="the gradient of a flipped array was not flipped back",
     hint="The first element of the result is the last of the input. Where does its gradient have to go?",
     misconception="Reordering needs no rule of its own.",
@@ -56,8 +48,6 @@ def rolled_again(right: Rule, call: Call, grad: Any) -> Any:
 
 
 roll_not_undone = Bug(
-    name="roll_not_undone",
-    family=FAMILY,
     explanation="the gradient was not rolled back by the same number of places (in the opposite direction)",
     hint="An element moved two places to the right. In which direction does its gradient have to move?",
     misconception="The backward pass applies the same move again.",
@@ -66,8 +56,6 @@ roll_not_undone = Bug(
 )
 
 reshape_not_undone = Bug(
-    name="reshape_not_undone",
-    family=FAMILY,
     explanation="the gradient still has the new shape: it was not reshaped back to the shape of the input",
     hint="Print the shape of the input and that of its gradient.",
     misconception="Reshaping needs no rule of its own.",
@@ -76,8 +64,6 @@ reshape_not_undone = Bug(
 )
 
 reshape_in_other_order = Bug(
-    name="reshape_in_other_order",
-    family=FAMILY,
     explanation="the gradient was reshaped in a different order from the input (column by column, not row by row)",
     hint="Give the gradient the values 0, 1, 2, ... and see at which elements they arrive.",
     misconception="Any way of reaching the right shape is right.",
@@ -92,8 +78,6 @@ def overwritten(right: Rule, call: Call, grad: Any) -> Any:
 
 
 index_overwritten = Bug(
-    name="index_overwritten",
-    family=FAMILY,
     explanation=(
         "an element that was picked several times kept only its last gradient, but all its gradients must be added up"
     ),
@@ -103,8 +87,6 @@ index_overwritten = Bug(
 )
 
 index_not_put_back = Bug(
-    name="index_not_put_back",
-    family=FAMILY,
     explanation="the gradient of the picked elements was not put back into an array of the input's shape",
     hint="What is the gradient of an element that was not picked, and where is it in your result?",
     misconception="Elements that were not picked have no gradient, so they can be left out.",
@@ -120,8 +102,6 @@ def at_the_front(right: Rule, call: Call, grad: Any) -> Any:
 
 
 index_at_the_front = Bug(
-    name="index_at_the_front",
-    family=FAMILY,
     explanation="the gradients of the picked elements were put at the front, not at the places they were picked from",
     hint="Pick the last element. At which element does its gradient arrive?",
     misconception="The gradient of a slice starts at index 0.",
@@ -140,8 +120,6 @@ def parts_cut_from_the_end(right: Rule, call: Call, grad: Any) -> Any:
 
 
 concatenation_swapped = Bug(
-    name="concatenation_swapped",
-    family=FAMILY,
     explanation="the parts of a concatenation got each other's gradients",
     hint="Which rows of the result came from the first array? The same rows of the gradient belong to it.",
     misconception="The order of the parts does not matter in the backward pass.",
@@ -157,8 +135,6 @@ def first_part_for_all(right: Rule, call: Call, grad: Any) -> Any:
 
 
 concatenation_offset_lost = Bug(
-    name="concatenation_offset_lost",
-    family=FAMILY,
     explanation="every part of a concatenation got the first rows of the gradient, wherever the part is",
     hint="At which row of the result does the second array start?",
     misconception="Each part finds its own gradient at index 0.",
@@ -179,8 +155,6 @@ def sorted_again(right: Rule, call: Call, grad: Any) -> Any:
 
 
 sort_not_undone = Bug(
-    name="sort_not_undone",
-    family=FAMILY,
     explanation="the gradient was left in the order of the sorted array: it must go back to where each element was",
     hint="The smallest element comes first in the result. Where is it in the input?",
     misconception="Sorting does not change the numbers, so their gradients stay in place.",
@@ -194,8 +168,6 @@ def both(right: Rule, call: Call, grad: Any) -> Any:
 
 
 where_condition_ignored = Bug(
-    name="where_condition_ignored",
-    family=FAMILY,
     explanation="both values of `where` got the whole gradient, but each needs only the part where it was chosen",
     hint="Change the value that was not chosen. Does the result change?",
     misconception="A choice passes its gradient on like a sum.",
@@ -209,8 +181,6 @@ def choice_inverted(right: Rule, call: Call, grad: Any) -> Any:
 
 
 where_branches_swapped = Bug(
-    name="where_branches_swapped",
-    family=FAMILY,
     explanation="each value got the gradient of the places where the other one was chosen",
     hint="Where the condition holds, which of the two values is in the result?",
     misconception="The condition says what gets replaced.",
@@ -223,29 +193,9 @@ def summed_from_the_start(right: Rule, call: Call, grad: Any) -> Any:
 
 
 cumulative_sum_not_reversed = Bug(
-    name="cumulative_sum_not_reversed",
-    family=FAMILY,
     explanation="the gradients were summed from the start, but an element is in its own sum and in all later ones",
     hint="In which of the running sums does the first element take part, and in which the last one?",
     misconception="The backward pass applies the same operation to the gradient.",
     rules={"CumulativeSum": summed_from_the_start},
     forms=({"CumulativeSum": as_it_is},),
-)
-
-BUGS = (
-    transpose_not_undone,
-    permutation_not_inverted,
-    flip_not_undone,
-    roll_not_undone,
-    reshape_not_undone,
-    reshape_in_other_order,
-    index_overwritten,
-    index_not_put_back,
-    index_at_the_front,
-    concatenation_swapped,
-    concatenation_offset_lost,
-    sort_not_undone,
-    where_condition_ignored,
-    where_branches_swapped,
-    cumulative_sum_not_reversed,
 )

@@ -15,7 +15,6 @@ from autograder.runs.reference_patch import OPERATIONS, Call, Rule, WrongRule, e
 from mini_autograd.graph import backward as engine
 from mini_autograd.graph.function import GraphRoot
 
-FAMILY = "upstream"
 ELEMENTWISE = (
     *("Add", "Subtract", "Multiply", "Divide", "Negate", "Power", "Exp", "Log", "Tanh", "Relu", "Sigmoid", "Sqrt"),
     *("Abs", "Sin", "Cos", "Maximum", "Minimum"),
@@ -46,8 +45,6 @@ def ignored_for(position: int) -> WrongRule:
 
 
 upstream_ignored = Bug(
-    name="upstream_ignored",
-    family=FAMILY,
     explanation="the gradient that arrives at the output is ignored: only the local derivative is passed on",
     hint="What would change in your numbers if the output mattered ten times as much to the final result?",
     misconception="The gradient of an input is the local derivative.",
@@ -67,8 +64,6 @@ def add_upstream(right: Rule, call: Call, grad: Any) -> Any:
 
 
 upstream_added = Bug(
-    name="upstream_added",
-    family=FAMILY,
     explanation="the incoming gradient is added to the local derivative, but it must be multiplied by it",
     hint="The chain rule for c = f(b), b = g(a): are the two slopes added or multiplied?",
     misconception="Gradients along a path add up.",
@@ -76,8 +71,6 @@ upstream_added = Bug(
 )
 
 upstream_used_twice = Bug(
-    name="upstream_used_twice",
-    family=FAMILY,
     explanation="the local derivative is multiplied by the incoming gradient twice",
     hint="Let the incoming gradient be 3 and the slope 1. Does the rule give 3 or 9?",
     misconception="Both the rule and the place that calls it have to apply the incoming gradient.",
@@ -85,8 +78,6 @@ upstream_used_twice = Bug(
 )
 
 output_for_upstream = Bug(
-    name="output_for_upstream",
-    family=FAMILY,
     explanation="the rule multiplies by the value of the output (`out.data`) instead of by its gradient (`out.grad`)",
     hint="Which attribute of the output holds what arrives from the rest of the graph?",
     misconception="What flows backwards is the value.",
@@ -99,8 +90,6 @@ def collapsed(summary: Callable[[Any], Any]) -> Any:
 
 
 upstream_collapsed = Bug(
-    name="upstream_collapsed",
-    family=FAMILY,
     explanation="every element gets the sum (or mean) of all incoming gradients, but it needs only its own",
     hint="Suppose that only one element of the output matters. Which elements of the input should get a gradient?",
     misconception="The incoming gradient is one number.",
@@ -109,8 +98,6 @@ upstream_collapsed = Bug(
 )
 
 rule_not_connected = Bug(
-    name="rule_not_connected",
-    family=FAMILY,
     explanation=(
         "no gradient is passed on at all: the rule is empty or was never attached to its output, a `return` is missing "
         "in it or in a function that it calls, the rule or `backward` uses a `.grad` that is still 0, or `backward` "
@@ -133,22 +120,10 @@ def _started_with_ones() -> AbstractContextManager[None]:
 
 
 seed_ignored = Bug(
-    name="seed_ignored",
-    family=FAMILY,
     explanation="`backward(gradient)` starts with 1 and ignores the gradient that it is given",
     hint="Call `backward` with the gradient 10. Where in your code does that number appear?",
     misconception="A backward pass always starts with 1.",
     look_at="the gradient that `backward` starts with",
     engine=lambda present: [Variant((), (_started_with_ones,))],
     engine_operations=tuple(OPERATIONS),
-)
-
-BUGS = (
-    upstream_ignored,
-    upstream_added,
-    upstream_used_twice,
-    output_for_upstream,
-    upstream_collapsed,
-    rule_not_connected,
-    seed_ignored,
 )
