@@ -47,6 +47,15 @@ BESIDE = {
     "psygnal": (),
 }
 """Packages that Pyodide does not have, and what each needs."""
+KERNEL_PARTS = {
+    "ipykernel": (),
+    "piplite": ("micropip",),
+    "pyodide_kernel": ("comm", "ipykernel", "ipython", "jedi", "piplite", "sqlite3"),
+}
+"""Wheels inside the kernel's own wheel, and what each needs. Python loads them as it starts, with the course: the
+kernel would ask for one after another once Python has started, through micropip."""
+COURSE_PACKAGE = "mini-autograd-course"
+STARTS_WITH = sorted({*KERNEL_PARTS, *(need for needs in KERNEL_PARTS.values() for need in needs), COURSE_PACKAGE})
 DOWNLOADS = ROOT / ".build" / "wheels"
 COMPILED = ROOT / ".build" / "compiled"
 EXTENSIONS = ("anywidget", "@jupyter-widgets/jupyterlab-manager")
@@ -102,11 +111,11 @@ def with_course(pyodide: Path | None, folder: Path) -> Path:
     for name, wheel in _downloaded(_locked(BESIDE)).items():
         packages[name] = _entry(name, wheel, BESIDE[name], [name], folder)
     with tempfile.TemporaryDirectory() as scratch:
+        for name, wheel in _kernel_parts(Path(scratch) / "kernel").items():
+            packages[plain(name)] = _entry(plain(name), wheel, KERNEL_PARTS[name], [name], folder)
         depends = [name for name in (*BESIDE, *ROOTS) if name in packages]
         wheel = _course_wheel(Path(scratch))
-        packages["mini-autograd-course"] = _entry(
-            "mini-autograd-course", wheel, depends, ["autograder", "mini_autograd"], folder
-        )
+        packages[COURSE_PACKAGE] = _entry(COURSE_PACKAGE, wheel, depends, ["autograder", "mini_autograd"], folder)
     (folder / LOCK).write_text(json.dumps(lock), encoding="utf-8")
     if pyodide is not None:
         _compile(folder)
@@ -167,7 +176,7 @@ def _run_jupyterlite(scratch: Path, folder: Path, is_local: bool) -> None:
         # the module .mjs cannot be loaded in the kernel's worker
         "pyodideUrl": f"./{PYODIDE}/pyodide.js" if is_local else f"{DISTRIBUTION_POINT}pyodide.js",
         "disablePyPIFallback": True,
-        "loadPyodideOptions": {"lockFileURL": f"./{PYODIDE}/{LOCK}"},
+        "loadPyodideOptions": {"lockFileURL": f"./{PYODIDE}/{LOCK}", "packages": STARTS_WITH},
     }
     files = {
         "jupyter_lite_config.json": {
@@ -252,6 +261,20 @@ def _downloaded(versions: Mapping[str, str]) -> dict[str, Path]:
     if missing := [f"{name}=={versions[name]}" for name in versions if name not in there]:
         there |= pip_download(missing, DOWNLOADS)
     return {name: there[name] for name in versions}
+
+
+def _kernel_parts(folder: Path) -> dict[str, Path]:
+    """The wheels of KERNEL_PARTS, written into a new folder."""
+    folder.mkdir()
+    (kernel,) = _downloaded(KERNEL_PACKAGE).values()
+    found = {}
+    with zipfile.ZipFile(kernel) as archive:
+        for member in archive.namelist():
+            file = member.rpartition("/")[2]
+            if "/pypi/" in member and (name := file.partition("-")[0]) in KERNEL_PARTS:
+                found[name] = folder / file
+                found[name].write_bytes(archive.read(member))
+    return found
 
 
 def _locked(names: Iterable[str]) -> dict[str, str]:

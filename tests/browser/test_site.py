@@ -31,7 +31,7 @@ from autograder.lessons.student.packing import unpack
 from autograder.notebooks.cells import grade_id
 from autograder.notebooks.regions import regions
 from autograder.quizzes.sealing import SEALED_TEXT
-from docs.site.lab import DISTRIBUTION_POINT, KERNEL, LOCK, with_course
+from docs.site.lab import BESIDE, COURSE_PACKAGE, DISTRIBUTION_POINT, KERNEL, KERNEL_PARTS, LOCK, plain, with_course
 from tests.browser.conftest import Lab, violations
 from tests.tab.assemble import assembled
 
@@ -299,7 +299,7 @@ def test_without_a_local_pyodide_the_lab_asks_pyodide_s_distribution_point_alone
     addresses = {name: entry["file_name"] for name, entry in lock["packages"].items()}
     there = {name for name, address in addresses.items() if address.startswith(DISTRIBUTION_POINT)}
     here = {name for name, address in addresses.items() if (tmp_path / "pyodide" / address).is_file()}
-    assert here == {"anywidget", "comm", "ipywidgets", "mini-autograd-course", "psygnal"}
+    assert here == {*BESIDE, *map(plain, KERNEL_PARTS), COURSE_PACKAGE}
     assert there == {*addresses} - here
     assert DISTRIBUTION_POINT.split("/")[2] in (ROOT / "docs" / "privacy.md").read_text(encoding="utf-8")
 
