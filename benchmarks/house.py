@@ -149,9 +149,9 @@ def lesson(walk: Walk) -> None:
 def grade(walk: Walk) -> None:
     """`autograder grade` with the worker and the judge in this process, on an assignment whose solution was tried."""
     from autograder.grading import run
+    from autograder.grading.submission import usual_steps
     from autograder.grading.workers import local
     from autograder.judge.judge import judge_notebook
-    from autograder.nbgrader_plugins import direct
 
     def judge_here(notebook: Any, source: Any, secret: bytes, unsafe: bool, **options: Any) -> Any:
         return judge_notebook(notebook, source=source.notebook, **options)
@@ -162,7 +162,7 @@ def grade(walk: Walk) -> None:
         with (
             patch.object(run, "WorkerPool", InProcess),
             patch.object(local, "kept_trials", lambda *_: {}),
-            patch.object(direct, "judge_apart", judge_here),
+            patch.object(usual_steps, "judge_apart", judge_here),
             walking(walk),
         ):
             (record,) = run.grade_class(run.Request(LESSON.stem, course))

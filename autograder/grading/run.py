@@ -32,10 +32,9 @@ from autograder.grading.gradebook.mark_writer import Entry, Marks
 from autograder.grading.report.notices import differences, notices
 from autograder.grading.submission.assignments import Assignment, Earlier, UnusableError, read_submission
 from autograder.grading.submission.class_records import NEEDS_A_LOOK, CellRecord, SubmissionRecord
-from autograder.grading.submission.result import Result
+from autograder.grading.submission.result import Result, ungraded
 from autograder.grading.submission.standin import stand_in
 from autograder.grading.submission.trials import failures, inside, keep_trials, kept_trials
-from autograder.grading.submission.ungraded import ungraded
 from autograder.grading.workers.cluster_connection import Connection
 from autograder.grading.workers.early_forkserver import PRELOAD
 from autograder.grading.workers.feedback_pages import write_feedback

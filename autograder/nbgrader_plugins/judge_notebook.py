@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections import Counter
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any
 
 from nbformat import NotebookNode
 from nbgrader.coursedir import CourseDirectory
@@ -17,13 +17,13 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import Bool, Dict, Float, default
 
 from autograder.files import files_below
-from autograder.judge import REHEARSED_BEFORE, JudgeDied, Source, judge_apart, rehearse_apart, try_solution
+from autograder.judge import REHEARSED_BEFORE, Source, judge_apart, rehearse_apart, try_solution
 from autograder.nbgrader_plugins.configuration import cell_seconds
 from autograder.nbgrader_plugins.converter_context import course_directory, source_notebook
 from autograder.nbgrader_plugins.course_secret import course_secret
 from autograder.notebooks.cells import code_cells
 from autograder.notebooks.verdicts import SolutionTrial
-from autograder.sandbox.process.limits import Limits, SandboxUnavailable
+from autograder.sandbox.process.limits import Limits
 
 TRIALS: dict[str, SolutionTrial] = {}  # of each assignment that this process has graded
 GRADED: Counter[tuple[str, str]] = Counter()  # how many submissions of each notebook
@@ -32,8 +32,6 @@ SOLUTION_FAILS = "%s.ipynb: the solution itself does not get full marks for the 
 
 class JudgeNotebook(NbGraderPreprocessor):
     """Runs a submission in the sandbox, its tests on the trusted side, and writes the outputs that carry the marks."""
-
-    failure: ClassVar[SandboxUnavailable | JudgeDied | None] = None  # why nbgrader's converter failed, if it was this
 
     unsafe = Bool(
         False,
@@ -75,12 +73,8 @@ class JudgeNotebook(NbGraderPreprocessor):
         self._rehearse(source, place, options)
         student = place["student"]
         files = submitted_files(coursedir, place["assignment"], student)
-        try:
-            told: dict[str, Any] = {"source": source, "files": files, "student": student, **options}
-            verdict = judge_apart(nb, inside=inside, undecided=undecided, **told)
-        except (SandboxUnavailable, JudgeDied) as error:
-            JudgeNotebook.failure = error
-            raise
+        told: dict[str, Any] = {"source": source, "files": files, "student": student, **options}
+        verdict = judge_apart(nb, inside=inside, undecided=undecided, **told)
         nb.metadata["autograder"] = {**nb.metadata.get("autograder", {}), "isolation": verdict.isolation}
         return nb, resources
 

@@ -15,7 +15,7 @@ from nbgrader.preprocessors import NbGraderPreprocessor, OverwriteCells
 from traitlets import default
 
 from autograder.nbgrader_plugins.converter_context import course_directory, source_notebook
-from autograder.notebooks.known_cells import KnownCell, add_missing_tests, in_order, repair_metadata
+from autograder.notebooks.known_cells import KnownCell, add_missing_cells, in_order, repair_metadata
 
 
 class RepairMetadata(NbGraderPreprocessor):
@@ -30,7 +30,7 @@ class RepairMetadata(NbGraderPreprocessor):
 
 
 class RestoreCells(OverwriteCells):
-    """nbgrader's OverwriteCells, which also puts deleted test cells back, each after its predecessor in the source."""
+    """nbgrader's OverwriteCells, which also puts deleted cells back, each test after its predecessor in the source."""
 
     @default("add_missing_cells")
     def _add_missing_cells(self) -> bool:
@@ -39,7 +39,7 @@ class RestoreCells(OverwriteCells):
     def add_missing_grade_cells(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         known = known_cells(self.gradebook.find_notebook(self.notebook_id, self.assignment_id))
         source = source_notebook(course_directory(self), self.assignment_id, self.notebook_id)
-        add_missing_tests(nb, known, in_order(known, source), self.missing_cell_notification, self.log)
+        add_missing_cells(nb, known, in_order(known, source), self.missing_cell_notification, self.log)
         return nb, resources
 
 

@@ -92,16 +92,19 @@ def in_order(known: Known, source: NotebookNode | None) -> list[str]:
     return names + [name for name in known if name not in names]
 
 
-def add_missing_tests(
+def add_missing_cells(
     nb: NotebookNode, known: Known, order: Iterable[str], notice: str = NOTICE, warn: logging.Logger | None = None
 ) -> None:
-    """Put deleted graded cells back, each after the cell that precedes it in the source."""
+    """Put deleted graded cells back, each after the cell that precedes it in the source, and deleted tasks at the end,
+    where nbgrader puts them.
+    """
     order = list(order)
     there = _positions(nb)
     for name in order:
         if known[name].grade and name not in there:
             (warn or log).warning("Missing grade cell %s encountered, adding to notebook", name)
             nb.cells.insert(_place(nb, order, name), _added(known[name], notice))
+    nb.cells += [_added(known[name], notice) for name in order if known[name].task and name not in there]
     if nb.nbformat_minor < 5:  # cells have no ids in older formats
         for cell in nb.cells:
             cell.pop("id", None)
@@ -123,12 +126,6 @@ def _place(nb: NotebookNode, order: list[str], name: str) -> int:
     positions = _positions(nb)
     before = [positions[other] for other in order[: order.index(name)] if other in positions]
     return before[-1] + 1 if before else len(nb.cells)
-
-
-def has_all_tasks(nb: NotebookNode, known: Known) -> bool:
-    """Whether no task was deleted."""
-    there = set(map(grade_id, nb.cells))
-    return all(cell.name in there for cell in known.values() if cell.task)
 
 
 def cells_in_rows(rows: Mapping[str, list[dict[str, Any]]], notebook: str) -> dict[str, KnownCell]:

@@ -97,7 +97,7 @@ def _untried(assignment: Assignment, trials: dict[str, SolutionTrial]) -> list[s
 def _rows(assignment: Assignment, trials: dict[str, SolutionTrial]) -> Iterator[tuple[str, float, str, str]]:
     """For each test cell, in the order of the notebook: name, points, where it is judged, and why not outside."""
     from autograder.grading.submission.trials import by_kind
-    from autograder.nbgrader_plugins.direct import known_notebooks
+    from autograder.grading.submission.usual_steps import known_notebooks
     from autograder.notebooks.cells import code_cells
     from autograder.notebooks.giving_points import asserts_nothing
     from autograder.notebooks.verdicts import SolutionTrial

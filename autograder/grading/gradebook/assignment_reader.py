@@ -23,13 +23,13 @@ from autograder.nbgrader_plugins.course_secret import course_secret
 from autograder.nbgrader_plugins.times import zone_of
 
 TABLES = Base.metadata.tables
-# Classes whose settings direct grading would not see: everything that nbgrader's converter runs, with its bases.
+# Classes whose settings the usual steps would not see: everything that nbgrader's converter runs, with its bases.
 STEPS = {
     *("AssignLatePenalties", "AutoComments", "Autograde", "BaseConverter", "BasePlugin", "CheckCellMetadata"),
-    *("ClearMetadataPreprocessor", "ClearOutput", "ClearOutputPreprocessor", "Configurable", "Exporter", "FilesWriter"),
+    *("ClearMetadataPreprocessor", "ClearOutput", "ClearOutputPreprocessor", "Configurable", "Exporter"),
     *("IgnorePattern", "LateSubmissionPlugin", "LimitOutput", "LoggingConfigurable", "NbConvertBase"),
     *("NbGraderPreprocessor", "NotebookExporter", "OverwriteCells", "OverwriteKernelspec", "Preprocessor"),
-    *("RepairMetadata", "RestoreCells", "SaveAutoGrades", "SubmissionExporter", "SubmissionTime", "WriterBase"),
+    *("RepairMetadata", "RestoreCells", "SaveAutoGrades", "SubmissionExporter", "SubmissionTime"),
 }
 PENALTIES = {"AssignLatePenalties", "LateSubmissionPlugin", "BasePlugin"}
 JUDGED_BY = {"unsafe", "cell_seconds", "query_seconds", "enabled"}

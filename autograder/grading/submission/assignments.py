@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import json
 import os
+import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import timedelta
@@ -94,6 +95,22 @@ class Submission:
 
     def fingerprint(self, assignment: Assignment) -> str:
         return hashlib.sha256(f"{assignment.fingerprint} {self.earlier.extension} {self.digest}".encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class WorkFolders:
+    """Folders as nbgrader names them, below a root of the worker's own."""
+
+    root: Path
+    assignment: str
+
+    def folder(self, step: str, student: str) -> Path:
+        return self.root / step / student / self.assignment
+
+    def empty(self) -> None:
+        """Remove what the last submission has left."""
+        for step in ("submitted", "autograded"):
+            shutil.rmtree(self.root / step, ignore_errors=True)
 
 
 def read_submission(folder: Path, student: str, earlier: Earlier | None = None) -> Submission:

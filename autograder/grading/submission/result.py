@@ -1,4 +1,4 @@
-"""The result of grading one submission: everything that the gradebook and a report need, as JSON.
+"""The result of one submission: everything that the gradebook and a report need, as JSON.
 
 A result is self-contained. Writing it into the gradebook twice is the same as writing it once, which is what makes a
 run resumable.
@@ -7,10 +7,15 @@ run resumable.
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
+from autograder.grading.submission.assignments import Assignment
 from autograder.grading.submission.class_records import Status
+
+if TYPE_CHECKING:
+    from nbformat import NotebookNode
 
 
 @dataclass(frozen=True)
@@ -26,6 +31,32 @@ class GradedCell:
     message: str = ""
     bugs: tuple[str, ...] = ()
     inside: bool = False
+
+
+def cell_result(
+    notebook: str, name: str, points: float | None, max_points: float, note: Mapping[str, Any]
+) -> GradedCell:
+    """A graded cell, with what the judge has noted on it."""
+    said = str(note.get("message") or "")
+    return GradedCell(notebook, name, points, max_points, said, bugs_of(note), note.get("inside") is True)
+
+
+def bugs_of(note: Mapping[str, Any]) -> tuple[str, ...]:
+    """The bugs that a judge's note on a test cell is certain of, by name."""
+    names = note.get("bugs")
+    return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list | tuple) else ()
+
+
+@dataclass(frozen=True)
+class Graded:
+    """What the steps of grading make of the notebooks that were handed in: these with outputs, by name, and their marks
+    and comments. `penalties`: the points that lateness takes from each.
+    """
+
+    notebooks: Mapping[str, NotebookNode]
+    cells: list[GradedCell]
+    comments: list[tuple[str, str, str | None]]
+    penalties: list[tuple[str, float | None]]
 
 
 @dataclass(frozen=True)
@@ -65,3 +96,20 @@ class Result:
             penalties=tuple((notebook, penalty) for notebook, penalty in found["penalties"]),
             notebooks=tuple(found["notebooks"]),
         )
+
+
+def ungraded(assignment: Assignment, student: str, status: Status, reason: str) -> Result:
+    """A result without a graded notebook: no points, and the reason as every comment."""
+    names = {row["id"]: row["name"] for row in assignment.rows["notebook"]}
+    cells = {row["id"]: (names[row["notebook_id"]], row["name"]) for row in assignment.rows["base_cell"]}
+    graded = [*assignment.rows["grade_cells"], *assignment.rows["task_cells"]]
+    commented = [*assignment.rows["solution_cells"], *assignment.rows["task_cells"]]
+    return Result(
+        student,
+        assignment.name,
+        status,
+        reason=reason,
+        cells=tuple(GradedCell(*cells[row["id"]], 0.0, row["max_score"]) for row in graded),
+        comments=tuple((*cells[row["id"]], f"Not graded: {reason}") for row in commented),
+        penalties=tuple((name, None) for name in names.values()),
+    )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from autograder.grading.submission.assignments import Assignment
+from autograder.grading.submission.usual_steps import KnownNotebook, known_notebooks, limits_of
 from autograder.grading.submission.worker import prepare
 from autograder.judge import JudgeDied, try_solution
-from autograder.nbgrader_plugins.direct import KnownNotebook, known_notebooks, limits_of
 from autograder.notebooks.verdicts import SolutionTrial
 
 NO_TRIAL = "The trial of the solution in {}.ipynb did not finish: {}. Its tests are judged outside."

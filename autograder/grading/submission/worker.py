@@ -1,8 +1,7 @@
 """The work of one worker process: grading one submission after another, in a folder of its own.
 
-If a course leaves nbgrader's steps as they are, the worker does them itself; if not, or if a submission is unusual,
-nbgrader's own converter does them. The outcome is a `Result` and the folder that nbgrader calls autograded; the marks
-count once the one process that writes has put both in place.
+The outcome is a `Result` and the folder that nbgrader calls autograded; the marks count once the one process that
+writes has put both in place.
 """
 
 from __future__ import annotations
@@ -15,27 +14,19 @@ import time
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
-from autograder.grading.errors import MACHINE_FAULTS
-from autograder.grading.submission.assignments import Assignment, Submission
+from autograder.grading.submission.assignments import Assignment, Submission, WorkFolders
 from autograder.grading.submission.class_records import NEEDS_A_LOOK
-from autograder.grading.submission.directly import DirectWay
-from autograder.grading.submission.result import Result
-from autograder.grading.submission.ungraded import ungraded
-from autograder.grading.submission.work_folders import WorkFolders
+from autograder.grading.submission.grader import Grader
+from autograder.grading.submission.result import Result, ungraded
+from autograder.grading.submission.usual_steps import known_notebooks
 from autograder.judge import JUDGE, REHEARSED_BEFORE, JudgeDied
-from autograder.nbgrader_plugins.direct import known_notebooks
 from autograder.nbgrader_plugins.times import TIMESTAMP, NoTimeError, read_time
 from autograder.notebooks.libraries import kind_for, libraries_in
 from autograder.sandbox.process.forkserver import preload
 from autograder.sandbox.process.kind import OF_OTHER_COURSES, STUDENT
 from autograder.sandbox.process.limits import SandboxLost, SandboxUnavailable
-
-if TYPE_CHECKING:
-    from autograder.grading.submission.by_nbgrader import NbgraderWay
 
 MOST_NAMES, LONGEST_NAME = 3, 60
 NO_TIME = "`timestamp.txt` contains no time that is certain: {}. Correct or delete the file, and grade again."
@@ -55,18 +46,7 @@ class Workshop:
         prepare(assignment)
         self.graded = 0
         self.folders = WorkFolders(Path(tempfile.mkdtemp(prefix="workshop-", dir=folder)), assignment.name)
-
-    @cached_property
-    def directly(self) -> DirectWay | None:
-        """The direct way, which is quicker, if the course allows it."""
-        return DirectWay(self.assignment, self.folders) if self.assignment.usual else None
-
-    @cached_property
-    def by_nbgrader(self) -> NbgraderWay:
-        """nbgrader's way. It takes a second to import, so it waits until it is needed."""
-        from autograder.grading.submission.by_nbgrader import NbgraderWay
-
-        return NbgraderWay(self.assignment, self.folders)
+        self.grader = Grader(assignment, self.folders)
 
     def close(self) -> None:
         shutil.rmtree(self.folders.root, ignore_errors=True)
@@ -79,8 +59,8 @@ class Workshop:
         """
         started = time.perf_counter()
         self.graded += 1
-        if self.graded == REHEARSED_BEFORE and self.directly is not None:
-            self.directly.rehearse()
+        if self.graded == REHEARSED_BEFORE:
+            self.grader.rehearse()
         try:
             self.folders.empty()
             result = self._with_what_is_missing(self._grade_undisturbed(submission), submission)
@@ -117,16 +97,7 @@ class Workshop:
         if not any(f"{name}.ipynb" in (*submission.files, *submission.links) for name in self.assignment.notebooks):
             reason = missing(self.assignment.notebooks, submission)
             return replace(ungraded(self.assignment, student, "missing", reason), comments=())
-        try:
-            if self.directly is not None:
-                return self.directly.grade(submission)
-        except SandboxUnavailable:
-            raise
-        except Exception as error:  # nbgrader's converter has the last word on whatever is out of the ordinary
-            if isinstance(error, OSError) and error.errno in MACHINE_FAULTS:
-                raise
-            self.folders.empty()
-        return self.by_nbgrader.grade(submission)
+        return self.grader.grade(submission)
 
     def _with_what_is_missing(self, result: Result, submission: Submission) -> Result:
         """Mention missing notebooks in a result. Each costs its points, and one of several must not go unmentioned."""

@@ -21,8 +21,7 @@ from pathlib import Path
 from autograder.grading.errors import MACHINE_FAULTS
 from autograder.grading.grader_version import grader_version
 from autograder.grading.submission.assignments import Assignment, Submission
-from autograder.grading.submission.result import Result
-from autograder.grading.submission.ungraded import ungraded
+from autograder.grading.submission.result import Result, ungraded
 from autograder.grading.submission.worker import Workshop
 from autograder.grading.workers.cluster_worker import read_message, write_message
 from autograder.judge import FOR_CHECKS, JUDGE

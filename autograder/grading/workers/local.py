@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from autograder.grading.errors import MACHINE_FAULTS
 from autograder.grading.submission.assignments import Assignment, Earlier, UnusableError, read_submission
+from autograder.grading.submission.result import ungraded
 from autograder.grading.submission.trials import failures, keep_trials, kept_trials
-from autograder.grading.submission.ungraded import ungraded
 from autograder.grading.workers.spool import Spool
 from autograder.sandbox.process.isolation import isolation_available
 from autograder.sandbox.process.limits import SandboxUnavailable

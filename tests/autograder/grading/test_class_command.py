@@ -15,7 +15,7 @@ from autograder.grading.commands.class_run import loaded
 from autograder.grading.pretend_class.pretend_course import changed, disagreements, files_of
 from autograder.grading.pretend_class.students import Edit, Pretender, faults, notebook_of
 from autograder.grading.submission.class_records import CellRecord, SubmissionRecord
-from autograder.grading.submission.graded_notebooks import bugs_of
+from autograder.grading.submission.result import bugs_of
 
 
 def record(*points: float, bugs: tuple[str, ...] = (), status: Any = "graded") -> SubmissionRecord:

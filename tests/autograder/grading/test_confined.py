@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
-from contextlib import closing, contextmanager
+from contextlib import closing, nullcontext
 from pathlib import Path
 from unittest import mock
 
@@ -13,8 +12,7 @@ import pytest
 from nbformat.v4 import new_notebook
 
 from autograder.grading.course import generate_assignment, open_course
-from autograder.grading.submission.directly import DirectWay
-from autograder.nbgrader_plugins.direct import Unusual
+from autograder.grading.submission.grader import Grader
 from tests.autograder.conftest import ASSIGNMENT, NOTEBOOK, SmallCourse, nbgrader_cell
 from tests.autograder.grading.here import grade_all
 
@@ -57,15 +55,8 @@ def submit(course: SmallCourse, student: str, answer: str) -> None:
     course.submit(student, notebook)
 
 
-@contextmanager
-def by_nbgrader() -> Iterator[None]:
-    """Have nbgrader's own converter grade, with our plugins."""
-    with mock.patch.object(DirectWay, "grade", side_effect=Unusual):
-        yield
-
-
-@pytest.mark.parametrize("way", ["directly", "by nbgrader"])
-def test_sql_of_a_student_s_reaches_no_gradebook_and_no_later_submission(shop: SmallCourse, way: str) -> None:
+@pytest.mark.parametrize("own_steps", [False, True])
+def test_sql_of_a_student_s_reaches_no_gradebook_and_no_later_submission(shop: SmallCourse, own_steps: bool) -> None:
     gradebook = shop.root / "gradebook.db"
     submit(shop, "ann", RIGHT)
     submit(shop, "eve", HOSTILE.replace("GRADEBOOK", str(gradebook)))
@@ -74,11 +65,8 @@ def test_sql_of_a_student_s_reaches_no_gradebook_and_no_later_submission(shop: S
     def graded(student: str = "*") -> dict[str, float | None]:
         return {name: record.points for name, record in grade_all(shop, student, force=True).items()}
 
-    if way == "directly":
+    with mock.patch.object(Grader, "_needs_own_steps", return_value=True) if own_steps else nullcontext():
         assert graded() == {"ann": 5, "eve": 0, "zoe": 5}
-    else:
-        with by_nbgrader():
-            assert graded() == {"ann": 5, "eve": 0, "zoe": 5}
     with closing(sqlite3.connect(gradebook)) as marks:
         assert marks.execute("SELECT DISTINCT manual_score FROM grade").fetchall() == [(None,)]
     with closing(sqlite3.connect(shop.root / "source" / ASSIGNMENT / "shop.db")) as goods:

@@ -71,7 +71,7 @@ def test_a_submission_whose_process_ends_with_the_warm_one_is_graded_again(small
         return judge_apart(*arguments, **options)
 
     forkserver.branch_of(kind)
-    with mock.patch("autograder.nbgrader_plugins.direct.judge_apart", judge):
+    with mock.patch("autograder.grading.submission.usual_steps.judge_apart", judge):
         records = grade_all(small_course)
     assert (points(records), len(judged)) == ({"ann": 5, "bob": 2}, 3)
     assert {record.status for record in records.values()} == {"graded"}

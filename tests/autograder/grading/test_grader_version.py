@@ -19,7 +19,7 @@ from autograder.grading.grader_version import ROOTS, deciding_modules, hash_of_c
 ROOT = Path(__file__).resolve().parents[3]
 LOADED = """
 import importlib, json, pkgutil, sys
-import autograder.grading.submission.by_nbgrader, autograder.grading.workers.preloaded
+import autograder.grading.submission.own_steps, autograder.grading.workers.preloaded
 import autograder.grading.workers.preloaded_checks, autograder.judge.service
 import autograder.nbgrader_plugins, autograder.student
 import autograder.lessons.student.progress, autograder.quizzes.sealing, autograder.lessons.student.starting
@@ -30,7 +30,7 @@ for package in (autograder.nbgrader_plugins, autograder.sandbox.inside):
             importlib.import_module(module.name)
 print(json.dumps([name for name in sys.modules if name.partition(".")[0] in ("autograder", "mini_autograd")]))
 """
-"""What a worker has in memory when it grades: both ways of grading, what lessons import, and the sandbox's side."""
+"""What a worker has in memory when it grades: all steps of grading, what lessons import, and the sandbox's side."""
 ONE_LINE = "\nchanged = True\n"
 
 

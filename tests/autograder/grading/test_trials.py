@@ -16,8 +16,7 @@ from nbgrader.utils import capture_log
 from autograder.cli import main
 from autograder.grading.course import open_course
 from autograder.grading.submission import trials, trying_solutions
-from autograder.grading.submission.directly import DirectWay
-from autograder.nbgrader_plugins.direct import Unusual
+from autograder.grading.submission.grader import Grader
 from autograder.notebooks.verdicts import SolutionTrial
 from tests.autograder.grading.here import ASSIGNMENT, grade_all, in_this_process
 from tests.autograder.grading.test_notices import change_source, release
@@ -43,12 +42,12 @@ def run(course: Any, *options: str) -> int:
         return main(["grade", ASSIGNMENT, "--course", str(course.root), *options])
 
 
-@pytest.mark.parametrize("by_nbgrader", [False, True])
+@pytest.mark.parametrize("own_steps", [False, True])
 def test_marks_that_were_judged_inside_are_marked(
-    course: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any, by_nbgrader: bool
+    course: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: Any, own_steps: bool
 ) -> None:
-    if by_nbgrader:
-        monkeypatch.setattr(DirectWay, "grade", mock.Mock(side_effect=Unusual))
+    if own_steps:
+        monkeypatch.setattr(Grader, "_needs_own_steps", lambda *_: True)
     found = tmp_path / "marks.json"
     assert run(course, "--json", str(found)) == 0
     said = capsys.readouterr().out
@@ -67,12 +66,12 @@ def test_marks_that_were_judged_inside_are_marked(
     assert "test_shout</code> (inside)" not in page.read_text()
 
 
-@pytest.mark.parametrize("by_nbgrader", [False, True])
+@pytest.mark.parametrize("own_steps", [False, True])
 def test_a_right_answer_loses_nothing_where_the_solution_fails(
-    small_course: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, by_nbgrader: bool
+    small_course: Any, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, own_steps: bool
 ) -> None:
-    if by_nbgrader:
-        monkeypatch.setattr(DirectWay, "grade", mock.Mock(side_effect=Unusual))
+    if own_steps:
+        monkeypatch.setattr(Grader, "_needs_own_steps", lambda *_: True)
     change_source(small_course, "test_length", f"{LOOKS_AT_CODE}\nassert length('') == 7")
     release(small_course)
     small_course.submit("ann", small_course.answered(length="return len(word) or 7"))

@@ -1,4 +1,6 @@
-"""The quick way of grading and nbgrader's own converter give the same files, notebooks, marks and comments."""
+"""Our steps of grading, nbgrader's preprocessors called one by one, and nbgrader's own converter with our plugins give
+the same files, notebooks, marks and comments.
+"""
 
 from __future__ import annotations
 
@@ -10,22 +12,30 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import cloudpickle
 import nbformat
 import pytest
 from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell, new_notebook
+from nbgrader.api import SubmittedAssignment
+from nbgrader.converters import Autograde
 from traitlets import import_item
 from traitlets.config import Config
 
+from autograder.files import write_file
+from autograder.grading.converting import converted
 from autograder.grading.course import generate_assignment, open_course
 from autograder.grading.gradebook import assignment_reader
 from autograder.grading.submission.assignments import Earlier, Submission
-from autograder.grading.submission.result import Result
+from autograder.grading.submission.grader import Grader
+from autograder.grading.submission.result import Result, cell_result
 from autograder.grading.submission.worker import Workshop
 from autograder.nbgrader_plugins import configure
-from autograder.nbgrader_plugins.direct import Unusual
+from autograder.notebooks.cells import grade_id
+from autograder.notebooks.reading import note_of
+from autograder.notebooks.verdicts import verdict
 from tests.autograder.conftest import nbgrader_cell
 from tests.autograder.grading.test_submissions import SUBMISSIONS
 
@@ -61,7 +71,7 @@ def nbgrader_cell_of(text: str) -> NotebookNode:
 
 
 class Ways:
-    """A course with an assignment, and both ways of grading a submission of it."""
+    """A course with an assignment, and all ways of grading a submission of it."""
 
     def __init__(self, root: Path, name: str) -> None:
         self.root, self.name = root, name
@@ -73,27 +83,79 @@ class Ways:
     def released(self, notebook: str) -> NotebookNode:
         return nbformat.read(self.root / "release" / self.name / f"{notebook}.ipynb", as_version=4)
 
-    def both(self, submission: Submission) -> list[tuple[dict[str, Any], dict[str, Any]]]:
-        directly = self.workshop.directly
-        assert directly is not None
-        return [self.outcome(way, submission) for way in (directly, self.workshop.by_nbgrader)]
+    def agree(self, submission: Submission) -> tuple[dict[str, Any], dict[str, Any]]:
+        """The result and the files, which are the same in all ways."""
+        ours = [] if not self.assignment.usual else [self.ours(submission, own_steps=False)]
+        found, *others = [*ours, self.ours(submission, own_steps=True), self.by_converter(submission)]
+        for other in others:
+            assert found == other
+        return found
 
-    def outcome(self, way: Any, submission: Submission) -> tuple[dict[str, Any], dict[str, Any]]:
-        """The result and the files, without anything random."""
+    def ours(self, submission: Submission, own_steps: bool) -> tuple[dict[str, Any], dict[str, Any]]:
         self.workshop.folders.empty()
-        result: Result = way.grade(submission)
-        folder = self.workshop.folders.folder("autograded", submission.student)
-        return comparable(result), {
-            str(path.relative_to(folder)): (path.stat().st_mode, content_of(path))
-            for path in folder.rglob("*")
-            if path.is_file()
-        }
+        with mock.patch.object(Grader, "_needs_own_steps", return_value=own_steps):
+            result = self.workshop.grader.grade(submission)
+        return comparable(result), files_below(self.workshop.folders.folder("autograded", submission.student))
+
+    def by_converter(self, submission: Submission) -> tuple[dict[str, Any], dict[str, Any]]:
+        folder = self.root / "submitted" / submission.student / self.name
+        shutil.rmtree(folder, ignore_errors=True)
+        for name, content in submission.files.items():
+            write_file(folder / name, content)
+        for name in submission.links:
+            (folder / name).parent.mkdir(parents=True, exist_ok=True)
+            (folder / name).symlink_to(self.root / "empty")
+        (self.root / "empty").touch()
+        with open_course(self.root) as course:
+            course.app.config.JudgeNotebook.inside = {}
+            course.coursedir.assignment_id, course.coursedir.student_id = self.name, submission.student
+            converter = Autograde(coursedir=course.coursedir, parent=course.app)
+            converter.force = True
+            assert not converted(converter)
+            with course.gradebook() as gradebook:
+                entry = gradebook.find_submission(self.name, submission.student)
+                found = self.in_gradebook(entry)
+                gradebook.remove_submission(self.name, submission.student)
+        return found, files_below(self.root / "autograded" / submission.student / self.name)
+
+    def in_gradebook(self, entry: SubmittedAssignment) -> dict[str, Any]:
+        folder = self.root / "autograded" / entry.student.id / self.name
+        names = [own.name for own in entry.notebooks if (folder / f"{own.name}.ipynb").is_file()]
+        graded = {name: nbformat.read(folder / f"{name}.ipynb", as_version=4) for name in names}
+        notes = {(name, grade_id(cell)): verdict(cell) for name in names for cell in graded[name].cells}
+        problems = list(filter(None, (note_of(notebook, "problem") for notebook in graded.values())))
+        result = Result(
+            entry.student.id,
+            self.name,
+            "unreadable" if problems else "graded",
+            reason="".join(problems[:1]),
+            isolation=next((note_of(notebook, "isolation") for notebook in graded.values()), ""),
+            timestamp=entry.timestamp.isoformat() if entry.timestamp else None,
+            cells=tuple(
+                cell_result(own.name, it.name, it.auto_score, it.max_score, notes.get((own.name, it.name), {}))
+                for own in entry.notebooks
+                for it in own.grades
+            ),
+            comments=tuple((own.name, it.name, it.auto_comment) for own in entry.notebooks for it in own.comments),
+            penalties=tuple((own.name, own.late_submission_penalty) for own in entry.notebooks),
+            notebooks=tuple(names),
+        )
+        return comparable(result)
+
+
+def files_below(folder: Path) -> dict[str, Any]:
+    return {
+        str(path.relative_to(folder)): (path.stat().st_mode, content_of(path))
+        for path in folder.rglob("*")
+        if path.is_file()
+    }
 
 
 def comparable(result: Result) -> dict[str, Any]:
+    """A result without an order of cells and comments, which the gradebook does not keep."""
     cells = [(cell.notebook, cell.name, cell.auto, cell.max_points, cell.message, cell.bugs) for cell in result.cells]
-    found = vars(replace(result, cells=(), comments=()))
-    return found | {"cells": sorted(cells, key=repr), "comments": sorted(result.comments, key=repr)}
+    unordered = {"cells": cells, "comments": result.comments, "penalties": result.penalties}
+    return vars(result) | {name: sorted(found, key=repr) for name, found in unordered.items()}
 
 
 def content_of(path: Path) -> Any:
@@ -153,14 +215,12 @@ def raw(content: NotebookNode | bytes) -> bytes:
 
 @pytest.mark.parametrize("make", [entry[0] for entry in SUBMISSIONS.values()], ids=SUBMISSIONS)
 def test_odd_submissions(words: Ways, make: Callable[[Any], NotebookNode | bytes]) -> None:
-    quick, slow = words.both(Submission("ann", {"strings.ipynb": raw(make(Released(words)))}))
-    assert quick == slow
+    words.agree(Submission("ann", {"strings.ipynb": raw(make(Released(words)))}))
 
 
 def test_a_link_in_the_place_of_a_notebook(words: Ways) -> None:
-    quick, slow = words.both(Submission("ann", {"mine.txt": b"1"}, ("strings.ipynb",)))
-    assert quick == slow
-    assert quick[0]["status"] == "unreadable"
+    result, _ = words.agree(Submission("ann", {"mine.txt": b"1"}, ("strings.ipynb",)))
+    assert result["status"] == "unreadable"
 
 
 VARIANTS = {
@@ -183,10 +243,9 @@ def variants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ways]:
 
 
 @pytest.mark.parametrize(("name", "points"), [("ann", 1), ("bob", 0)])
-def test_both_know_who_has_handed_it_in(variants: Ways, name: str, points: int) -> None:
-    quick, slow = variants.both(Submission("ann", {"one.ipynb": raw(answers(variants, mine=f"me = {name!r}"))}))
-    assert quick == slow
-    ((*_, earned, _, said, _),) = quick[0]["cells"]
+def test_all_know_who_has_handed_it_in(variants: Ways, name: str, points: int) -> None:
+    result, _ = variants.agree(Submission("ann", {"one.ipynb": raw(answers(variants, mine=f"me = {name!r}"))}))
+    ((*_, earned, _, said, _),) = result["cells"]
     assert (earned, "'ann' handed this in, but it uses the variant of 'bob'" in said) == (points, points == 0)
 
 
@@ -213,9 +272,8 @@ ANSWERS: dict[str, dict[str, str]] = {
 
 @pytest.mark.parametrize("texts", ANSWERS.values(), ids=ANSWERS)
 def test_every_kind_of_cell(doubles: Ways, texts: dict[str, str]) -> None:
-    quick, slow = doubles.both(Submission("ann", {"one.ipynb": raw(answers(doubles, **texts))}))
-    assert quick == slow
-    assert {name: mode & 0o777 for name, (mode, _) in quick[1].items()} == {"one.ipynb": 0o444, "data.txt": 0o444}
+    _, files = doubles.agree(Submission("ann", {"one.ipynb": raw(answers(doubles, **texts))}))
+    assert {name: mode & 0o777 for name, (mode, _) in files.items()} == {"one.ipynb": 0o444, "data.txt": 0o444}
 
 
 FILES: dict[str, tuple[dict[str, bytes], tuple[str, ...]]] = {
@@ -232,8 +290,7 @@ FILES: dict[str, tuple[dict[str, bytes], tuple[str, ...]]] = {
 def test_files(doubles: Ways, files: dict[str, bytes], links: tuple[str, ...]) -> None:
     show = "import os; print(sorted(os.listdir())); print(open('data.txt').read())"
     notebook = raw(answers(doubles, double=f"{RIGHT}\n{show}"))
-    quick, slow = doubles.both(Submission("ann", {"one.ipynb": notebook, **files}, links))
-    assert quick == slow
+    doubles.agree(Submission("ann", {"one.ipynb": notebook, **files}, links))
 
 
 def old_notebook(doubles: Ways) -> bytes:
@@ -267,10 +324,9 @@ def own_metadata(doubles: Ways) -> bytes:
     return raw(notebook)
 
 
-@pytest.mark.parametrize("make", [old_notebook, same_ids, own_metadata])
+@pytest.mark.parametrize("make", [old_notebook, version_3, same_ids, own_metadata])
 def test_formats_and_metadata(doubles: Ways, make: Callable[[Ways], bytes]) -> None:
-    quick, slow = doubles.both(Submission("ann", {"one.ipynb": make(doubles)}))
-    assert quick == slow
+    doubles.agree(Submission("ann", {"one.ipynb": make(doubles)}))
 
 
 def test_a_notebook_of_two_that_is_not_there_is_said_to_be_missing(doubles: Ways) -> None:
@@ -293,13 +349,16 @@ def test_a_time_that_is_none_is_said_to_be_wrong(doubles: Ways, text: bytes) -> 
     assert "`timestamp.txt` contains no time that is certain: " in result.reason
 
 
-def test_a_lost_task_is_left_to_nbgrader(doubles: Ways) -> None:
-    submission = Submission("ann", {"one.ipynb": version_3(doubles)})
-    assert doubles.workshop.directly is not None
-    with pytest.raises(Unusual):
-        doubles.outcome(doubles.workshop.directly, submission)
-    result, _ = doubles.workshop.grade(submission)
+def test_a_lost_task_waits_for_a_person(doubles: Ways) -> None:
+    result, _ = doubles.workshop.grade(Submission("ann", {"one.ipynb": version_3(doubles)}))
     assert {cell.name: cell.auto for cell in result.cells if cell.notebook == "one"}["task"] is None
+
+
+def test_a_folder_in_the_place_of_a_notebook(doubles: Ways) -> None:
+    result, _ = doubles.agree(
+        Submission("ann", {"one.ipynb/notes.txt": b"1", "two.ipynb": raw(doubles.released("two"))})
+    )
+    assert result["status"] == "unreadable"
 
 
 LOS_ANGELES = "2015-02-02 15:58:23.948203 America/Los_Angeles"
@@ -307,9 +366,8 @@ LOS_ANGELES = "2015-02-02 15:58:23.948203 America/Los_Angeles"
 
 def test_a_time_goes_into_the_result(doubles: Ways) -> None:
     files = {"one.ipynb": raw(answers(doubles, double=RIGHT)), "timestamp.txt": LOS_ANGELES.encode()}
-    quick, slow = doubles.both(Submission("ann", files))
-    assert quick == slow
-    assert quick[0]["timestamp"] == "2015-02-02T23:58:23.948203"
+    result, _ = doubles.agree(Submission("ann", files))
+    assert result["timestamp"] == "2015-02-02T23:58:23.948203"
 
 
 @pytest.fixture(scope="module")
@@ -346,33 +404,72 @@ def punctual(doubles: Ways) -> Iterator[Workshop]:
         ("2026-03-01 20:01", True),
     ],
 )
-def test_both_ways_agree_on_what_is_late(punctual: Workshop, doubles: Ways, text: str, late: bool) -> None:
+def test_all_steps_agree_on_what_is_late(punctual: Workshop, doubles: Ways, text: str, late: bool) -> None:
     files = {"one.ipynb": raw(answers(doubles, double=RIGHT)), "timestamp.txt": text.encode()}
     submission = Submission("ann", files)
     chosen, folder = punctual.grade(submission)
     assert folder is not None
     assert (folder / "timestamp.txt").read_text() == text, "nbgrader's commands look for the text as it is"
     punctual.folders.empty()
-    slow = punctual.by_nbgrader.grade(submission)
-    assert chosen.timestamp == slow.timestamp
-    assert chosen.penalties == slow.penalties
-    assert any(penalty for _, penalty in slow.penalties) == late
+    with mock.patch.object(Grader, "_needs_own_steps", return_value=True):
+        by_nbgrader = punctual.grader.grade(submission)
+    assert chosen.timestamp == by_nbgrader.timestamp
+    assert dict(chosen.penalties) == dict(by_nbgrader.penalties)
+    assert any(penalty for _, penalty in by_nbgrader.penalties) == late
 
 
 @pytest.mark.parametrize(("hours", "late"), [(0, True), (5, False)])
-def test_only_late_submissions_with_a_penalty_are_left_to_nbgrader(doubles: Ways, hours: float, late: bool) -> None:
+def test_only_late_submissions_need_the_step_for_penalties(doubles: Ways, hours: float, late: bool) -> None:
     due = {**doubles.assignment.rows["assignment"][0], "duedate": datetime(2015, 2, 2, 20)}
     rows = {**doubles.assignment.rows, "assignment": [due]}
     workshop = Workshop(replace(doubles.assignment, rows=rows, penalties=True))
-    files = {"one.ipynb": raw(answers(doubles)), "timestamp.txt": LOS_ANGELES.encode()}
-    submission = Submission("ann", files, earlier=Earlier(extension=timedelta(hours=hours)))
-    assert workshop.directly is not None
-    if late:
-        with pytest.raises(Unusual):
-            workshop.directly.grade(submission)
-    else:
-        assert workshop.directly.grade(submission).timestamp is not None
+    submission = Submission("ann", {}, earlier=Earlier(extension=timedelta(hours=hours)))
+    assert workshop.grader._needs_own_steps(datetime(2015, 2, 2, 23), submission) is late
     workshop.close()
+
+
+OWN = """
+from nbgrader.preprocessors import NbGraderPreprocessor
+from pathlib import Path
+from autograder.nbgrader_plugins import configure
+from autograder.nbgrader_plugins.configuration import AUTOGRADE
+
+class Signs(NbGraderPreprocessor):
+    def preprocess_cell(self, cell, resources, index):
+        cell.metadata["signed"] = f"{resources['nbgrader']['student']} in {resources['unique_key']}"
+        return cell, resources
+
+def renames(assignment, student, notebooks):
+    for path in map(Path, notebooks):
+        path.write_text(path.read_text().replace("dooble", "double"))
+
+c = get_config()
+c.Autograde.autograde_preprocessors = [*AUTOGRADE[:-1], Signs, AUTOGRADE[-1]]
+c.Autograde.exclude_overwriting = {"own": ["data.txt"]}
+c.Autograde.pre_convert_hook = renames
+c.Autograde.permissions = 600
+c.LimitOutput.max_lines = 3
+configure(c)
+"""
+
+
+def test_a_course_s_own_steps_and_settings(tmp_path: Path) -> None:
+    root = tmp_path / "course"
+    (root / "source" / "own").mkdir(parents=True)
+    (root / "nbgrader_config.py").write_text(OWN)
+    nbformat.write(source(), root / "source" / "own" / "one.ipynb")
+    (root / "source" / "own" / "data.txt").write_text("of the course")
+    own = Ways(root, "own")
+    answer = answers(own, double=RIGHT.replace("double", "dooble") + "\nfor i in range(9): print(i)")
+    result, files = own.agree(Submission("ann", {"one.ipynb": raw(answer), "data.txt": b"mine"}))
+    own.workshop.close()
+    assert not own.assignment.usual
+    assert {name: auto for _, name, auto, *_ in result["cells"]}["test_double"] == 2, "the hook came first"
+    mode, notebook = files["one.ipynb"]
+    assert mode & 0o777 == 0o600
+    assert notebook["cells"][0]["metadata"]["signed"] == "ann in one"
+    assert "... Output truncated ..." in str(notebook["cells"][1]["outputs"])
+    assert files["data.txt"][1] == b"mine"
 
 
 def configured(text: str) -> Config:
@@ -408,7 +505,7 @@ def test_which_courses_are_as_usual(text: str, usual: bool) -> None:
 def test_the_settings_of_every_step_are_looked_at() -> None:
     c = configured("")
     steps = [*c.Autograde.sanitize_preprocessors, *c.Autograde.autograde_preprocessors, c.Autograde.exporter_class]
-    steps += ["nbgrader.converters.Autograde", "nbgrader.plugins.LateSubmissionPlugin", "nbconvert.writers.FilesWriter"]
+    steps += ["nbgrader.converters.Autograde", "nbgrader.plugins.LateSubmissionPlugin"]
     bases = {base.__name__ for step in steps for base in import_item(step).__mro__ if hasattr(base, "class_traits")}
     looked_at = assignment_reader.STEPS | {"JudgeNotebook"}
     assert bases - looked_at == {"HasTraits"}

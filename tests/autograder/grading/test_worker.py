@@ -10,7 +10,7 @@ from nbformat.v4 import new_notebook
 
 from autograder.grading.submission.assignments import Submission
 from autograder.grading.submission.worker import missing
-from autograder.notebooks.known_cells import KnownCell, add_missing_tests
+from autograder.notebooks.known_cells import KnownCell, add_missing_cells
 
 
 @pytest.mark.parametrize(
@@ -49,10 +49,10 @@ def test_putting_cells_back_prints_nothing(capfd: pytest.CaptureFixture[str]) ->
     notebook = new_notebook()
     program = (
         "from nbformat.v4 import new_notebook\n"
-        "from autograder.notebooks.known_cells import KnownCell, add_missing_tests\n"
-        f"add_missing_tests(new_notebook(), {{'t': {known!r}}}, ['t'])\n"
+        "from autograder.notebooks.known_cells import KnownCell, add_missing_cells\n"
+        f"add_missing_cells(new_notebook(), {{'t': {known!r}}}, ['t'])\n"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
-    add_missing_tests(notebook, {"t": known}, ["t"])
+    add_missing_cells(notebook, {"t": known}, ["t"])
     assert [cell.metadata.nbgrader.grade_id for cell in notebook.cells] == ["t"]
     assert capfd.readouterr() == ("", "")
