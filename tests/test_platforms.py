@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 import os
 import shutil
 import subprocess
@@ -20,7 +21,7 @@ from nbformat.v4 import new_code_cell
 from autograder.lessons.audit.variants import solved_release
 from autograder.lessons.build.lesson_files import place_files
 from autograder.lessons.build.notebook import assemble
-from autograder.lessons.student.shell import CANNOT_RUN, STANDS_IN
+from autograder.lessons.student.shell import CANNOT_RUN, RECORDED, SHOWED, STANDS_IN
 from autograder.notebooks.cells import has_tag, is_test
 from autograder.student import check_gradients
 from tests.autograder import student_engines
@@ -47,6 +48,8 @@ def test_exercises_and_checks_do_without_pytorch(lesson: str, tmp_path: Path) ->
     text = ROOT / "course" / "lessons" / lesson / f"{lesson}.py"
     notebook = solved_release(assemble(text))
     place_files(text, ROOT / "course", tmp_path)
+    recorded = {cell.source: [{"text/plain": f"recorded of {n}"}] for n, cell in enumerate(notebook.cells, 1)}
+    (tmp_path / RECORDED).write_text(json.dumps(recorded), encoding="utf-8")
     notebook.cells.insert(
         0, new_code_cell("import sys\nsys.modules['torch'] = None  # as where there is no build of it")
     )
@@ -62,6 +65,8 @@ def test_exercises_and_checks_do_without_pytorch(lesson: str, tmp_path: Path) ->
     errors = [index for index, cell in enumerate(notebook.cells) if _failed(cell) and not has_tag(cell, MEANT)]
     assert [said[index] for index in errors if CANNOT_RUN.partition("{")[0] not in said[index]] == []
     assert len(errors) < 3
+    shown = [index for index in said if f"{SHOWED}\nrecorded of {index}" in said[index]]
+    assert shown == errors
     assert "PyTorch:" not in "".join(said[index] for index in said if index not in tests)
 
 

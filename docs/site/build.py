@@ -68,14 +68,14 @@ def main() -> int:
         )
     with tempfile.TemporaryDirectory(prefix="site-") as name:
         staged = Path(name)
-        stage(staged / "pages", arguments.runs)
+        recorded = stage(staged / "pages", arguments.runs)
         write_widgets(staged / "widgets")
         shutil.rmtree(arguments.folder, ignore_errors=True)
         options = ["-b", "html", "-W", "--keep-going", "-q", "-c", str(HERE), "-d", str(staged / "doctrees")]
         static = f"html_static_path={HERE / 'static'},{staged / 'widgets'}"
         status = build_main([*options, "-D", static, str(staged / "pages"), str(arguments.folder)])
     try:
-        build_lab(arguments.folder / "lab", arguments.pyodide)
+        build_lab(arguments.folder / "lab", arguments.pyodide, recorded)
     except LabError as error:
         print(error, file=sys.stderr)
         return 1
@@ -84,8 +84,8 @@ def main() -> int:
     return status
 
 
-def stage(folder: Path, runs: Path) -> None:
-    """Write everything that Sphinx reads into a folder."""
+def stage(folder: Path, runs: Path) -> dict[str, str]:
+    """Write everything that Sphinx reads into a folder. Returns what the cells of each lesson put out, for the lab."""
     for file in (file for pattern in COPIED for file in ROOT.glob(pattern)):
         target = folder / file.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -99,8 +99,10 @@ def stage(folder: Path, runs: Path) -> None:
     with ProcessPoolExecutor(KERNELS) as processes:
         pages = processes.map(partial(lesson_page, runs=runs), texts)
         shown = processes.submit(gallery_run, runs)
-        for text, page in zip(texts, pages, strict=True):
+        recorded = {}
+        for text, (page, outputs) in zip(texts, pages, strict=True):
             (folder / "lessons" / f"{text.stem}.md").write_text(page, encoding="utf-8")
+            recorded[text.stem] = outputs
     demos = shown.result()
     (folder / "gallery.md").write_text(lesson_pages.gallery(demos), encoding="utf-8")
     front = (HERE / "index.md.in").read_text(encoding="utf-8")
@@ -109,6 +111,7 @@ def stage(folder: Path, runs: Path) -> None:
     for name, page in api_pages.pages():
         (folder / "api").mkdir(exist_ok=True)
         (folder / "api" / f"{name}.md").write_text(page, encoding="utf-8")
+    return recorded
 
 
 def write_widgets(folder: Path) -> None:
@@ -125,14 +128,16 @@ def as_script(module: object) -> str:
     return str(module).replace("export default", "return")
 
 
-def lesson_page(text: Path, runs: Path) -> str:
-    """The page of a lesson: what students are given, and what its given cells put out when all is solved."""
+def lesson_page(text: Path, runs: Path) -> tuple[str, str]:
+    """The page of a lesson: what students are given, and what its given cells put out when all is solved. The second
+    text has these outputs alone.
+    """
     source = assemble(text)
     beside = files_beside(text, COURSE)
     name = f"{text.stem}-{fingerprint_of(text, COURSE, source)}"
     ran = kept_run(solved_release(source), name, beside, runs)
     helpers = {name: content.decode() for name, content in beside.items() if name.endswith(".py")}
-    return lesson_pages.lesson(text.stem, release_notebook(source), ran, helpers)
+    return lesson_pages.lesson(text.stem, release_notebook(source), ran, helpers), lesson_pages.recorded(ran)
 
 
 def gallery_run(runs: Path) -> NotebookNode:

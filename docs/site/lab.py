@@ -25,6 +25,7 @@ from nbformat.v4 import new_markdown_cell
 
 from autograder.lessons.build.lesson_files import lesson_texts
 from autograder.lessons.student.delivery import Workspace, deliver_all
+from autograder.lessons.student.shell import RECORDED
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -67,15 +68,17 @@ SETTINGS = {
     "@jupyterlab/docmanager-extension:plugin": {"autosaveInterval": 10},  # seconds: tabs are closed without a question
 }
 SCRIPTS = ("keep.js", "ended.js")  # of the lab's page
+BESIDE_THE_PAGE = ("lab/service-worker.js", "lab/demos.js", "demos.py", *(f"lab/{name}" for name in SCRIPTS))
 
 
 class LabError(Exception):
     """The lab cannot be built. The message says what to do."""
 
 
-def build_lab(folder: Path, pyodide: Path | None = None) -> None:
+def build_lab(folder: Path, pyodide: Path | None = None, recorded: Mapping[str, str] | None = None) -> None:
     """Build the lab in a new folder. `pyodide`: a folder or an archive with Pyodide, which then becomes a part of the
-    site; without it, pages ask DISTRIBUTION_POINT for it. Raises LabError.
+    site; without it, pages ask DISTRIBUTION_POINT for it. `recorded`: what the cells of lessons put out, for those that
+    cannot run in a browser. Raises LabError.
     """
     with tempfile.TemporaryDirectory(prefix="lab-") as name:
         scratch = Path(name)
@@ -84,13 +87,15 @@ def build_lab(folder: Path, pyodide: Path | None = None) -> None:
         if problems:
             raise LabError("\n".join(problems))
         shutil.rmtree(workspace.hidden)
+        for lesson, outputs in (recorded or {}).items():
+            (workspace.folder / lesson / RECORDED).write_text(outputs, encoding="utf-8")
         _say_what_a_browser_keeps(workspace.folder)
         _run_jupyterlite(scratch, folder, is_local=pyodide is not None)
         with_course(pyodide, folder / PYODIDE)
     # Ours keeps what the lab asks for, and leaves the rest to JupyterLite's.
     (folder / "service-worker.js").rename(folder / "jupyterlite-service-worker.js")
-    for file in ("service-worker.js", *SCRIPTS):
-        shutil.copy(HERE / "lab" / file, folder)
+    for file in BESIDE_THE_PAGE:
+        shutil.copy(HERE / file, folder)
     ours = "".join(f'<script src="../{file}"></script>' for file in SCRIPTS)
     page = folder / "lab" / "index.html"
     page.write_text(page.read_text(encoding="utf-8").replace("</head>", f"{ours}</head>"), encoding="utf-8")

@@ -7,6 +7,7 @@ are left out.
 
 from __future__ import annotations
 
+import ast
 import base64
 import json
 import re
@@ -18,6 +19,7 @@ from typing import Any
 from nbformat import NotebookNode
 
 from autograder.notebooks.cells import is_code, is_grade, is_solution, is_test, points_of
+from autograder.notebooks.magics import plain_python
 from mini_autograd import widgets
 from mini_autograd.widgets.demo import Demo, as_json
 from mini_autograd.widgets.export import STATE, VIEW
@@ -36,7 +38,8 @@ ONLY_THERE = {
 }
 KEPT_TO_THE_NOTEBOOK = {"own_id", "layout", "tabbable", "tooltip"}
 TERMINAL_COLORS = re.compile(r"\x1b\[[0-9;]*m")
-NEEDS_PYTHON = re.compile(r'<span\s+class="needs-python">.*?</span>\s*', re.DOTALL)
+KNOWN = {"np", "mini_autograd", *widgets.__all__}
+"""What a cell may use to run on its page: lab/demos.js imports it."""
 TITLE = re.compile(r"\A# (.*)$", re.MULTILINE)
 
 
@@ -52,7 +55,7 @@ def lesson(name: str, released: NotebookNode, ran: NotebookNode, helpers: Mappin
         elif is_test(cell) and "quiz(" not in cell.source:
             words = f"Test, {points_of(cell):g} points"
             parts.append(_folded(words, _code(cell.source)))
-        elif cell.metadata.get("jupyter", {}).get("source_hidden") or "progress()" in cell.source:
+        elif _is_for_the_notebook(cell):
             said = [
                 f'<p class="in-notebook">{text}</p>' for call, text in ONLY_THERE.items() if f"{call}(" in cell.source
             ]
@@ -70,16 +73,36 @@ def lesson(name: str, released: NotebookNode, ran: NotebookNode, helpers: Mappin
     return TITLE.sub(lambda title: f"# {name[:2]}. {title[1]}\n\n{NOTE.format(name)}", "\n\n".join(parts)) + "\n"
 
 
+def recorded(ran: NotebookNode) -> str:
+    """What given cells put out, for where they cannot run: source -> outputs, each by its forms, in JSON."""
+    shown = {}
+    for cell in filter(is_code, ran.cells):
+        if not (is_test(cell) or is_solution(cell) or is_grade(cell) or _is_for_the_notebook(cell)):
+            shown[cell.source] = [_forms(output) for output in cell.outputs]
+    return json.dumps({source: outputs for source, outputs in shown.items() if outputs})
+
+
+def _is_for_the_notebook(cell: NotebookNode) -> bool:
+    """Whether a page leaves out what a cell shows: it imports something, or asks and tells a learner something."""
+    return cell.metadata.get("jupyter", {}).get("source_hidden", False) or "progress()" in cell.source
+
+
+def _forms(output: NotebookNode) -> dict[str, str]:
+    """An output without what a widget needs to live."""
+    text = output.get("text") or f"{output.get('ename')}: {output.get('evalue')}"
+    return {kind: form for kind, form in output.get("data", {"text/plain": text}).items() if kind not in (VIEW, STATE)}
+
+
 def gallery(ran: NotebookNode) -> str:
-    """The page of the gallery: no code, and the text for an audience at a machine with Python only where it holds."""
+    """The page of the gallery, without code. What its text says of demos with Python is shown once they have it."""
     parts = [
         "# Demos",
-        "Steps and the buttons above a picture work on this page. Sliders, fields and what can be clicked in a picture "
-        "need Python: `make demos` opens the demos with them. The numbers were measured or computed when this page "
-        "was built.",
+        "These are recordings: their numbers were measured or computed when this page was built. Steps and the buttons "
+        "above a picture work. Sliders, fields and what can be clicked in a picture need Python: *Start Python here*, "
+        "below a picture, runs it in this page, and `make demos` opens all demos in a notebook. The demos that use "
+        "PyTorch, the last one among them, stay recordings here: a browser has no PyTorch.",
     ]
-    for cell in ran.cells[1:]:
-        parts.append(_outputs(cell, ran) if is_code(cell) else NEEDS_PYTHON.sub("", cell.source))
+    parts += [_outputs(cell, ran) if is_code(cell) else cell.source for cell in ran.cells[1:]]
     return "\n\n".join(filter(None, parts)) + "\n"
 
 
@@ -116,10 +139,10 @@ def _states(ran: NotebookNode) -> dict[str, Any]:
 
 
 def _outputs(cell: NotebookNode, ran: NotebookNode) -> str:
-    return "\n\n".join(filter(None, (_output(output, ran) for output in cell.outputs)))
+    return "\n\n".join(filter(None, (_output(output, cell.source, ran) for output in cell.outputs)))
 
 
-def _output(output: NotebookNode, ran: NotebookNode) -> str:
+def _output(output: NotebookNode, source: str, ran: NotebookNode) -> str:
     data = output.get("data", {})
     if output.output_type == "stream":
         return _text(output.text)
@@ -127,7 +150,7 @@ def _output(output: NotebookNode, ran: NotebookNode) -> str:
         return _text(f"{output.ename}: {output.evalue}")
     picture = _picture(data)
     if VIEW in data:
-        return _raw(_live(_states(ran)[data[VIEW]["model_id"]]["state"], picture)) if picture else ""
+        return _raw(_live(_states(ran)[data[VIEW]["model_id"]]["state"], picture, source)) if picture else ""
     if "text/html" in data:
         return _raw(f'<div class="shown">{data["text/html"]}</div>')
     return _raw(picture) if picture else _text(data.get("text/plain", ""))
@@ -143,13 +166,23 @@ def _picture(data: dict[str, str]) -> str:
     return ""
 
 
-def _live(state: dict[str, Any], still: str) -> str:
-    """A widget with its code and its data; static/live.js brings it to life, and without scripts the still is there."""
+def _live(state: dict[str, Any], still: str, source: str) -> str:
+    """A widget with its data, and the source of its cell if Python can run it on the page. static/live.js brings it to
+    life, and without scripts the still is there.
+    """
     traits = {name: value for name, value in state.items() if name[0] != "_" and name not in KEPT_TO_THE_NOTEBOOK}
     traits["foldable"] = False  # Python folds
     kind = "explorer" if "picture" in traits else "demo"
     data = json.dumps(traits).replace("</", "<\\/")
-    return f'<div class="live" data-kind="{kind}"><script type="application/json">{data}</script>{still}</div>'
+    python = f' data-python="{escape(source)}"' if _runs_alone(source) else ""
+    return f'<div class="live" data-kind="{kind}"{python}><script type="application/json">{data}</script>{still}</div>'
+
+
+def _runs_alone(source: str) -> bool:
+    """Whether a cell needs no other cell: it uses only names that are known, and those that it sets itself."""
+    names = [node for node in ast.walk(ast.parse(plain_python(source)[0])) if isinstance(node, ast.Name)]
+    set_there = {name.id for name in names if isinstance(name.ctx, ast.Store)}
+    return {name.id for name in names} <= KNOWN | set_there
 
 
 def _code(source: str) -> str:

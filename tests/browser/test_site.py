@@ -28,11 +28,12 @@ from autograder.lessons.build.notebook import assemble
 from autograder.lessons.mistakes.listed import mistakes_of
 from autograder.lessons.release import ReleaseError, verify_release
 from autograder.lessons.student.packing import unpack
+from autograder.lessons.student.shell import RECORDED
 from autograder.notebooks.cells import grade_id
 from autograder.notebooks.regions import regions
 from autograder.quizzes.sealing import SEALED_TEXT
 from docs.site.lab import BESIDE, COURSE_PACKAGE, DISTRIBUTION_POINT, KERNEL, KERNEL_PARTS, LOCK, plain, with_course
-from tests.browser.conftest import Lab, violations
+from tests.browser.conftest import PATIENCE, Lab, violations
 from tests.tab.assemble import assembled
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -126,6 +127,7 @@ def test_every_link_leads_somewhere_and_nothing_comes_from_another_host(site: Pa
 @pytest.mark.parametrize("text", TEXTS, ids=lambda path: path.stem)
 def test_no_page_of_a_lesson_shows_a_solution_a_hidden_test_a_hint_or_an_answer(site: Path, text: Path) -> None:
     shown = Page(site / "lessons" / f"{text.stem}.html").text
+    shown += (site / "lab" / "files" / text.stem / RECORDED).read_text(encoding="utf-8")
     shown = shown.replace("\\n", "\n").replace('\\"', '"')  # data of widgets is JSON
     assert not SEALED_TEXT.search(shown), "a quiz or hints, which a page cannot ask"
     source = assemble(text)
@@ -196,10 +198,12 @@ def test_demos_live_without_python(site: Path, opened: Any) -> None:
 @pytest.mark.parametrize("name", ["index", "gallery", "lessons/04_arrays"])
 def test_an_explorer_offers_nothing_that_needs_python(site: Path, opened: Any, name: str) -> None:
     opened.goto((site / f"{name}.html").as_uri())
-    for explorer in opened.locator(".ma-explorer").all():
-        explorer.get_by_text("Python does not answer here. Run the cell in a notebook to change this graph.").wait_for()
-        assert explorer.locator(":is(.ma-bench, .ma-bench *, .ma-movable):visible").count() == 0
-        assert explorer.get_by_role("button", name="Expression").count() == 0
+    for place in opened.locator(".live[data-kind=explorer]").all():
+        place.get_by_text(re.compile("^(Python does not answer here|This is a recording)")).locator(
+            "visible=true"
+        ).wait_for()
+        assert place.locator(":is(.ma-bench, .ma-bench *, .ma-movable):visible").count() == 0
+        assert place.get_by_role("button", name="Expression").count() == 0
     assert opened.locator(".ma-explorer").count() > 0
     assert opened.troubles == []
 
@@ -289,7 +293,11 @@ def test_the_lab_has_the_lessons_as_students_get_them(site: Path) -> None:
     delivered = site / "lab" / "files"
     assert {file.name for file in delivered.iterdir()} == {text.stem for text in TEXTS}
     beside = files_beside(LESSON, ROOT / "course")
-    assert {file.name for file in (delivered / LESSON.stem).iterdir()} == {f"{LESSON.stem}.ipynb", *beside}
+    assert {file.name for file in (delivered / LESSON.stem).iterdir()} == {
+        f"{LESSON.stem}.ipynb",
+        RECORDED,
+        *beside,
+    }
     verify_release(assemble(LESSON), nbformat.read(delivered / LESSON.stem / f"{LESSON.stem}.ipynb", as_version=4))
     assert list(delivered.rglob(".*")) == []
 
@@ -323,6 +331,58 @@ def served(site: Path) -> Iterator[ThreadingHTTPServer]:
 class Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *said: Any) -> None:
         """Say nothing."""
+
+
+RECORDING, ANSWERS = "This is a recording: its steps and buttons work. ", "Python runs in this page and answers."
+
+
+@pytest.mark.browser
+def test_python_answers_on_a_page_once_it_is_asked_for(chromium: Any, served: ThreadingHTTPServer) -> None:
+    page = chromium.new_page()
+    page.set_default_timeout(PATIENCE)
+    address = f"http://127.0.0.1:{served.server_port}"
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(request.url))
+    page.goto(f"{address}/gallery.html")
+    place = page.locator(".live[data-python^=broadcast]")
+    place.get_by_role("button", name="Row and column").click()
+    assert not any("/lab/" in url for url in asked)
+    place.get_by_role("button", name="Start Python here").click()
+    place.get_by_text("Until then this is a recording.").wait_for()
+    place.get_by_role("button", name="Stop", exact=True).click()
+    place.get_by_text(RECORDING).wait_for()
+
+    place.get_by_role("button", name="Start Python here").click()
+    place.get_by_text(ANSWERS).wait_for()
+    other = page.locator(".live[data-python*=explore]")  # each gets its turn
+    other.get_by_text(ANSWERS).wait_for()
+    assert violations(page, ".live[data-python^=broadcast]") == []
+    place.get_by_text("(3, 1) and (1, 4) are stretched").wait_for()  # what was chosen before
+    page.get_by_text("Type two shapes.").wait_for()
+    place.get_by_label("shape of a").fill("(5, 1)")
+    place.get_by_label("shape of a").press("Enter")
+    place.get_by_text("(5, 1) and (1, 4) are stretched to (5, 4).").wait_for()
+    other.get_by_label("a", exact=True).fill("5")
+    other.get_by_text("The graph starts with its leaves: a = 5, b = -3.").wait_for()
+    place.get_by_role("button", name="Stop Python").click()
+    place.get_by_text(RECORDING).wait_for()
+    assert page.locator(":is(.ma-controls, .ma-bench, .needs-python):visible").count() == 0
+    assert [url for url in asked if not url.startswith((address, "data:"))] == []
+    page.close()
+
+
+@pytest.mark.browser
+@pytest.mark.parametrize("missing", ["**/lab/demos.js", "**/lab/**/pyodide.js", "**/*.whl", "Worker"])
+def test_where_python_cannot_start_the_page_says_so(chromium: Any, served: ThreadingHTTPServer, missing: str) -> None:
+    page = chromium.new_page()
+    page.add_init_script(f"delete window.{missing}" if missing.isidentifier() else "")
+    page.route(missing, lambda route: route.abort())
+    page.goto(f"http://127.0.0.1:{served.server_port}/index.html")
+    page.get_by_role("button", name="Start Python here").click()
+    page.get_by_text(re.compile(f"^Python does not run here: .*\\. {RECORDING}")).wait_for()
+    page.get_by_role("button", name="Step", exact=True).click()
+    page.locator(".ma-words", has_text="a + b").wait_for()
+    page.close()
 
 
 RUN = """async ([index, source]) => {

@@ -11,8 +11,10 @@ from __future__ import annotations
 import ast
 import contextlib
 import html
+import json
 import linecache
 from collections.abc import Iterator
+from pathlib import Path
 from types import TracebackType
 from typing import Any
 
@@ -50,6 +52,9 @@ CANNOT_RUN = (
 )
 ENGINE_LACKS = f"{NO_TORCH}, and our reference engine lacks what it uses ({{error}})"
 NOT_DEFINED_HERE = "`{name}` comes from a cell that could not run"
+RECORDED = "recorded.json"
+"""A file beside the notebooks of the lab in a browser: the source of a cell -> what it showed where it could run."""
+SHOWED = "What it showed when the website was built, with all that it uses:"
 
 
 def prepare(shell: Any) -> None:
@@ -157,6 +162,7 @@ def shown_shortly(
         shell._showtraceback(kind, error, [*lines, ENDLESS])
     elif why := _why_not_here(shell, error):
         shell._showtraceback(kind, error, [CANNOT_RUN.format(why=why)])
+        show_recorded(shell.history_manager.input_hist_raw[-1])
     elif isinstance(error, EngineError):
         shell._showtraceback(kind, error, [str(error)])
     elif isinstance(error, NameError):
@@ -177,6 +183,18 @@ def shown_shortly(
     else:
         name = last.tb_frame.f_code.co_qualname.rpartition("<locals>.")[2]
         shell._showtraceback(kind, error, [NOT_YET.format(name=f"`{name}`")])
+
+
+def show_recorded(source: str) -> None:
+    """Show what a cell showed where it could run, if that is known."""
+    from IPython.display import display
+
+    file = Path(RECORDED)
+    outputs = json.loads(file.read_text(encoding="utf-8")).get(source) if file.is_file() else None
+    if outputs:
+        _say(SHOWED, TEXT)
+    for output in outputs or ():
+        display(output, raw=True)
 
 
 def _usual_cause(shell: Any, error: BaseException) -> list[str]:
