@@ -189,7 +189,7 @@ def judged(source: Any, text: Path) -> dict[str, Any]:
     with tempfile.TemporaryDirectory(prefix="lesson-") as name, counting as exchange:
         place_files(text, COURSE, Path(name))
         verdict = isolated_judge()(source, source, Path(name), b"", points_only=True)
-    return {"asked": exchange.call_count, "check_seconds": median(cell.seconds for cell in verdict.cells)}
+    return {"asked": exchange.call_count, "check_seconds": median(verdict.test_seconds)}
 
 
 def run_solved(source: Any, text: Path) -> tuple[float, int]:

@@ -39,7 +39,7 @@ def differences(course: Course, assignment: str) -> list[str]:
         opened = OpenClass(request, course, Spool.of(folder, assignment))
         with opened.spool.held():
             found = {
-                (record.student, cell.notebook, cell.grade_id): (cell.points, cell.message)
+                (record.student, *cell.place): (cell.points, cell.message)
                 for record in opened.grade([SOLUTION, RELEASE])
                 for cell in record.cells
             }

@@ -31,7 +31,7 @@ from autograder.grading.gradebook.assignment_reader import is_released_as_usual,
 from autograder.grading.gradebook.mark_writer import Entry, Marks
 from autograder.grading.report.notices import differences, notices
 from autograder.grading.submission.assignments import Assignment, Earlier, UnusableError, read_submission
-from autograder.grading.submission.class_records import NEEDS_A_LOOK, CellRecord, SubmissionRecord
+from autograder.grading.submission.class_records import NEEDS_A_LOOK, SubmissionRecord
 from autograder.grading.submission.result import Result, ungraded
 from autograder.grading.submission.standin import stand_in
 from autograder.grading.submission.trials import failures, inside, keep_trials, kept_trials
@@ -42,7 +42,7 @@ from autograder.grading.workers.local import Finished, Job, Task, grade_in_worke
 from autograder.grading.workers.pool import Died, KeptPools, WorkerPool
 from autograder.grading.workers.spool import Spool
 from autograder.nbgrader_plugins.times import shown_time
-from autograder.notebooks.verdicts import SolutionTrial
+from autograder.notebooks.verdicts import CellVerdict, SolutionTrial
 from autograder.sandbox.process.isolation import isolation_available
 from autograder.sandbox.process.limits import SandboxUnavailable
 
@@ -386,14 +386,14 @@ def record(result: Result, entry: Entry) -> SubmissionRecord:
     )
 
 
-def _cell_records(result: Result, entry: Entry) -> Iterator[CellRecord]:
+def _cell_records(result: Result, entry: Entry) -> Iterator[CellVerdict]:
+    """The verdicts with what people have entered in the gradebook."""
     for cell in result.cells:
-        row: dict[str, Any] = entry.grades[cell.notebook, cell.name]
+        row: dict[str, Any] = entry.grades[cell.place]
         given = row["auto_score"] if row["manual_score"] is None else row["manual_score"]
         points = None if given is None else given + (row["extra_credit"] or 0.0)
         by_hand = bool(row["needs_manual_grade"]) and result.status not in NEEDS_A_LOOK
-        about = (cell.message, cell.notebook, cell.bugs, cell.inside, by_hand)
-        yield CellRecord(cell.name, points, cell.max_points, *about)
+        yield replace(cell, points=points, by_hand=by_hand)
 
 
 def read_records(course: Course, name: str) -> tuple[Assignment, list[SubmissionRecord]]:

@@ -7,13 +7,12 @@ What is imported here judges in a process of its own; `judge.py`, which that pro
 from autograder.judge.apart import FOR_CHECKS, JUDGE, REHEARSED_BEFORE, JudgeDied, judge_apart, rehearse_apart
 from autograder.judge.source import Source
 from autograder.judge.trial import try_solution
-from autograder.judge.verdict import CellVerdict, Verdict
+from autograder.judge.verdict import Verdict
 
 __all__ = [
     "FOR_CHECKS",
     "JUDGE",
     "REHEARSED_BEFORE",
-    "CellVerdict",
     "JudgeDied",
     "Source",
     "Verdict",

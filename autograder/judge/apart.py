@@ -22,11 +22,11 @@ from typing import Any
 from autograder.files import PROJECT
 from autograder.judge.seeds import seed_of
 from autograder.judge.source import Source
-from autograder.judge.verdict import CellVerdict, Verdict
+from autograder.judge.verdict import Verdict
 from autograder.notebooks.cells import CodeCell, code_cells
 from autograder.notebooks.libraries import kind_for
 from autograder.notebooks.reading import NOT_ISOLATED
-from autograder.notebooks.verdicts import earned_points
+from autograder.notebooks.verdicts import CellVerdict, earned_points
 from autograder.sandbox.files import readable
 from autograder.sandbox.inside.wire import Wire, WireClosed, WireError
 from autograder.sandbox.process.allowance import Allowance, Usage
@@ -251,11 +251,12 @@ def _believed(answer: bytes, code: Code) -> Verdict:
     tests = [(node, cell) for node, cell in code if cell.is_test]
     try:
         told, outputs = json.loads(answer)
-        verdict = Verdict([CellVerdict(**cell) for cell in told["cells"]], restarts=int(told["restarts"]))
+        cells = [CellVerdict(**{**cell, "bugs": tuple(cell["bugs"])}) for cell in told["cells"]]
+        verdict = Verdict(cells, [float(each) for each in told["test_seconds"]], restarts=int(told["restarts"]))
         for (node, _), seen in zip(code, outputs, strict=True):
             node["execution_count"], node["outputs"] = None, [from_dict(output) for output in seen]
         possible = [cell.grade_id for cell in verdict.cells] == [cell.grade_id for _, cell in tests] and all(
-            0 <= judged.points <= cell.points and earned_points(node) == judged.points
+            0 <= (judged.points or 0) <= cell.points and earned_points(node) == judged.points
             for judged, (node, cell) in zip(verdict.cells, tests, strict=True)
         )
     except (ValueError, TypeError, LookupError, AttributeError, RecursionError) as error:

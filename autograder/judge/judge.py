@@ -17,7 +17,7 @@ from autograder.judge.outside import mirroring
 from autograder.judge.outside.namespace import TestNamespace, TrustedPath
 from autograder.judge.outside.running import CellOutcome, Ran, run_test
 from autograder.judge.seeds import seed_of
-from autograder.judge.verdict import CellVerdict, Verdict
+from autograder.judge.verdict import Verdict
 from autograder.judge.writing.answers import STOPPED, troubles
 from autograder.judge.writing.messages import cut, error_name, explain, said_by
 from autograder.judge.writing.outputs import INSIDE, clean_student_outputs, printable, said_of_believed, verdict_outputs
@@ -27,6 +27,7 @@ from autograder.notebooks.libraries import kind_for
 from autograder.notebooks.regions import hidden_lines
 from autograder.notebooks.statements import parse
 from autograder.notebooks.trusted import TrustedNames, trusted_names
+from autograder.notebooks.verdicts import CellVerdict
 from autograder.runs.context import check_context
 from autograder.sandbox.empty import empty_arrays_kept
 from autograder.sandbox.process.limits import Limits
@@ -94,7 +95,7 @@ def judge_notebook(
             inside = {*inside, *_better_inside(cells, within, scored, undecided)}
             scored, shown = (_with_those(cells, within, ran, inside) for ran in (scored, shown or scored))
     verdict = Verdict(restarts=sum(sandbox.starts - 1 for sandbox in sandboxes))
-    verdict.cells = _write_outputs(notebook, source, shown, scored, inside)
+    _write_outputs(verdict, notebook, source, shown, scored, inside)
     verdict.seconds = time.monotonic() - began
     return verdict
 
@@ -141,21 +142,26 @@ def _with_those(cells: list[CodeCell], within: list[Ran], outside: list[Ran], in
 
 
 def _write_outputs(
-    notebook: Any, source: Any | None, shown: list[Ran], scored: list[Ran], inside: Collection[str]
-) -> list[CellVerdict]:
-    """Write the shown outputs and each test cell's verdict into the notebook. Returns the verdicts in order."""
+    verdict: Verdict,
+    notebook: Any,
+    source: Any | None,
+    shown: list[Ran],
+    scored: list[Ran],
+    inside: Collection[str],
+) -> None:
+    """Write the shown outputs into the notebook, and each test cell's verdict into the notebook and `verdict`."""
     for (node, _), seen in zip(code_cells(notebook), shown, strict=True):
         node["execution_count"], node["outputs"] = None, seen.outputs
     before = troubles(notebook, source)  # read from the outputs, so before verdicts are written there
-    verdicts = []
     for (node, cell), seen, ran in zip(code_cells(notebook), shown, scored, strict=True):
         if cell.is_test:
-            outcomes = seen.outcome or _not_run(), ran.outcome or _not_run()
-            node["outputs"], judged = _judge(cell, *outcomes, before.get(cell.grade_id, ""), cell.grade_id in inside)
-            verdicts.append(judged)
+            first, second = seen.outcome or _not_run(), ran.outcome or _not_run()
+            said = before.get(cell.grade_id, "")
+            node["outputs"], judged = _judge(cell, first, second, said, cell.grade_id in inside)
+            verdict.cells.append(judged)
+            verdict.test_seconds.append(first.seconds + (second.seconds if second is not first else 0.0))
     for node, _ in code_cells(notebook):
         node["outputs"] = _of_kind(type(node), node["outputs"])
-    return verdicts
 
 
 def _of_kind(kind: type, value: Any) -> Any:
@@ -242,19 +248,11 @@ def _judge(
     weak = INSIDE if inside else said_of_believed(scored.believed)
     reports = _reports_of(shown, scored)
     cards, cards_text = _cards(reports)
-    outputs = verdict_outputs(
-        points=points,
-        message=message,
-        name=error_name(scored),
-        printed=shown.printed,
-        cards=cards,
-        cards_text=cards_text,
-        full=full,
-        bugs=_certain_bugs(reports),
-        weak=weak,
-    )
-    seconds = shown.seconds + (scored.seconds if scored is not shown else 0.0)
-    return outputs, CellVerdict(cell.grade_id, points, cell.points, message, seconds, bool(weak))
+    bugs = tuple(_certain_bugs(reports))
+    judged = CellVerdict(cell.grade_id, points, cell.points, message, bugs=bugs, inside=bool(weak))
+    name, printed = error_name(scored), shown.printed
+    outputs = verdict_outputs(judged, name=name, printed=printed, cards=cards, cards_text=cards_text, weak=weak)
+    return outputs, judged
 
 
 def _decide(cell: CodeCell, shown: CellOutcome, scored: CellOutcome, printed: str) -> tuple[float, str, bool]:

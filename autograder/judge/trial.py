@@ -13,7 +13,6 @@ from typing import Any
 
 from autograder.judge.apart import judge_apart
 from autograder.judge.source import Source
-from autograder.judge.verdict import CellVerdict
 from autograder.judge.writing.messages import about_solution, sentences
 from autograder.notebooks.cells import code_cells
 from autograder.notebooks.regions import without_marks
@@ -34,7 +33,7 @@ def try_solution(source: Source, tests: Mapping[str, str], **options: Any) -> So
     def lost(inside: Collection[str]) -> dict[str, str]:
         asked: dict[str, Any] = {"source": source, "files": source.given, "inside": tuple(inside), **options}
         verdict = judge_apart(copy.deepcopy(solution), points_only=True, **asked)
-        return {cell.grade_id: about_solution(cell.message) for cell in verdict.cells if not _is_full(cell)}
+        return {cell.grade_id: about_solution(cell.message) for cell in verdict.cells if not cell.full}
 
     outside = lost(())
     if not outside:
@@ -54,7 +53,3 @@ def _both(outside: str, inside: str) -> str:
     """Why the solution fails a test outside, and why it fails it inside, too."""
     too = f"In the process of the solution it fails, too: {inside}"
     return outside if outside == inside else sentences(outside, too)
-
-
-def _is_full(cell: CellVerdict) -> bool:
-    return cell.points >= cell.max_points

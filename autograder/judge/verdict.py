@@ -4,33 +4,22 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-
-@dataclass(frozen=True)
-class CellVerdict:
-    """What one test cell earned, and why it is not more. `inside`: the test ran in the submission's process, or used
-    names of given cells that the submission has bound otherwise.
-    """
-
-    grade_id: str
-    points: float
-    max_points: float
-    message: str
-    seconds: float
-    inside: bool = False
+from autograder.notebooks.verdicts import CellVerdict
 
 
 @dataclass
 class Verdict:
-    """The verdict on a notebook. `isolation` says how the student's code was isolated."""
+    """The verdict on a notebook. `test_seconds`: how long each test took. `isolation`: how its code was isolated."""
 
     cells: list[CellVerdict] = field(default_factory=list)
+    test_seconds: list[float] = field(default_factory=list)
     seconds: float = 0.0
     isolation: str = ""
     restarts: int = 0
 
     @property
     def points(self) -> float:
-        return sum(cell.points for cell in self.cells)
+        return sum(cell.points or 0.0 for cell in self.cells)
 
     @property
     def max_points(self) -> float:

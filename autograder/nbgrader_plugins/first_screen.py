@@ -103,7 +103,7 @@ def exercises(nb: NotebookNode) -> list[ExerciseRow]:
         if noted.get("waiting"):
             row.waiting[name] = points
         elif earned < points:
-            said.append(str(verdict(cell).get("message") or NO_REASON))
+            said.append(verdict(cell).message or NO_REASON)
             row.losses.append(Loss(name, escaped(fresh_parts(said)[-1] or said[-1])))
     if commented and rows:
         list(rows.values())[-1].comments += commented

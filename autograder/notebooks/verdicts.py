@@ -1,5 +1,7 @@
-"""The points and messages that the judge wrote into the outputs of graded cells, read without nbgrader, which takes a
-second to import. The rules for points are nbgrader's own, because both ways must give the same marks.
+"""Verdicts on graded cells: what each earned and why, as the judge wrote it into the cell's outputs.
+
+They are read without nbgrader, which takes a second to import. The rules for points are nbgrader's own, because its
+preprocessors must give the same marks.
 """
 
 from __future__ import annotations
@@ -18,6 +20,49 @@ SENTENCE_END = re.compile(r"(?<=[.?!]) ")
 
 ENDED = "stopped the notebook's process"
 """What the message of a test says if student code ended its process."""
+
+
+@dataclass(frozen=True)
+class CellVerdict:
+    """What one graded cell earned, and why it is not more: from the judge to the gradebook, tables, pages and reports.
+
+    `points` is None if a person has to give them. `bugs` are names of the bug bank. `inside`: its test ran in the
+    submission's process, or used names of given cells that the submission has bound otherwise, so the submission could
+    change what the test saw. `by_hand`: a person has to grade it, or to look again at a mark that was given by hand
+    before this submission; only the gradebook knows that.
+    """
+
+    grade_id: str
+    points: float | None
+    max_points: float
+    message: str = ""
+    notebook: str = ""
+    bugs: tuple[str, ...] = ()
+    inside: bool = False
+    by_hand: bool = False
+
+    @property
+    def place(self) -> tuple[str, str]:
+        """The notebook and the cell: cells of two notebooks may have the same name."""
+        return self.notebook, self.grade_id
+
+    @property
+    def full(self) -> bool:
+        return self.points is not None and self.points >= self.max_points
+
+    @property
+    def lost(self) -> bool:
+        return self.points is not None and self.points < self.max_points
+
+    @property
+    def waiting(self) -> bool:
+        """Whether its points are open: a person has to give them."""
+        return self.by_hand and self.points is None
+
+    @property
+    def note(self) -> dict[str, Any]:
+        """What is noted of it in the outputs of its cell."""
+        return {"message": self.message, "points": self.points, "bugs": list(self.bugs), "inside": self.inside}
 
 
 @dataclass(frozen=True)
@@ -53,13 +98,19 @@ def is_waiting(needs_manual_grade: bool, auto_score: float | None, manual_score:
     return bool(needs_manual_grade) and auto_score is None and manual_score is None
 
 
-def verdict(cell: NotebookNode) -> dict[str, Any]:
-    """What the judge noted in the outputs of a test cell: `message`, `points`, `bugs`. Empty if it noted nothing."""
-    for output in cell.get("outputs", []):
-        note = output.get("metadata", {}).get("autograder")
-        if isinstance(note, dict):
-            return note
-    return {}
+def verdict(cell: NotebookNode) -> CellVerdict:
+    """What the judge noted in the outputs of a test cell; no points and no message if it noted nothing."""
+    notes = (output.get("metadata", {}).get("autograder") for output in cell.get("outputs", []))
+    note = next((note for note in notes if isinstance(note, dict)), {})
+    names = note.get("bugs")
+    return CellVerdict(
+        grade_id(cell),
+        note.get("points"),
+        points_of(cell),
+        str(note.get("message") or ""),
+        bugs=tuple(name for name in names if isinstance(name, str)) if isinstance(names, list | tuple) else (),
+        inside=note.get("inside") is True,
+    )
 
 
 def messages_by_answer(nb: NotebookNode) -> dict[str, list[str]]:
@@ -72,10 +123,9 @@ def messages_by_answer(nb: NotebookNode) -> dict[str, list[str]]:
         if is_solution(cell):
             answer = grade_id(cell)
         elif is_grade(cell) and answer:
-            note = verdict(cell)
-            message, points = note.get("message"), note.get("points")
-            if message and (points is None or points < points_of(cell)):
-                found.setdefault(answer, []).append(str(message))
+            judged = verdict(cell)
+            if judged.message and not judged.full:
+                found.setdefault(answer, []).append(judged.message)
     return {name: without_repeats(messages) for name, messages in found.items()}
 
 

@@ -71,7 +71,7 @@ class Entry:
     def has(self, result: Result) -> bool:
         """Whether the automatic scores are those of the result."""
         found = {place: row["auto_score"] for place, row in self.grades.items()}
-        return found == {(cell.notebook, cell.name): cell.auto for cell in result.cells}
+        return found == {cell.place: cell.points for cell in result.cells}
 
 
 class Marks:
@@ -172,11 +172,11 @@ class Marks:
         unchanged = _unchanged_maxima(result, earlier)
         changes: dict[str, list[dict[str, Any]]] = {"grade": [], "comment": [], "submitted_notebook": []}
         for cell in result.cells:
-            row = entry.grades.get((cell.notebook, cell.name))
+            row = entry.grades.get(cell.place)
             if row is not None:
-                same = (cell.notebook, cell.name) in unchanged
-                by_hand = result.status in ("failed", "died") or _is_for_a_person(row, cell.auto, same)
-                _note(changes["grade"], row, auto_score=cell.auto, needs_manual_grade=by_hand)
+                same = cell.place in unchanged
+                by_hand = result.status in ("failed", "died") or _is_for_a_person(row, cell.points, same)
+                _note(changes["grade"], row, auto_score=cell.points, needs_manual_grade=by_hand)
         for notebook, name, text in result.comments:
             if (row := entry.comments.get((notebook, name))) is not None:
                 _note(changes["comment"], row, auto_comment=text)
@@ -266,10 +266,8 @@ def _unchanged_maxima(result: Result, earlier: Result | None) -> set[tuple[str, 
     """
     if earlier is None or earlier.handed_in != result.handed_in or not result.handed_in:
         return set()
-    before = {(cell.notebook, cell.name): cell.max_points for cell in earlier.cells}
-    return {
-        (cell.notebook, cell.name) for cell in result.cells if before.get((cell.notebook, cell.name)) == cell.max_points
-    }
+    before = {cell.place: cell.max_points for cell in earlier.cells}
+    return {cell.place for cell in result.cells if before.get(cell.place) == cell.max_points}
 
 
 def _note(changes: list[dict[str, Any]], row: dict[str, Any], **values: Any) -> None:

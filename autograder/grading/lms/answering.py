@@ -42,10 +42,10 @@ from autograder.grading.lms.importing import (
 )
 from autograder.grading.lms.names import MOODLE, Upload
 from autograder.grading.lms.roster import IN_ENGLISH, NUMBER, roster_of
-from autograder.grading.submission.result import GradedCell, Result
+from autograder.grading.submission.result import Result
 from autograder.grading.watching.copying import WhatCounts
 from autograder.notebooks.cells import grade_id
-from autograder.notebooks.verdicts import fresh_parts
+from autograder.notebooks.verdicts import CellVerdict, fresh_parts
 
 # Columns of Moodle's grading worksheet.
 IDENTIFIER, NAME, GRADE, MAXIMUM = "Identifier", "Full name", "Grade", "Maximum Grade"
@@ -147,7 +147,7 @@ def comment(submission: SubmittedAssignment, order: Mapping[tuple[str, str], int
     if result is not None and result.status == "missing" and not submission.score:
         names = " or ".join(sorted(f"{notebook.name}{NOTEBOOK}" for notebook in submission.notebooks))
         return " ".join([*parts, f"No notebook had the name {names}, so none was graded."])
-    judged = {(cell.notebook, cell.name): cell for cell in result.cells} if result is not None else {}
+    judged = {cell.place: cell for cell in result.cells} if result is not None else {}
     for notebook in sorted(submission.notebooks, key=lambda one: str(one.name)):
         lost = [grade for grade in _sorted(notebook.grades, order) if grade.score < grade.max_score]
         reasons = fresh_parts(_reason(grade, judged.get((notebook.name, grade.name))) for grade in lost)
@@ -159,9 +159,9 @@ def comment(submission: SubmittedAssignment, order: Mapping[tuple[str, str], int
     return " ".join(parts)
 
 
-def _reason(grade: Grade, cell: GradedCell | None) -> str:
+def _reason(grade: Grade, cell: CellVerdict | None) -> str:
     """What the test said, unless the mark is a person's or from another run."""
-    if cell is None or grade.manual_score is not None or grade.auto_score != cell.auto:
+    if cell is None or grade.manual_score is not None or grade.auto_score != cell.points:
         return ""
     return cell.message
 

@@ -11,8 +11,9 @@ from datetime import datetime
 from autograder.bugs.bank import BUGS
 from autograder.grading.journal import Answered
 from autograder.grading.report.similarity import AsReference, Group
-from autograder.grading.submission.class_records import CellRecord, SubmissionRecord
+from autograder.grading.submission.class_records import SubmissionRecord
 from autograder.notebooks.reading import NOT_ISOLATED, UNPROTECTED
+from autograder.notebooks.verdicts import CellVerdict
 
 BARS = 10
 SLOWEST = 5
@@ -151,10 +152,10 @@ class ClassReport:
     @property
     def exercises(self) -> list[Exercise]:
         """How the class did at each graded cell, in the order of the lesson."""
-        cells: dict[tuple[str, str], list[CellRecord]] = {}
+        cells: dict[tuple[str, str], list[CellVerdict]] = {}
         for record in self.graded:
             for cell in record.cells:
-                cells.setdefault((cell.notebook, cell.grade_id), []).append(cell)
+                cells.setdefault(cell.place, []).append(cell)
         return [_exercise(name, met) for (_, name), met in cells.items()]
 
     @property
@@ -209,7 +210,7 @@ def made_now() -> str:
     return datetime.now().strftime("%d %B %Y, %H:%M")
 
 
-def _exercise(name: str, met: Sequence[CellRecord]) -> Exercise:
+def _exercise(name: str, met: Sequence[CellVerdict]) -> Exercise:
     given = [(cell.points, cell.max_points) for cell in met if cell.points is not None]
     full = sum(points >= most for points, most in given)
     none = sum(points <= 0 < most for points, most in given)

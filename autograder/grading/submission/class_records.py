@@ -5,39 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
-from autograder.notebooks.verdicts import ENDED
+from autograder.notebooks.verdicts import ENDED, CellVerdict
 
 Status = Literal["graded", "unreadable", "missing", "failed", "died", "not graded"]
 # graded: marked as usual. unreadable, missing: marked, but there was no notebook to read.
 # failed: nbgrader could not process it. died: the process that graded it was killed. A person should look at these.
 # not graded: its sandbox did not start. The gradebook and the graded notebooks are as before.
 NEEDS_A_LOOK: tuple[Status, ...] = ("failed", "died", "not graded")
-
-
-@dataclass(frozen=True)
-class CellRecord:
-    """The mark of one graded cell. `points` is None if a person has to grade it. `inside`: its test ran in the
-    submission's process, which could change what the test saw. `by_hand`: a person has to grade it, or to look again at
-    a mark that was given by hand before this submission.
-    """
-
-    grade_id: str
-    points: float | None
-    max_points: float
-    message: str = ""
-    notebook: str = ""
-    bugs: tuple[str, ...] = ()
-    inside: bool = False
-    by_hand: bool = False
-
-    @property
-    def waiting(self) -> bool:
-        """Whether its points are open: a person has to give them."""
-        return self.by_hand and self.points is None
-
-    @property
-    def lost(self) -> bool:
-        return self.points is not None and self.points < self.max_points
 
 
 @dataclass(frozen=True)
@@ -52,7 +26,7 @@ class SubmissionRecord:
     points: float | None = None
     max_points: float | None = None
     seconds: float = 0.0
-    cells: tuple[CellRecord, ...] = ()
+    cells: tuple[CellVerdict, ...] = ()
     reason: str = ""
     isolation: str = ""
     late_penalty: float = 0.0

@@ -19,7 +19,7 @@ from nbformat import NotebookNode
 from autograder.files import write_file
 from autograder.grading.submission import usual_steps
 from autograder.grading.submission.assignments import Assignment, Submission, WorkFolders
-from autograder.grading.submission.result import Graded, GradedCell, Result
+from autograder.grading.submission.result import Graded, Result, nothing
 from autograder.judge import rehearse_apart
 from autograder.nbgrader_plugins.times import TIMESTAMP, read_time
 from autograder.notebooks.reading import NO_FILE, note_of, read_submission, stand_in
@@ -86,7 +86,7 @@ class Grader:
         """The result of a submission. A notebook that was not handed in has no points and no comments."""
         problems = [problem for notebook in graded.notebooks.values() if (problem := note_of(notebook, "problem"))]
         absent = [known for name, known in self.notebooks.items() if name not in graded.notebooks]
-        lost = [(known.name, cell.name, 0.0, cell.points or 0.0) for known in absent for cell in known.graded]
+        lost = [nothing(known.name, cell.name, cell.points or 0.0) for known in absent for cell in known.graded]
         comments = ((known.name, cell.name, None) for known in absent for cell in known.commented)
         return Result(
             submission.student,
@@ -95,7 +95,7 @@ class Grader:
             reason=problems[0] if problems else "",
             isolation=next((note_of(notebook, "isolation") for notebook in graded.notebooks.values()), ""),
             timestamp=timestamp.isoformat() if timestamp else None,
-            cells=(*graded.cells, *(GradedCell(*cell) for cell in lost)),
+            cells=(*graded.cells, *lost),
             comments=(*graded.comments, *comments),
             penalties=(*graded.penalties, *((known.name, None) for known in absent)),
             notebooks=tuple(graded.notebooks),

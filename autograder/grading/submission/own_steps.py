@@ -23,10 +23,10 @@ from autograder.files import write_file
 from autograder.grading.course import quieted
 from autograder.grading.submission.assignments import Assignment, Submission, WorkFolders, read_submission
 from autograder.grading.submission.private_gradebook import URL, PrivateGradebook
-from autograder.grading.submission.result import Graded, GradedCell, cell_result
+from autograder.grading.submission.result import Graded
 from autograder.nbgrader_plugins.course_secret import secret_path
 from autograder.notebooks.cells import grade_id
-from autograder.notebooks.verdicts import verdict
+from autograder.notebooks.verdicts import CellVerdict, verdict
 
 EMPTY = "empty"
 
@@ -131,9 +131,9 @@ class OwnSteps:
         self.settings.run_post_convert_hook()
 
 
-def _cells(entry: SubmittedNotebook, graded: NotebookNode) -> Iterator[GradedCell]:
-    """The graded cells of one notebook, in its order."""
+def _cells(entry: SubmittedNotebook, graded: NotebookNode) -> Iterator[CellVerdict]:
+    """The verdicts on the graded cells of one notebook, with the points in the gradebook."""
     notes = {grade_id(cell): verdict(cell) for cell in graded.cells}
-    order = list(notes)
-    for grade in sorted(entry.grades, key=lambda grade: order.index(grade.name) if grade.name in notes else -1):
-        yield cell_result(entry.name, grade.name, grade.auto_score, grade.max_score, notes.get(grade.name, {}))
+    for grade in entry.grades:
+        noted = notes.get(grade.name, CellVerdict(grade.name, None, 0.0))
+        yield replace(noted, notebook=entry.name, points=grade.auto_score, max_points=grade.max_score)

@@ -13,38 +13,14 @@ from typing import TYPE_CHECKING, Any
 
 from autograder.grading.submission.assignments import Assignment
 from autograder.grading.submission.class_records import Status
+from autograder.notebooks.verdicts import CellVerdict
 
 if TYPE_CHECKING:
     from nbformat import NotebookNode
 
 
-@dataclass(frozen=True)
-class GradedCell:
-    """One graded cell. `auto` is None if a person has to grade it; `bugs` are names of the bug bank; `inside` says that
-    its test ran in the submission's process.
-    """
-
-    notebook: str
-    name: str
-    auto: float | None
-    max_points: float
-    message: str = ""
-    bugs: tuple[str, ...] = ()
-    inside: bool = False
-
-
-def cell_result(
-    notebook: str, name: str, points: float | None, max_points: float, note: Mapping[str, Any]
-) -> GradedCell:
-    """A graded cell, with what the judge has noted on it."""
-    said = str(note.get("message") or "")
-    return GradedCell(notebook, name, points, max_points, said, bugs_of(note), note.get("inside") is True)
-
-
-def bugs_of(note: Mapping[str, Any]) -> tuple[str, ...]:
-    """The bugs that a judge's note on a test cell is certain of, by name."""
-    names = note.get("bugs")
-    return tuple(name for name in names if isinstance(name, str)) if isinstance(names, list | tuple) else ()
+EARLIER_NAMES = {"name": "grade_id", "auto": "points"}
+"""Names in results that an earlier version has kept in the gradebook."""
 
 
 @dataclass(frozen=True)
@@ -54,7 +30,7 @@ class Graded:
     """
 
     notebooks: Mapping[str, NotebookNode]
-    cells: list[GradedCell]
+    cells: list[CellVerdict]
     comments: list[tuple[str, str, str | None]]
     penalties: list[tuple[str, float | None]]
 
@@ -76,7 +52,7 @@ class Result:
     reason: str = ""
     isolation: str = ""
     timestamp: str | None = None
-    cells: tuple[GradedCell, ...] = ()
+    cells: tuple[CellVerdict, ...] = ()
     comments: tuple[tuple[str, str, str | None], ...] = ()
     penalties: tuple[tuple[str, float | None], ...] = ()
     notebooks: tuple[str, ...] = ()
@@ -91,11 +67,21 @@ class Result:
         result = cls(**found)
         return replace(
             result,
-            cells=tuple(GradedCell(**{**cell, "bugs": tuple(cell["bugs"])}) for cell in found["cells"]),
+            cells=tuple(_cell(cell) for cell in found["cells"]),
             comments=tuple((notebook, cell, text) for notebook, cell, text in found["comments"]),
             penalties=tuple((notebook, penalty) for notebook, penalty in found["penalties"]),
             notebooks=tuple(found["notebooks"]),
         )
+
+
+def _cell(found: Mapping[str, Any]) -> CellVerdict:
+    renamed = {EARLIER_NAMES.get(name, name): value for name, value in found.items()}
+    return CellVerdict(**{**renamed, "bugs": tuple(found["bugs"])})
+
+
+def nothing(notebook: str, grade_id: str, max_points: float) -> CellVerdict:
+    """The verdict on a cell that was not handed in, or not graded."""
+    return CellVerdict(grade_id, 0.0, max_points, notebook=notebook)
 
 
 def ungraded(assignment: Assignment, student: str, status: Status, reason: str) -> Result:
@@ -109,7 +95,7 @@ def ungraded(assignment: Assignment, student: str, status: Status, reason: str) 
         assignment.name,
         status,
         reason=reason,
-        cells=tuple(GradedCell(*cells[row["id"]], 0.0, row["max_score"]) for row in graded),
+        cells=tuple(nothing(*cells[row["id"]], row["max_score"]) for row in graded),
         comments=tuple((*cells[row["id"]], f"Not graded: {reason}") for row in commented),
         penalties=tuple((name, None) for name in names.values()),
     )

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
 
@@ -17,7 +17,7 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.grading.submission.assignments import Assignment
-from autograder.grading.submission.result import Graded, cell_result
+from autograder.grading.submission.result import Graded
 from autograder.judge import Source, judge_apart
 from autograder.nbgrader_plugins.configuration import Settings
 from autograder.notebooks.cells import grade_id, is_untouched
@@ -29,7 +29,7 @@ from autograder.notebooks.known_cells import (
     repair_metadata,
     restore_sources,
 )
-from autograder.notebooks.verdicts import SolutionTrial, earned_points, messages_by_answer, verdict
+from autograder.notebooks.verdicts import CellVerdict, SolutionTrial, earned_points, messages_by_answer, verdict
 from autograder.sandbox.process.limits import Limits
 
 NO_RESPONSE = "No response."
@@ -78,7 +78,8 @@ def run(
     student: str,
 ) -> Graded:
     """Run all steps on these notebooks, in place. `files`: those beside them."""
-    cells, said = [], []
+    cells: list[CellVerdict] = []
+    said: list[tuple[str, str, str | None]] = []
     for name, notebook in notebooks.items():
         instructors = known[name]
         restore(notebook, instructors)
@@ -87,11 +88,7 @@ def run(
             if cell.cell_type == "code":
                 limit_streams(cell)
                 limit_tracebacks(cell)
-        notes = {grade_id(cell): verdict(cell) for cell in notebook.cells}
-        cells += [
-            cell_result(name, cell.name, points, cell.points or 0.0, notes[cell.name])
-            for cell, points in scores(notebook, instructors)
-        ]
+        cells += verdicts(notebook, instructors)
         said += [(name, cell, text) for cell, text in comments(notebook, instructors).items()]
         nbformat.validate(notebook, relax_add_props=True)
     return Graded(notebooks, cells, said, penalties=[(name, None) for name in notebooks])
@@ -138,13 +135,13 @@ def limits_of(settings: Settings) -> Limits:
     return Limits(cell_seconds=settings.cell_seconds, query_seconds=settings.query_seconds)
 
 
-def scores(notebook: NotebookNode, known: KnownNotebook) -> Iterator[tuple[KnownCell, float | None]]:
-    """The graded cells in the order of the notebook, each with its points; None if a person has to grade it."""
-    cells = {grade_id(cell): cell for cell in notebook.cells}
-    order = list(cells)
-    there = sorted((cell for cell in known.graded if cell.name in cells), key=lambda cell: order.index(cell.name))
-    for cell in there:
-        yield cell, None if cell.task else earned_points(cells[cell.name])
+def verdicts(notebook: NotebookNode, known: KnownNotebook) -> Iterator[CellVerdict]:
+    """The verdicts on the graded cells, in the order of the notebook. A person has to grade those without points."""
+    for cell in notebook.cells:
+        there = known.cells.get(grade_id(cell))
+        if there is not None and (there.grade or there.task):
+            points = None if there.task else earned_points(cell)
+            yield replace(verdict(cell), notebook=known.name, points=points, max_points=there.points or 0.0)
 
 
 def comments(notebook: NotebookNode, known: KnownNotebook) -> dict[str, str | None]:

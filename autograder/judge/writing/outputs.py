@@ -12,6 +12,7 @@ from typing import Any
 import nh3
 
 from autograder.judge.writing.messages import cut
+from autograder.notebooks.verdicts import CellVerdict
 
 INSIDE = "This test ran in the process of the submission."
 BELIEVED = "This test used {}, which the submission has changed in a cell that is not locked."
@@ -128,26 +129,15 @@ def printable(text: str) -> str:
 
 
 def verdict_outputs(
-    *,
-    points: float,
-    message: str,
-    name: str,
-    printed: str,
-    cards: str,
-    cards_text: str,
-    full: bool,
-    bugs: Sequence[str] = (),
-    weak: str = "",
+    verdict: CellVerdict, *, name: str, printed: str, cards: str, cards_text: str, weak: str = ""
 ) -> list[Any]:
-    """The outputs of a test cell, from which nbgrader's `determine_grade` reads exactly these points.
-
-    `bugs` are the names of mistakes that the checks are certain of; reports about a class count them. `weak` says why
-    the submission could have forged the result, if it could; that is noted too.
+    """The outputs of a test cell, from which nbgrader's `determine_grade` reads exactly these points. `weak`: why the
+    submission could have forged the result, if it could.
     """
-    outputs = []
+    outputs, message, points = [], verdict.message, verdict.points or 0.0
     if printed.strip():
         outputs.append(new_output("stream", name="stdout", text=printable(printed)))
-    metadata = {"autograder": {"message": message, "points": points, "bugs": list(bugs), "inside": bool(weak)}}
+    metadata = {"autograder": verdict.note}
     if cards or message or weak:
         said = message or weak
         text = cards_text or said
@@ -155,7 +145,7 @@ def verdict_outputs(
         outputs.append(
             new_output("display_data", data={"text/plain": printable(text), "text/html": html}, metadata=metadata)
         )
-    if full:
+    if verdict.full:
         return outputs
     if points > 0:
         outputs.append(

@@ -14,13 +14,13 @@ from autograder.files import COURSE
 from autograder.grading.commands.class_run import loaded
 from autograder.grading.pretend_class.pretend_course import changed, disagreements, files_of
 from autograder.grading.pretend_class.students import Edit, Pretender, faults, notebook_of
-from autograder.grading.submission.class_records import CellRecord, SubmissionRecord
-from autograder.grading.submission.result import bugs_of
+from autograder.grading.submission.class_records import SubmissionRecord
+from autograder.notebooks.verdicts import CellVerdict, verdict
 
 
 def record(*points: float, bugs: tuple[str, ...] = (), status: Any = "graded") -> SubmissionRecord:
     cells = tuple(
-        CellRecord(f"test_{n}", value, 2, "", bugs=bugs if value < 2 else ()) for n, value in enumerate(points)
+        CellVerdict(f"test_{n}", value, 2, "", bugs=bugs if value < 2 else ()) for n, value in enumerate(points)
     )
     return SubmissionRecord("ann", "lesson", status, sum(points), 2.0 * len(points), cells=cells)
 
@@ -67,7 +67,8 @@ NOTES: list[tuple[Any, tuple[str, ...]]] = [
 
 @pytest.mark.parametrize(("note", "names"), NOTES)
 def test_bugs_are_read_from_the_data_of_a_note(note: Any, names: tuple[str, ...]) -> None:
-    assert bugs_of(note) == names
+    cell = {"outputs": [{"metadata": {"autograder": note}}]}
+    assert verdict(cell).bugs == names
 
 
 def test_an_edit_that_fits_nowhere_is_noticed(small_course: Any) -> None:

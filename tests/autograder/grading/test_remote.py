@@ -51,7 +51,7 @@ def graded(run: str, assignment: Assignment, *submissions: Any) -> list[GradedSu
 
 def points(answer: GradedSubmission) -> float:
     assert answer.result is not None
-    return sum(cell.auto or 0.0 for cell in answer.result.cells)
+    return sum(cell.points or 0.0 for cell in answer.result.cells)
 
 
 def is_over(process: int) -> bool:

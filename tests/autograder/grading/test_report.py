@@ -22,8 +22,9 @@ from autograder.grading.gradebook.tables import harmless, points_in
 from autograder.grading.report.class_report import ClassReport
 from autograder.grading.report.progress_display import results_table, summary
 from autograder.grading.report.similarity import as_reference, groups, own_part, plain
-from autograder.grading.submission.class_records import CellRecord, SubmissionRecord
+from autograder.grading.submission.class_records import SubmissionRecord
 from autograder.notebooks.reading import UNPROTECTED
+from autograder.notebooks.verdicts import CellVerdict
 from tests.autograder.conftest import SmallCourse
 from tests.autograder.grading.here import grade_all
 
@@ -32,7 +33,7 @@ LONG = "\n".join(f"value_{number} = {number} * other_{number}" for number in ran
 
 
 def record(student: str, points: float | None, message: str = "", bugs: tuple[str, ...] = (), **more: Any) -> Any:
-    cell = CellRecord("test_a", points, 4, message, "lesson", bugs)
+    cell = CellVerdict("test_a", points, 4, message, "lesson", bugs)
     return SubmissionRecord(student, "lesson", more.pop("status", "graded"), points, 4, cells=(cell,), **more)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import errno
+import json
 import multiprocessing
 import os
 import random
@@ -21,7 +22,9 @@ import pytest
 from autograder.grading import run
 from autograder.grading.course import CourseError, generate_assignment, open_course
 from autograder.grading.submission import trials, worker
+from autograder.grading.submission.result import Result
 from autograder.grading.workers.spool import Spool
+from autograder.notebooks.verdicts import CellVerdict
 from tests.autograder.conftest import SmallCourse
 from tests.autograder.grading.here import ASSIGNMENT, grade_all
 from tests.autograder.grading.test_notices import change_source, release
@@ -341,3 +344,13 @@ def _timestamp(course: Any, student: str) -> str:
     with sqlite3.connect(course.root / "gradebook.db") as connection:
         query = "select timestamp from submitted_assignment where student_id = ?"
         return connection.execute(query, (student,)).fetchone()[0]
+
+
+def test_a_result_that_an_earlier_version_kept_is_read() -> None:
+    cell = CellVerdict("test_length", 1.5, 2.0, "Too long.", "strings", ("sign_lost",))
+    result = Result("ann", "words", "graded", cells=(cell,))
+    kept = json.loads(result.to_json())
+    for before, now in (("name", "grade_id"), ("auto", "points")):
+        kept["cells"][0][before] = kept["cells"][0].pop(now)
+    del kept["cells"][0]["by_hand"]
+    assert Result.from_json(json.dumps(kept)) == result

@@ -30,12 +30,11 @@ from autograder.grading.course import generate_assignment, open_course
 from autograder.grading.gradebook import assignment_reader
 from autograder.grading.submission.assignments import Earlier, Submission
 from autograder.grading.submission.grader import Grader
-from autograder.grading.submission.result import Result, cell_result
+from autograder.grading.submission.own_steps import _cells
+from autograder.grading.submission.result import Result
 from autograder.grading.submission.worker import Workshop
 from autograder.nbgrader_plugins import configure
-from autograder.notebooks.cells import grade_id
 from autograder.notebooks.reading import note_of
-from autograder.notebooks.verdicts import verdict
 from tests.autograder.conftest import nbgrader_cell
 from tests.autograder.grading.test_submissions import SUBMISSIONS
 
@@ -68,6 +67,9 @@ def source(described: dict[str, tuple[str, dict[str, Any]]] = SOURCE) -> Noteboo
 
 def nbgrader_cell_of(text: str) -> NotebookNode:
     return nbgrader_cell("x", text)
+
+
+NOTHING = new_notebook()
 
 
 class Ways:
@@ -122,7 +124,6 @@ class Ways:
         folder = self.root / "autograded" / entry.student.id / self.name
         names = [own.name for own in entry.notebooks if (folder / f"{own.name}.ipynb").is_file()]
         graded = {name: nbformat.read(folder / f"{name}.ipynb", as_version=4) for name in names}
-        notes = {(name, grade_id(cell)): verdict(cell) for name in names for cell in graded[name].cells}
         problems = list(filter(None, (note_of(notebook, "problem") for notebook in graded.values())))
         result = Result(
             entry.student.id,
@@ -131,11 +132,7 @@ class Ways:
             reason="".join(problems[:1]),
             isolation=next((note_of(notebook, "isolation") for notebook in graded.values()), ""),
             timestamp=entry.timestamp.isoformat() if entry.timestamp else None,
-            cells=tuple(
-                cell_result(own.name, it.name, it.auto_score, it.max_score, notes.get((own.name, it.name), {}))
-                for own in entry.notebooks
-                for it in own.grades
-            ),
+            cells=tuple(cell for own in entry.notebooks for cell in _cells(own, graded.get(own.name, NOTHING))),
             comments=tuple((own.name, it.name, it.auto_comment) for own in entry.notebooks for it in own.comments),
             penalties=tuple((own.name, own.late_submission_penalty) for own in entry.notebooks),
             notebooks=tuple(names),
@@ -153,8 +150,7 @@ def files_below(folder: Path) -> dict[str, Any]:
 
 def comparable(result: Result) -> dict[str, Any]:
     """A result without an order of cells and comments, which the gradebook does not keep."""
-    cells = [(cell.notebook, cell.name, cell.auto, cell.max_points, cell.message, cell.bugs) for cell in result.cells]
-    unordered = {"cells": cells, "comments": result.comments, "penalties": result.penalties}
+    unordered = {"cells": result.cells, "comments": result.comments, "penalties": result.penalties}
     return vars(result) | {name: sorted(found, key=repr) for name, found in unordered.items()}
 
 
@@ -245,8 +241,9 @@ def variants(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Ways]:
 @pytest.mark.parametrize(("name", "points"), [("ann", 1), ("bob", 0)])
 def test_all_know_who_has_handed_it_in(variants: Ways, name: str, points: int) -> None:
     result, _ = variants.agree(Submission("ann", {"one.ipynb": raw(answers(variants, mine=f"me = {name!r}"))}))
-    ((*_, earned, _, said, _),) = result["cells"]
-    assert (earned, "'ann' handed this in, but it uses the variant of 'bob'" in said) == (points, points == 0)
+    (cell,) = result["cells"]
+    assert cell.points == points
+    assert ("'ann' handed this in, but it uses the variant of 'bob'" in cell.message) == (points == 0)
 
 
 def answers(ways: Ways, **texts: str) -> NotebookNode:
@@ -351,7 +348,7 @@ def test_a_time_that_is_none_is_said_to_be_wrong(doubles: Ways, text: bytes) -> 
 
 def test_a_lost_task_waits_for_a_person(doubles: Ways) -> None:
     result, _ = doubles.workshop.grade(Submission("ann", {"one.ipynb": version_3(doubles)}))
-    assert {cell.name: cell.auto for cell in result.cells if cell.notebook == "one"}["task"] is None
+    assert {cell.grade_id: cell.points for cell in result.cells if cell.notebook == "one"}["task"] is None
 
 
 def test_a_folder_in_the_place_of_a_notebook(doubles: Ways) -> None:
@@ -464,7 +461,7 @@ def test_a_course_s_own_steps_and_settings(tmp_path: Path) -> None:
     result, files = own.agree(Submission("ann", {"one.ipynb": raw(answer), "data.txt": b"mine"}))
     own.workshop.close()
     assert not own.assignment.usual
-    assert {name: auto for _, name, auto, *_ in result["cells"]}["test_double"] == 2, "the hook came first"
+    assert {cell.grade_id: cell.points for cell in result["cells"]}["test_double"] == 2, "the hook came first"
     mode, notebook = files["one.ipynb"]
     assert mode & 0o777 == 0o600
     assert notebook["cells"][0]["metadata"]["signed"] == "ann in one"

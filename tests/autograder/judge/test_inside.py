@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from autograder.files import files_below
-from autograder.judge import CellVerdict, Source, judge_apart, try_solution
+from autograder.judge import Source, judge_apart, try_solution
 from autograder.judge.inside import NO_DETAILS, run_inside
 from autograder.judge.judge import judge_notebook
-from autograder.notebooks.verdicts import verdict
+from autograder.notebooks.verdicts import CellVerdict, verdict
 from autograder.sandbox.process.limits import Limits
 from tests.autograder.judge.notebooks import notebook, plain_points, stock_points
 
@@ -42,7 +42,7 @@ def test_a_test_inside_sees_the_notebook_as_a_kernel_shows_it() -> None:
 
 def test_a_test_that_passes_inside_is_marked_too() -> None:
     node, _ = judged(ANSWER, LOOKS_AT_CODE, inside=("cell1",))
-    assert verdict(node.cells[1]) == {"message": "", "points": 2, "bugs": [], "inside": True}
+    assert verdict(node.cells[1]) == CellVerdict("cell1", 2, 2, inside=True)
 
 
 def test_nobody_knows_who_printed_what_is_printed_inside() -> None:
@@ -242,7 +242,7 @@ def test_what_the_solution_cannot_decide_runs_in_both_places(name: str) -> None:
         (cell,) = judge_notebook(node, source=empty, inside=tuple(trial.inside), undecided=tuple(trial.failed)).cells
         assert [cell.points] == stock_points(node) == stock
         assert cell.inside is (inside or not stock[0]), "whoever reads the mark can see that it may be forged"
-        assert verdict(node.cells[1]).get("inside", False) is cell.inside
+        assert verdict(node.cells[1]).inside is cell.inside
 
 
 def test_a_forged_result_of_an_undecided_test_is_marked() -> None:
