@@ -6,7 +6,6 @@ import ast
 import contextlib
 import re
 import tomllib
-from collections import Counter
 from importlib.metadata import PackageNotFoundError, metadata
 from pathlib import Path
 
@@ -15,9 +14,7 @@ import yaml
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 
-from autograder.bugs.bank import BUGS
 from benchmarks.house import picture
-from tests.autograder.bugs import planted
 
 ROOT = Path(__file__).resolve().parent.parent
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
@@ -184,31 +181,11 @@ def test_the_architecture_page_shows_the_rooms_as_they_are() -> None:
     assert picture() in page, "run `python -m benchmarks.house --picture` and paste its output into the page"
 
 
-BUG_TABLE = re.compile(r"^\| family \| bugs \| engines \|.*\n.*\n((?:\|.*\n)+)", re.MULTILINE)
-RENEW = "run python -m benchmarks.diagnosis --markdown, and put what it prints into docs/benchmarks.md"
-
-
-def bug_table() -> dict[str, list[str]]:
-    """The table of the bug bank in docs/benchmarks.md: the cells of each row, by family."""
-    found = BUG_TABLE.search((ROOT / "docs" / "benchmarks.md").read_text())
+def test_the_figures_of_the_readme_are_those_of_the_table_of_the_bug_bank() -> None:
+    page, readme = ((ROOT / name).read_text() for name in ("docs/benchmarks.md", "README.md"))
+    found = re.search(r"^\| family \| bugs \| engines \|.*\n.*\n\| all \|(.*)\|$", page, re.MULTILINE)
     assert found, "the table of the bug bank is not in docs/benchmarks.md"
-    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in found[1].splitlines()]
-    return {family: cells for family, *cells in rows}
-
-
-def test_the_table_of_the_bug_bank_shows_the_bank_as_it_is() -> None:
-    bugs = Counter(entry.family for entry in BUGS)
-    engines: Counter[str] = Counter()
-    for mistake in planted.MISTAKES:
-        engines[mistake.family] += len(mistake.styles)
-    wanted = {family: (count, engines[family]) for family, count in bugs.items()}
-    wanted["all"] = (bugs.total(), engines.total())
-    assert {family: (int(cells[0]), int(cells[1])) for family, cells in bug_table().items()} == wanted, RENEW
-
-
-def test_the_figures_of_the_readme_are_the_last_row_of_that_table() -> None:
-    _, engines, detected, named_first, *_ = bug_table()["all"]
-    readme = (ROOT / "README.md").read_text()
+    _, engines, detected, named_first, *_ = (cell.strip() for cell in found[1].split("|"))
     assert f"| bugs planted in other people's engines: noticed | {detected} of {engines} |" in readme
     assert f"| the same: named first, by the right name | {named_first} |" in readme
 

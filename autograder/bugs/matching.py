@@ -10,22 +10,16 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from functools import cache, lru_cache
 
 import numpy as np
 
 from autograder.bugs.bank import BUGS
-from autograder.bugs.bug import Bug
-from autograder.bugs.search import Search, Suspect, consistent_with_passing, suspects_in
-from autograder.runs.engines import Draw, Run
-from autograder.runs.expected import expected_of_draws
-from autograder.runs.inputs import Array
+from autograder.bugs.bug import Bug, Variant
+from autograder.bugs.orders import Order, distinct
 from autograder.runs.methods import reference_methods
-from autograder.runs.programs import Program, programs_of
 from autograder.runs.reference_patch import OPERATIONS
-from autograder.runs.replay import Evidence, OverBudget
-
-__all__ = ["Diagnosis", "diagnose", "diagnose_all"]
+from autograder.runs.replay import Evidence, OverBudget, RecordedGraph, Replays, graph_of
 
 LARGEST = 20_000  # numbers in one draw
 MOST_NAMED = 3
@@ -56,97 +50,119 @@ class Diagnosis:
         return "" if self.certain is None else self.certain.hint
 
 
-def diagnose(
-    program: Any,
-    inputs: Sequence[Sequence[Array]],
-    cotangents: Sequence[Array],
-    student_gradients: Sequence[Sequence[Array]],
-) -> Diagnosis:
-    """Diagnose one expression over several draws: `inputs[i]` and `cotangents[i]` gave `student_gradients[i]`."""
-    if not isinstance(program, Program):
-        (program,) = programs_of(program, len(inputs[0]))
-    draws = [
-        Draw(tuple(np.asarray(array, dtype=np.float64) for array in arrays), np.asarray(cotangent, dtype=np.float64))
-        for arrays, cotangent in zip(inputs, cotangents, strict=True)
-    ]
-    expected = expected_of_draws(program, draws)
-    runs = [
-        Run(right.reference.value, tuple(np.asarray(g, dtype=np.float64) for g in gradients))
-        for right, gradients in zip(expected, student_gradients, strict=True)
-    ]
-    right = all(e.tolerance.accepts(e.reference, run) for e, run in zip(expected, runs, strict=True))
-    return diagnose_all([Evidence(program, expected, runs, passed=right)])
-
-
 def diagnose_all(evidence: Sequence[Evidence]) -> Diagnosis:
     """The diagnosis of a whole check; empty if it would take too long."""
     failing = [entry for entry in evidence if not entry.passed and entry.usable]
+    passing = [entry for entry in evidence if entry.passed and entry.runs]
     if not failing or max(entry.size for entry in evidence) > LARGEST:
         return Diagnosis()
-    passing = [entry for entry in evidence if entry.passed and entry.runs]
-    search = Search()
+    replays = Replays()
+    plain, composed = Search(replays, False), Search(replays, True)
     with reference_methods(), warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")
-        failing.sort(key=lambda entry: len(search.graph(entry, 0).operations))
+        failing.sort(key=lambda entry: len(plain.graph(entry).operations))
         try:
-            bugs, found = _single(search, failing, passing)
-            diagnosis = _diagnosis(bugs, found, failing)
-            known = all(name in OPERATIONS for entry in failing for name in search.graph(entry, 0).operations)
-            sure = known and (diagnosis.certain is None or _is_steady(search, diagnosis.certain, found, failing))
-            return diagnosis if sure else replace(diagnosis, certain=None, operations=())
+            found = {bug: (plain, fits) for bug, fits in plain.explaining(failing, passing).items()}
+            if any(composed.graph(entry).composed for entry in failing):
+                also = composed.explaining(failing, passing)
+                found |= {bug: (composed, fits) for bug, fits in also.items() if bug not in found}
+            if not 0 < len(found) <= MOST_NAMED:
+                return Diagnosis()
+            bug, (search, fits) = next(iter(found.items()))
+            certain = (
+                len(found) == 1
+                and any(entry.runs for entry in failing)  # an exception alone proves nothing
+                and all(name in OPERATIONS for entry in failing for name in plain.graph(entry).operations)
+                # if it only fits when, say, `/` is made of `**`, something has to show that it is
+                and (search is plain or not all(search.graph(entry).composed for entry in failing))
+                and all(map(search.is_steady, failing, fits))
+            )
         except OverBudget:
             return Diagnosis()
+    if not certain:
+        return Diagnosis(None, tuple(found))
+    alone = [{variant.operations[0] for variant in variants if len(variant.operations) == 1} for variants in fits]
+    common = set.intersection(*alone)
+    return Diagnosis(bug, (bug,), tuple(common) if len(common) == 1 else ())
 
 
-def _single(
-    search: Search, failing: Sequence[Evidence], passing: Sequence[Evidence]
-) -> tuple[tuple[Bug, ...], list[list[Suspect]]]:
-    """The bugs that each explain everything, and where they would sit in each failing expression."""
-    found: list[list[Suspect]] = []
-    bugs = BUGS
-    for entry in failing:
-        found.append(consistent_with_passing(search, suspects_in(search, entry, bugs), entry, passing))
-        bugs = tuple(bug for bug in bugs if any(suspect.bug is bug for suspect in found[-1]))
-    spoken = {bug: _decompositions(bug, found) for bug in bugs}
-    likely = [bug for bug in bugs if spoken[bug]]
-    return tuple(sorted(likely, key=lambda bug: (min(spoken[bug]), len(bug.operations)))), found
+Explaining = dict[Bug, list[list[Variant]]]
+"""The bugs that each explain everything, and for each failing expression the variants that do."""
 
 
-def _decompositions(bug: Bug, found: Sequence[Sequence[Suspect]]) -> list[int]:
-    """The operator decompositions in which a bug explains every expression: an engine has only one."""
-    spoken = [
-        {decomposition for s in suspects if s.bug is bug for decomposition in s.decompositions} for suspects in found
-    ]
-    return sorted(set.intersection(*spoken))
+class Search:
+    """Replays the expressions of a check with each bug that can sit in them, and compares with the student's numbers.
+
+    `composed`: in an engine that makes its differences and quotients of other operations, so that a bug in `*` or `**`
+    also shows in `-` and `/`.
+    """
+
+    def __init__(self, replays: Replays, composed: bool) -> None:
+        self.replays, self.composed = replays, composed
+        self.graph = cache(self._graph)
+        self._distinct_orders = cache(self._find_distinct_orders)
+
+    def _graph(self, entry: Evidence) -> RecordedGraph:
+        """What the reference records for an expression; as it is, if composing changes nothing."""
+        plain = graph_of(entry, False)
+        other = graph_of(entry, True) if self.composed else plain
+        return plain if plain.operations == other.operations else other
+
+    def explaining(self, failing: Sequence[Evidence], passing: Sequence[Evidence]) -> Explaining:
+        """The bugs that give the student's numbers in each failing expression, in one rule or in all, and would not
+        show in the passing ones.
+        """
+        found: Explaining = {bug: [] for bug in BUGS}
+        for entry in failing:
+            for bug in list(found):
+                variants = [one for one in self._variants(entry, bug) if self._explains(entry, one)]
+                if fitting := [one for one in variants if all(self._spares(one, other) for other in passing)]:
+                    found[bug].append(fitting)
+                else:
+                    del found[bug]
+        return dict(sorted(found.items(), key=lambda item: len(item[0].operations)))
+
+    def is_steady(self, entry: Evidence, variants: Sequence[Variant]) -> bool:
+        """Whether a single plant gives the student's numbers in every draw. Several that take turns fit too easily: a
+        draw that is right fits the plants that change nothing.
+        """
+        graph = self.graph(entry)
+        return any(self.replays.explains(entry, graph.composed, (plant,)) for one in variants for plant in one.plants)
+
+    def _variants(self, entry: Evidence, bug: Bug) -> list[Variant]:
+        """The ways of planting a bug in an expression, the same ones at every call; each order of visits once."""
+        graph = self.graph(entry)
+        variants = variants_of(bug, graph.operations)
+        return [self._in_orders_of(entry, one) for one in variants if graph.has_arrays or not one.arrays_only]
+
+    def _in_orders_of(self, entry: Evidence, variant: Variant) -> Variant:
+        """The variant with one plant for each order of visits that differs in this expression."""
+        return in_these_orders(variant, self._distinct_orders(entry, variant.orders))
+
+    def _find_distinct_orders(self, entry: Evidence, orders: tuple[Order, ...]) -> tuple[Order, ...]:
+        return distinct(self.graph(entry).root, orders)
+
+    def _explains(self, entry: Evidence, variant: Variant) -> bool:
+        return self.replays.explains(entry, self.graph(entry).composed, variant.plants)
+
+    def _spares(self, variant: Variant, entry: Evidence) -> bool:
+        """Whether an expression that passed would have passed with this bug."""
+        if variant.operations and not set(variant.operations) & set(self.graph(entry).operations):
+            return True
+        return self._explains(entry, self._in_orders_of(entry, variant))
 
 
-def _diagnosis(bugs: tuple[Bug, ...], found: Sequence[Sequence[Suspect]], failing: Sequence[Evidence]) -> Diagnosis:
-    """What to say about the bugs that explain all failing expressions."""
-    if not 0 < len(bugs) <= MOST_NAMED:
-        return Diagnosis()
-    if len(bugs) > 1 or not any(entry.runs for entry in failing):  # an exception alone proves nothing
-        return Diagnosis(None, bugs)
-    if not any(suspect.decomposition == 0 for suspects in found for suspect in suspects if suspect.bug is bugs[0]):
-        return Diagnosis(None, bugs)  # it fits only if, say, `/` is made of `**`, and nothing shows that it is
-    places = [_places([suspect for suspect in suspects if suspect.bug is bugs[0]]) for suspects in found]
-    common = sorted(set.intersection(*places))
-    return Diagnosis(bugs[0], bugs, tuple(common) if len(common) == 1 else ())
+MOST_KEPT = 10_000
+"""Variants that later diagnoses find again, and with them the runs that are kept for their plants."""
 
 
-def _is_steady(search: Search, bug: Bug, found: Sequence[Sequence[Suspect]], failing: Sequence[Evidence]) -> bool:
-    """Whether one form of a bug explains all draws of a failing expression, in each of them."""
-    return all(
-        any(
-            search.replays.explains_with_one(entry, suspect.decomposition, suspect.variant.plants)
-            for suspect in suspects
-            if suspect.bug is bug
-        )
-        for entry, suspects in zip(failing, found, strict=True)
-    )
+@lru_cache(maxsize=MOST_KEPT)
+def variants_of(bug: Bug, operations: tuple[str, ...]) -> list[Variant]:
+    """The ways of planting a bug in a program with these operations."""
+    return bug.variants(operations)
 
 
-def _places(suspects: Sequence[Suspect]) -> set[str]:
-    """The operations that each explain an expression alone, in the simplest decomposition that explains it."""
-    simplest = min(suspect.decomposition for suspect in suspects)
-    operations = [suspect.variant.operations for suspect in suspects if suspect.decomposition == simplest]
-    return {names[0] for names in operations if len(names) == 1}
+@lru_cache(maxsize=MOST_KEPT)
+def in_these_orders(variant: Variant, orders: tuple[Order, ...]) -> Variant:
+    """A variant with one plant for each of these orders of visits."""
+    return variant if variant.ordered is None else replace(variant, plants=tuple(map(variant.ordered, orders)))

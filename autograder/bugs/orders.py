@@ -7,13 +7,10 @@ gradients has one, which matters if the order is wrong.
 
 from __future__ import annotations
 
-from collections import Counter, deque
+from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache, partial
 
-import numpy as np
-
-from mini_autograd.graph.backward import reachable
 from mini_autograd.graph.function import AccumulateGrad, Function
 
 Order = Callable[[Function], list[Function]]
@@ -90,41 +87,6 @@ def topological(root: Function, last_first: bool = False) -> list[Function]:
     return leaves_last(finished[::-1])
 
 
-def by_uses(root: Function, newest_first: bool, last_first: bool) -> list[Function]:
-    """Right: a node becomes ready after the last of its uses; the newest or the oldest ready node comes next."""
-    uses = Counter(source for node in topological(root) for source in inputs_of(node))
-    ready, order = deque([root]), []
-    while ready:
-        node = ready.pop() if newest_first else ready.popleft()
-        order.append(node)
-        inputs = inputs_of(node)
-        for source in reversed(inputs) if last_first else inputs:
-            uses[source] -= 1
-            if uses[source] == 0:
-                ready.append(source)
-    return leaves_last(order)
-
-
-def newest_first(root: Function) -> list[Function]:
-    """Right: what was calculated last comes first."""
-    return leaves_last(sorted(reachable(root), key=lambda node: -node.sequence_nr))
-
-
-def any_topological(root: Function, seed: int) -> list[Function]:
-    """Right: at each step any node whose uses have all been visited."""
-    generator = np.random.default_rng(seed)
-    uses = Counter(source for node in topological(root) for source in inputs_of(node))
-    ready, order = [root], []
-    while ready:
-        node = ready.pop(generator.integers(len(ready)))
-        order.append(node)
-        for source in inputs_of(node):
-            uses[source] -= 1
-            if uses[source] == 0:
-                ready.append(source)
-    return leaves_last(order)
-
-
 def from_the_leaves(root: Function) -> list[Function]:
     """Wrong: a topological order that was not reversed."""
     order = topological(root)
@@ -138,14 +100,8 @@ def wrong_orders(order: Callable[..., list[Function]]) -> tuple[Order, ...]:
     return (*((lambda root, walk=walk: leaves_last(walk(root))) for walk in both), *both)
 
 
-def right_orders() -> tuple[Order, ...]:
-    """Several right orders: an engine whose result depends on the order has to be tried with each."""
-    both = [partial(topological, last_first=last) for last in (False, True)]
-    counting = [partial(by_uses, newest_first=new, last_first=last) for new in (True, False) for last in (True, False)]
-    return (*both, *counting, newest_first, *(partial(any_topological, seed=seed) for seed in range(8)))
-
-
-RIGHT_ORDERS = right_orders()
+RIGHT_ORDERS = tuple(partial(topological, last_first=last) for last in (False, True))
+"""Right orders: an engine whose result depends on the order has to be tried with each."""
 DEPTH_FIRST, BREADTH_FIRST = wrong_orders(depth_first), wrong_orders(breadth_first)
 
 

@@ -204,26 +204,16 @@ def any_shape(stored: bool = True) -> Iterator[None]:
         yield
 
 
-DIFFERENCE = {
+COMPOSED: Mapping[str, Callable[..., Any]] = {
     "__sub__": lambda self, other: self + -other,
     "__rsub__": lambda self, other: -self + other,
-}
-QUOTIENT = {
     "__truediv__": lambda self, other: self * other**-1.0,
     "__rtruediv__": lambda self, other: self**-1.0 * other,
+    "__neg__": lambda self: self * -1.0,
 }
-NEGATIVE = {"__neg__": lambda self: self * -1.0}
-
-OPERATOR_DECOMPOSITIONS: tuple[Mapping[str, Callable[..., Any]], ...] = (
-    {},
-    DIFFERENCE,
-    DIFFERENCE | QUOTIENT,
-    DIFFERENCE | QUOTIENT | NEGATIVE,
-)
-"""Ways in which engines compose arithmetic: a rule for every operation, or a - b = a + (-b), a / b = a * b**-1
-and -a = a * -1. A bug in * or ** then also shows in - and /."""
+"""How many engines make their arithmetic: a - b is a + (-b), a / b is a * b**-1 and -a is a * -1."""
 
 
-def arithmetic(decomposition: int) -> Any:
-    """A context in which the reference composes its arithmetic in that way."""
-    return patched(Tensor, OPERATOR_DECOMPOSITIONS[decomposition])
+def composed_arithmetic() -> AbstractContextManager[None]:
+    """A context in which the reference composes its arithmetic in that way: a bug in `*` also shows in `/`."""
+    return patched(Tensor, COMPOSED)

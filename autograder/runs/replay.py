@@ -7,7 +7,7 @@ so the findings do not depend on the speed of the machine.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from functools import cache
 from itertools import repeat
@@ -20,7 +20,7 @@ from autograder.runs.errors import Raised
 from autograder.runs.expected import Expected
 from autograder.runs.inputs import Array
 from autograder.runs.programs import Program
-from autograder.runs.reference_patch import OPERATOR_DECOMPOSITIONS, arithmetic
+from autograder.runs.reference_patch import composed_arithmetic
 from mini_autograd.graph.backward import reachable
 from mini_autograd.graph.function import AccumulateGrad, Function, GraphRoot
 
@@ -62,12 +62,13 @@ class Evidence:
 
 @dataclass(frozen=True, eq=False)
 class RecordedGraph:
-    """The graph of an expression: its root, the class names of its operations, and whether anything in it, or in
-    another draw, has a dimension (otherwise nothing is broadcast)."""
+    """The graph of an expression: its root, the class names of its operations, whether anything in it, or in another
+    draw, has a dimension (otherwise nothing is broadcast), and whether its arithmetic is `composed`."""
 
     root: Function
     operations: tuple[str, ...]
     has_arrays: bool
+    composed: bool
 
 
 class OverBudget(Exception):  # noqa: N818
@@ -82,7 +83,7 @@ class Replays:
         self.allowed = cache(_allowed)
         self._first = cache(self._planted)
 
-    def explains(self, entry: Evidence, decomposition: int, plants: Sequence[Plant]) -> bool:
+    def explains(self, entry: Evidence, composed: bool, plants: Sequence[Plant]) -> bool:
         """Whether the reference with a bug gives the student's numbers in every draw.
 
         One of the plants must explain the first gradients of a draw, and one of them those after the second call: an
@@ -90,52 +91,46 @@ class Replays:
         """
         first = entry.quickest
         order = [first, *(n for n in range(len(entry.runs)) if n != first)] if entry.runs else []
-        if not all(self._explains_draw(entry, n, decomposition, plants) for n in order):
+        if not all(self._explains_draw(entry, n, composed, plants) for n in order):
             return False
         if entry.raised is None:
             return True
-        last = (self.planted(entry, len(entry.runs), decomposition, plant) for plant in plants)
+        last = (self.planted(entry, len(entry.runs), composed, plant) for plant in plants)
         return any(_raises(planted, entry.raised) for planted in last)
 
-    def explains_with_one(self, entry: Evidence, decomposition: int, plants: Sequence[Plant]) -> bool:
-        """Whether a single one of the plants gives the student's numbers in every draw. Several that take turns fit too
-        easily: a draw that is right fits the plants that change nothing.
-        """
-        return any(self.explains(entry, decomposition, (plant,)) for plant in plants)
-
-    def _explains_draw(self, entry: Evidence, number: int, decomposition: int, plants: Sequence[Plant]) -> bool:
+    def _explains_draw(self, entry: Evidence, number: int, composed: bool, plants: Sequence[Plant]) -> bool:
         run, right = entry.runs[number], entry.expected[number]
         unexplained = {False, True} if right.draw.again is not None and run.again is not None else {False}
         for plant in plants:
-            planted = self.planted(entry, number, decomposition, plant)
+            planted = self.planted(entry, number, composed, plant)
             if isinstance(planted, Run):
                 unexplained -= _explained(run, planted, right, self.allowed(entry, number))
             if not unexplained:
                 return True
         return False
 
-    def planted(self, entry: Evidence, number: int, decomposition: int, plant: Plant) -> Run | Raised:
+    def planted(self, entry: Evidence, number: int, composed: bool, plant: Plant) -> Run | Raised:
         """A draw on the reference with a bug, or what it raises. The result for the first draw is cached."""
         run = self._first if number == entry.quickest else self._planted
-        return run(entry, number, decomposition, plant)
+        return run(entry, number, composed, plant)
 
-    def _planted(self, entry: Evidence, number: int, decomposition: int, plant: Plant) -> Run | Raised:
+    def _planted(self, entry: Evidence, number: int, composed: bool, plant: Plant) -> Run | Raised:
         self.runs += 1
         if self.runs > MOST_RUNS:
             raise OverBudget
         known = entry.expected[number].planted
-        if (decomposition, plant) not in known:
-            run = _with_a_bug(entry.program, entry.expected[number].draw, decomposition, plant)
+        if (composed, plant) not in known:
+            run = _with_a_bug(entry.program, entry.expected[number].draw, composed, plant)
             if entry.size > LARGEST_KEPT:
                 return run
-            known[decomposition, plant] = run
-        return known[decomposition, plant]
+            known[composed, plant] = run
+        return known[composed, plant]
 
 
-def _with_a_bug(program: Program, draw: Draw, decomposition: int, plant: Plant) -> Run | Raised:
+def _with_a_bug(program: Program, draw: Draw, composed: bool, plant: Plant) -> Run | Raised:
     """A draw on the reference with a bug, or what it raises."""
     try:
-        with arithmetic(decomposition), plant():
+        with composed_arithmetic() if composed else nullcontext(), plant():
             return _run(program, draw)
     except Exception as error:
         return Raised(type(error).__name__, str(error))
@@ -146,20 +141,16 @@ def _allowed(entry: Evidence, number: int) -> list[float]:
     return [float(np.max(array)) for array in entry.expected[number].tolerance.gradients]
 
 
-def graphs_of(entry: Evidence) -> tuple[RecordedGraph, ...]:
-    """The graphs that the reference records for an expression, one for each operator decomposition."""
-    return tuple(_graph_of(entry, decomposition) for decomposition in range(len(OPERATOR_DECOMPOSITIONS)))
-
-
-def _graph_of(entry: Evidence, decomposition: int) -> RecordedGraph:
-    with arithmetic(decomposition):
+def graph_of(entry: Evidence, composed: bool) -> RecordedGraph:
+    """The graph that the reference records for an expression."""
+    with composed_arithmetic() if composed else nullcontext():
         leaves = REFERENCE.leaves(entry.expected[0].draw)
         root = GraphRoot((entry.program.function(*leaves).gradient_edge,))
     nodes = reachable(root)
     names = {type(node).__qualname__ for node in nodes if not isinstance(node, AccumulateGrad | GraphRoot)}
     sizes = [array.ndim for right in entry.expected for array in right.draw.inputs]
     sizes += [len(shape) for node in nodes for shape, _ in node.outputs]
-    return RecordedGraph(root, tuple(sorted(names)), any(sizes))
+    return RecordedGraph(root, tuple(sorted(names)), any(sizes), composed)
 
 
 def _run(program: Program, draw: Draw) -> Run:

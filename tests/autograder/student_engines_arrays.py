@@ -401,3 +401,24 @@ def functions(mistake=("", ""), *more):
         return uses
 
     return MiniTensor
+
+
+BOTH = ("closures", "functions")
+ENGINE = {
+    **{("assigned_not_accumulated", where): ("engine", BOTH) for where in ("mul", "add", "all")},
+    ("no_topological_order", "depth first"): ("engine", ("closures",)),
+    ("no_topological_order", "breadth first"): ("engine", ("closures",)),
+    ("visited_twice", "every path"): ("engine", ("closures",)),
+    ("order_not_reversed", "not reversed"): ("engine", ("closures",)),
+    ("leaf_overwritten", ""): ("engine", BOTH),
+    ("gradient_aliased", ""): ("engine", BOTH),
+    ("incoming_changed_in_place", "mul"): ("branches", BOTH),
+    ("incoming_changed_in_place", "tanh"): ("branches", ("functions",)),
+    **{("saved_value_changed", where): ("kept", BOTH) for where in ("relu", "log", "pow")},
+    **{("input_mutated", where): ("in place", BOTH) for where in ("relu", "exp", "tanh")},
+    ("dtype_narrowed", ""): ("engine", BOTH),
+    ("seed_ignored", ""): ("engine", BOTH),
+    **{(name, ""): ("broadcast", BOTH) for name in (*UNDO, "broadcast_one_operand_only")},
+}
+"""The mistakes outside the rules that these engines can make: the check that shows each (see `bugs/planted.py`), and
+the engines in which it does."""

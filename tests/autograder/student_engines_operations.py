@@ -372,6 +372,17 @@ WRONG = {
     ("squared_error_two_lost", "mse_loss"): lambda g, y, o, a, b: (g * (a - b) / a.size, g * (b - a) / a.size),
     ("squared_error_not_averaged", "mse_loss"): lambda g, y, o, a, b: (2 * g * (a - b), 2 * g * (b - a)),
 }
+SHOWN_BY = {
+    "matmul_all_axes_reversed": "batches",
+    "matmul_batch_mixed": "batches",
+    "matmul_outer_forgotten": "vectors",
+    "max_ties_all": "ties",
+    "reduction_not_expanded": "rows",
+    "reduction_expanded_wrongly": "rows",
+}
+"""The check that shows a mistake (see `bugs/planted.py`), if that is not the one of its operation."""
+STYLES_OF = {"reduction_not_expanded": ("functions",)}
+"""The engines that show a mistake, if not both: with gradients that start as zeros, it is another one."""
 
 
 def with_upstream(change):

@@ -14,6 +14,7 @@ import numpy as np
 from autograder.bugs.bank import BUGS, bug
 from autograder.student import positive
 from tests.autograder import student_engines_arrays as arrays
+from tests.autograder import student_engines_operations as operations
 
 STYLES: dict[str, Callable[..., Any]] = {"closures": arrays.closures, "functions": arrays.functions}
 
@@ -139,6 +140,7 @@ CHECKS: dict[str, Check] = {
         },
         [[(3, 2), (3, 2)]],
     ),
+    "terms": Check({"a term twice": lambda a, b: (lambda c: (c + b.tanh()) + c)(a * b)}, [[(3, 2), (3, 2)]]),
     "kept": Check(
         {
             "relu": lambda a: a.sigmoid().relu(),
@@ -150,34 +152,6 @@ CHECKS: dict[str, Check] = {
     ),
     "in place": Check({"relu": lambda a: a.relu(), "exp": lambda a: a.exp(), "tanh": lambda a: a.tanh()}, [[(3, 4)]]),
 }
-ENGINE = (
-    *(Mistake("assigned_not_accumulated", where, CHECKS["engine"]) for where in ("mul", "add", "all")),
-    *(
-        Mistake("no_topological_order", form, CHECKS["engine"], ("closures",))
-        for form in ("depth first", "breadth first")
-    ),
-    Mistake("visited_twice", "every path", CHECKS["engine"], ("closures",)),
-    Mistake("order_not_reversed", "not reversed", CHECKS["engine"], ("closures",)),
-    Mistake("leaf_overwritten", "", CHECKS["engine"]),
-    Mistake("gradient_aliased", "", CHECKS["engine"]),
-    Mistake("incoming_changed_in_place", "mul", CHECKS["branches"]),
-    Mistake("incoming_changed_in_place", "tanh", CHECKS["branches"], ("functions",)),
-    *(Mistake("saved_value_changed", where, CHECKS["kept"]) for where in ("relu", "log", "pow")),
-    *(Mistake("input_mutated", where, CHECKS["in place"]) for where in ("relu", "exp", "tanh")),
-    Mistake("dtype_narrowed", "", CHECKS["engine"]),
-    Mistake("seed_ignored", "", CHECKS["engine"]),
-    *(Mistake(name, "", CHECKS["broadcast"]) for name in arrays.UNDO),
-    Mistake("broadcast_one_operand_only", "", CHECKS["broadcast"]),
-)
-OTHER_CHECKS = {
-    "matmul_all_axes_reversed": "batches",
-    "matmul_batch_mixed": "batches",
-    "matmul_outer_forgotten": "vectors",
-    "max_ties_all": "ties",
-    "reduction_not_expanded": "rows",
-    "reduction_expanded_wrongly": "rows",
-}
-STYLES_OF = {"reduction_not_expanded": ("functions",)}  # with gradients that start as zeros, it is the next bug
 COMPOSED = ("sub", "div")  # in the second style they are made of other operations
 
 
@@ -186,13 +160,14 @@ def _mistakes() -> tuple[Mistake, ...]:
         Mistake(
             name,
             where,
-            CHECKS[OTHER_CHECKS.get(name, where)],
-            STYLES_OF.get(name) or (("closures",) if where in COMPOSED else ("closures", "functions")),
+            CHECKS[operations.SHOWN_BY.get(name, where)],
+            operations.STYLES_OF.get(name) or (("closures",) if where in COMPOSED else ("closures", "functions")),
         )
-        for name, where in arrays.WRONG
+        for name, where in operations.WRONG
     ]
+    engine = [Mistake(*mistake, CHECKS[check], styles) for mistake, (check, styles) in arrays.ENGINE.items()]
     known = {entry.name: number for number, entry in enumerate(BUGS)}
-    return tuple(sorted((*rules, *ENGINE), key=lambda mistake: known[mistake.bug]))
+    return tuple(sorted((*rules, *engine), key=lambda mistake: known[mistake.bug]))
 
 
 MISTAKES = _mistakes()

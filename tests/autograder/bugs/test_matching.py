@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 
-from autograder.bugs.matching import Diagnosis, diagnose
 from autograder.runs.context import check_context
 from autograder.student import check_gradients
 from tests.autograder import student_engines as students
@@ -143,13 +142,3 @@ def test_unknown_mistake_gets_no_diagnosis():
     report = check_gradients({"tanh": lambda a: a.tanh()}, [()], points=1, engine=Odd).reports[0]
     assert not report.passed
     assert report.diagnosis == ""
-
-
-def test_diagnose_of_plain_numbers():
-    inputs = [(np.array(2.0), np.array(3.0)), (np.array(-1.5), np.array(0.7))]
-    swapped = [(0.5 * a, 0.5 * b) for a, b in inputs]
-    diagnosis = diagnose(lambda a, b: a * b, inputs, [np.array(0.5)] * 2, swapped)
-    assert diagnosis.certain.name == "operands_swapped"
-    assert diagnosis.operations == ("Multiply",)
-    right = [(0.5 * b, 0.5 * a) for a, b in inputs]
-    assert diagnose(lambda a, b: a * b, inputs, [np.array(0.5)] * 2, right) == Diagnosis()
