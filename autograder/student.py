@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 from autograder.cards.check_report import Line, Report
 from autograder.cards.credit import Credit
 from autograder.checks.gradients import gradients_report
-from autograder.checks.limits import limited
+from autograder.checks.limits import limited, printed_in_short
 from autograder.quizzes.sealing import is_held_back, open_questions
 from autograder.quizzes.typed_quiz import Hints, quiz_report
 from autograder.runs.context import current, is_alone
@@ -31,7 +31,6 @@ from autograder.runs.engine_protocol import ways_in_words
 from autograder.runs.engines import prepare_torch_in_background, run_where_it_lives
 from autograder.runs.errors import CheckFailed, LessonError, TookTooMuch
 from autograder.runs.inputs import between, positive
-from autograder.runs.printed import printed_in_short
 from autograder.runs.ways import Adapter
 from autograder.sandbox.inside.variants import Choice, chosen, plain_name
 

@@ -1,11 +1,11 @@
 """`python -m benchmarks.house`: how large each room is, and how far one call walks through the house.
 
 The first table counts files and lines. `--picture` prints the rooms and their imports as a diagram for a Markdown page.
-The second table follows four walks with a profiler: a check that shows a diagnosis, a submission that is graded, a
-lesson from its text to the release, and a product with its backward pass. It counts the files and functions that ran,
-the calls, and the hand-overs: calls from one package of `autograder` to another. Each walk has its own process. The
-check and the product are counted the second time, so they are warm; the other two are counted the first time, with all
-that they import, except what the command imports at its start.
+The second table follows walks with a profiler: a check that shows a diagnosis, one of a right engine, a submission that
+is graded, a lesson from its text to the release, and a product with its backward pass. It counts the files and
+functions that ran, the calls, and the hand-overs: calls from one package of `autograder` to another, and from one of
+its files to another. Each walk has its own process. The checks and the product are counted the second time, so they are
+warm; the other two are counted the first time, with all that they import, except what the command imports at its start.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from types import CodeType, FrameType
 from typing import Any
@@ -42,6 +43,7 @@ class Walk:
     files: set[str] = field(default_factory=set)
     functions: set[CodeType] = field(default_factory=set)
     calls: int = 0
+    between_files: int = 0
     hand_overs: Counter[tuple[str, str]] = field(default_factory=Counter)
     places: dict[CodeType, Place | None] = field(default_factory=dict)
 
@@ -55,32 +57,37 @@ class Walk:
             return
         self.calls += 1
         self.functions.add(frame.f_code)
-        if callee[0] == "autograder":
-            caller = self._caller(frame)
-            if caller is not None and caller[0] == "autograder" and callee[1] != caller[1]:
-                self.hand_overs[caller[1], callee[1]] += 1
+        caller = self._caller(frame)
+        if callee[0] != "autograder" or caller is None or (place := self._place(caller)) is None:
+            return
+        if place[0] == "autograder" and caller.f_code.co_filename != frame.f_code.co_filename:
+            self.between_files += 1
+            if callee[1] != place[1]:
+                self.hand_overs[place[1], callee[1]] += 1
 
     def _place(self, frame: FrameType) -> Place | None:
-        """Project package and room of the code that runs in a frame; None for code that is not ours."""
+        """Project package and room of the code that runs in a frame; None for code that is not ours, or that Python has
+        generated, as for a dataclass.
+        """
         code = frame.f_code
         if code not in self.places:
             package, _, rest = frame.f_globals.get("__name__", "").partition(".")
-            self.places[code] = (package, rest.partition(".")[0]) if package in PACKAGES else None
+            ours = package in PACKAGES and code.co_filename != "<string>"
+            self.places[code] = (package, rest.partition(".")[0]) if ours else None
         return self.places[code]
 
-    def _caller(self, frame: FrameType) -> Place | None:
-        """The place of the nearest caller of a frame that is our code, or None."""
+    def _caller(self, frame: FrameType) -> FrameType | None:
+        """The nearest caller of a frame that is our code, or None."""
         below = frame.f_back
-        while below is not None:
-            if (place := self._place(below)) is not None:
-                return place
+        while below is not None and self._place(below) is None:
             below = below.f_back
-        return None
+        return below
 
     def figures(self) -> dict[str, int]:
         """The numbers of the table."""
         overs = sum(self.hand_overs.values())
-        return {"files": len(self.files), "functions": len(self.functions), "calls": self.calls, "hand-overs": overs}
+        counted = {"files": len(self.files), "functions": len(self.functions), "calls": self.calls}
+        return {**counted, "hand-overs": overs, "between files": self.between_files}
 
 
 @contextmanager
@@ -103,14 +110,17 @@ def walking(walk: Walk) -> Iterator[None]:
 class MiniTensor:
     """A student's engine with one classic mistake: the operands of a product are swapped."""
 
+    swapped = True
+
     def __init__(self, data: float, inputs: tuple[MiniTensor, ...] = (), slopes: tuple[float, ...] = ()):
         self.data, self.grad, self.inputs, self.slopes = data, 0.0, inputs, slopes
 
     def __add__(self, other: MiniTensor) -> MiniTensor:
-        return MiniTensor(self.data + other.data, (self, other), (1.0, 1.0))
+        return type(self)(self.data + other.data, (self, other), (1.0, 1.0))
 
     def __mul__(self, other: MiniTensor) -> MiniTensor:
-        return MiniTensor(self.data * other.data, (self, other), (self.data, other.data))
+        slopes = (self.data, other.data) if self.swapped else (other.data, self.data)
+        return type(self)(self.data * other.data, (self, other), slopes)
 
     def backward(self, gradient: float = 1.0) -> None:
         self.grad += gradient
@@ -118,14 +128,20 @@ class MiniTensor:
             tensor.backward(gradient * slope)
 
 
-def check(walk: Walk) -> None:
+class RightTensor(MiniTensor):
+    """The same engine without that mistake."""
+
+    swapped = False
+
+
+def check(walk: Walk, engine: type[MiniTensor] = MiniTensor) -> None:
     """The example of the README: a card with a diagnosis."""
     from autograder.student import between, check_gradients
 
     expressions = {"a + b": lambda a, b: a + b, "a * b": lambda a, b: a * b}
     for counted in (Walk(), walk):
         with walking(counted):
-            check_gradients(expressions, [between(-3.0, 3.0), between(-3.0, 3.0)], engine=MiniTensor, points=2)
+            check_gradients(expressions, [between(-3.0, 3.0), between(-3.0, 3.0)], engine=engine, points=2)
 
 
 def product(walk: Walk) -> None:
@@ -194,6 +210,7 @@ def make_class_of_one(course: Path) -> None:
 
 WALKS: dict[str, tuple[str, Callable[[Walk], None]]] = {
     "check": ("a check with a diagnosis", check),
+    "right": ("a check of a right engine", partial(check, engine=RightTensor)),
     "grade": ("a graded submission", grade),
     "lesson": ("a lesson, from text to release", lesson),
     "product": ("`a * b` with backward", product),
@@ -232,8 +249,9 @@ def print_rooms() -> None:
 
 
 def print_walks() -> None:
-    """The four walks, and between which packages most calls are handed over."""
-    print("| walk | files | functions | calls | hand-overs | most of them |\n| --- | ---: | ---: | ---: | ---: | --- |")
+    """The walks, and between which packages most calls are handed over."""
+    print("| walk | files | functions | calls | hand-overs | between files | most of them |")
+    print("| --- | ---: | ---: | ---: | ---: | ---: | --- |")
     for name, (title, _) in WALKS.items():
         taken = take(name)
         print(f"| {title} | " + " | ".join(f"{number:,}" for number in taken["figures"].values()), end=" | ")

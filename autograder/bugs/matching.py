@@ -17,9 +17,10 @@ import numpy as np
 from autograder.bugs.bank import BUGS
 from autograder.bugs.bug import Bug, Variant
 from autograder.bugs.orders import Order, distinct
+from autograder.runs.answers import Outcome
 from autograder.runs.methods import reference_methods
 from autograder.runs.reference_patch import OPERATIONS
-from autograder.runs.replay import Evidence, OverBudget, RecordedGraph, Replays, graph_of
+from autograder.runs.replay import OverBudget, RecordedGraph, Replays, graph_of, size_of
 
 LARGEST = 20_000  # numbers in one draw
 MOST_NAMED = 3
@@ -50,11 +51,11 @@ class Diagnosis:
         return "" if self.certain is None else self.certain.hint
 
 
-def diagnose_all(evidence: Sequence[Evidence]) -> Diagnosis:
+def diagnose_all(evidence: Sequence[Outcome]) -> Diagnosis:
     """The diagnosis of a whole check; empty if it would take too long."""
-    failing = [entry for entry in evidence if not entry.passed and entry.usable]
-    passing = [entry for entry in evidence if entry.passed and entry.runs]
-    if not failing or max(entry.size for entry in evidence) > LARGEST:
+    failing = [entry for entry in evidence if entry.problem and (entry.runs or entry.comparison.raised)]
+    passing = [entry for entry in evidence if not entry.problem and entry.runs]
+    if not failing or max(map(size_of, evidence)) > LARGEST:
         return Diagnosis()
     replays = Replays()
     plain, composed = Search(replays, False), Search(replays, True)
@@ -102,13 +103,13 @@ class Search:
         self.graph = cache(self._graph)
         self._distinct_orders = cache(self._find_distinct_orders)
 
-    def _graph(self, entry: Evidence) -> RecordedGraph:
+    def _graph(self, entry: Outcome) -> RecordedGraph:
         """What the reference records for an expression; as it is, if composing changes nothing."""
         plain = graph_of(entry, False)
         other = graph_of(entry, True) if self.composed else plain
         return plain if plain.operations == other.operations else other
 
-    def explaining(self, failing: Sequence[Evidence], passing: Sequence[Evidence]) -> Explaining:
+    def explaining(self, failing: Sequence[Outcome], passing: Sequence[Outcome]) -> Explaining:
         """The bugs that give the student's numbers in each failing expression, in one rule or in all, and would not
         show in the passing ones.
         """
@@ -122,30 +123,30 @@ class Search:
                     del found[bug]
         return dict(sorted(found.items(), key=lambda item: len(item[0].operations)))
 
-    def is_steady(self, entry: Evidence, variants: Sequence[Variant]) -> bool:
+    def is_steady(self, entry: Outcome, variants: Sequence[Variant]) -> bool:
         """Whether a single plant gives the student's numbers in every draw. Several that take turns fit too easily: a
         draw that is right fits the plants that change nothing.
         """
         graph = self.graph(entry)
         return any(self.replays.explains(entry, graph.composed, (plant,)) for one in variants for plant in one.plants)
 
-    def _variants(self, entry: Evidence, bug: Bug) -> list[Variant]:
+    def _variants(self, entry: Outcome, bug: Bug) -> list[Variant]:
         """The ways of planting a bug in an expression, the same ones at every call; each order of visits once."""
         graph = self.graph(entry)
         variants = variants_of(bug, graph.operations)
         return [self._in_orders_of(entry, one) for one in variants if graph.has_arrays or not one.arrays_only]
 
-    def _in_orders_of(self, entry: Evidence, variant: Variant) -> Variant:
+    def _in_orders_of(self, entry: Outcome, variant: Variant) -> Variant:
         """The variant with one plant for each order of visits that differs in this expression."""
         return in_these_orders(variant, self._distinct_orders(entry, variant.orders))
 
-    def _find_distinct_orders(self, entry: Evidence, orders: tuple[Order, ...]) -> tuple[Order, ...]:
+    def _find_distinct_orders(self, entry: Outcome, orders: tuple[Order, ...]) -> tuple[Order, ...]:
         return distinct(self.graph(entry).root, orders)
 
-    def _explains(self, entry: Evidence, variant: Variant) -> bool:
+    def _explains(self, entry: Outcome, variant: Variant) -> bool:
         return self.replays.explains(entry, self.graph(entry).composed, variant.plants)
 
-    def _spares(self, variant: Variant, entry: Evidence) -> bool:
+    def _spares(self, variant: Variant, entry: Outcome) -> bool:
         """Whether an expression that passed would have passed with this bug."""
         if variant.operations and not set(variant.operations) & set(self.graph(entry).operations):
             return True

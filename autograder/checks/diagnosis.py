@@ -9,15 +9,13 @@ from typing import Any, TypeVar
 
 from autograder.bugs.bug import Bug
 from autograder.bugs.matching import Diagnosis, diagnose_all
-from autograder.checks.outcome import Outcome
 from autograder.localize import numerical_gradient_detector
 from autograder.localize.localizing import example, localize
 from autograder.localize.places import Facts, Place
-from autograder.runs.answers import Problem
+from autograder.runs.answers import Outcome, Problem
 from autograder.runs.expected import Expected
 from autograder.runs.programs import Program
 from autograder.runs.reference_patch import symbol
-from autograder.runs.replay import Evidence
 
 MOST_LOCALIZED = 2  # expressions that are taken apart
 MOST_IN_ONE_MISTAKE = 2  # wrong operations that a guess at one bug may stand beside
@@ -43,9 +41,9 @@ def cause(engine: Any, outcomes: Sequence[Outcome], hidden: bool) -> dict[str, A
     }
 
 
-def named(evidence: Evidence) -> dict[str, Any]:
+def named(outcome: Outcome) -> dict[str, Any]:
     """The bug or few bugs that explain gradients worked out without an engine, as fields of `Report`."""
-    found = diagnose_all([evidence])
+    found = diagnose_all([outcome])
     lost = next((bug for bug in found.candidates if bug.by_hand), None)
     others = [bug for bug in found.candidates if bug.rules and not bug.drops_gradients]
     if lost is not None:
@@ -62,35 +60,30 @@ def named(evidence: Evidence) -> dict[str, Any]:
 
 
 def _explained(engine: Any, outcomes: Sequence[Outcome]) -> tuple[Diagnosis, Place | None]:
-    """The bug that explains everything, else the place where it goes wrong. Gradients of a wrong shape, or None, may
-    also come from a rule that does not return one gradient per input, so in that case the rules are examined first.
+    """What explains the wrong answers, from the surest evidence to the least: a bug, or the place where they go wrong,
+    or guesses at bugs beside the place.
     """
-    diagnosis = diagnose_all([outcome.evidence() for outcome in outcomes])
-    bug = diagnosis.certain
+    diagnosis = diagnose_all(outcomes)
+    bug, guesses = diagnosis.certain, diagnosis.candidates
+    # One bug gives all numbers. If gradients are missing, or have a wrong shape, what the rules return comes first.
     if bug is not None and not bug.shapes and not bug.drops_gradients:
         return diagnosis, None
     place = _place(engine, outcomes)
-    if place is not None and place.certain:
+    if place is None:
+        return diagnosis, None
+    # A rule, or an operation, was seen to make a mistake that has a sentence of its own.
+    if place.certain:
         return Diagnosis(), replace(place, bugs=(bug.name,)) if bug is not None and bug.drops_gradients else place
-    if place is not None and (_contradicts(place, diagnosis) or _too_many(place, diagnosis)):
+    in_backward = place.operations == ("backward",)
+    in_a_rule = bool(place.operations) and not in_backward and not place.rules_right
+    contradicted = (
+        (in_backward and place.rules_right and all(guess.rules for guess in guesses))  # they need a wrong rule
+        or (bug is None and in_a_rule and all(guess.family == "engine" for guess in guesses))  # a wrong `backward`
+        or (bug is None and (place.everywhere or len(place.operations) > MOST_IN_ONE_MISTAKE))  # or less that is wrong
+    )
+    if contradicted:
         return Diagnosis(), place
     return diagnosis, place if bug is None else None
-
-
-def _contradicts(place: Place, diagnosis: Diagnosis) -> bool:
-    """Whether the numbers are those of a wrong rule, but `backward` is to blame; or they may be those of a wrong
-    `backward`, but a rule is to blame.
-    """
-    if place.operations == ("backward",):
-        return place.rules_right and all(bug.rules for bug in diagnosis.candidates)
-    in_a_rule = bool(place.operations) and not place.rules_right
-    return in_a_rule and diagnosis.certain is None and all(bug.family == "engine" for bug in diagnosis.candidates)
-
-
-def _too_many(place: Place, diagnosis: Diagnosis) -> bool:
-    """Whether more operations are wrong than an uncertain explanation blames."""
-    several = len(place.operations) > MOST_IN_ONE_MISTAKE
-    return diagnosis.certain is None and (several or place.everywhere)
 
 
 def _example(engine: Any, outcomes: Sequence[Outcome], diagnosis: Diagnosis) -> Facts:

@@ -13,7 +13,7 @@ from autograder.cards.check_report import Line, Report
 from autograder.localize.error_patterns import arrays_of, in_common
 from autograder.localize.showing import shown
 from autograder.runs import engine_protocol
-from autograder.runs.answers import Unusable, failure_in, number_or_array, shown_shape
+from autograder.runs.answers import Comparison, Outcome, Problem, Unusable, failure_in, number_or_array, shown_shape
 from autograder.runs.comparison import EPSILON, ROUNDINGS, explained, largest_finite, worst_element
 from autograder.runs.context import CheckContext, tell
 from autograder.runs.engines import Run, run_where_it_lives
@@ -21,7 +21,6 @@ from autograder.runs.errors import LessonError
 from autograder.runs.expected import Expected, expected_of, measured
 from autograder.runs.inputs import Array, Spec, cases_of
 from autograder.runs.programs import Program, argument_names, programs_of
-from autograder.runs.replay import Evidence
 from autograder.runs.slips import NO_RETURN
 
 DRAWS = 4
@@ -190,8 +189,9 @@ def _bug(got: Sequence[Sequence[Array]], program: Program, expected: Sequence[Ex
     """The bug of the bank that gives the calculated gradients, as fields of a report."""
     from autograder.checks.diagnosis import named  # loads the bug bank, which right answers need not wait for
 
-    runs = [Run(entry.reference.value, tuple(arrays)) for entry, arrays in zip(expected, got, strict=True)]
-    return named(Evidence(program, expected, runs, passed=False))
+    runs = tuple(Run(entry.reference.value, tuple(arrays)) for entry, arrays in zip(expected, got, strict=True))
+    wrong = Problem("a gradient is wrong", "a gradient is wrong")
+    return named(Outcome(program, tuple(expected), Comparison(wrong, runs)))
 
 
 def _numbers(answers: Any, calls: Sequence[FunctionCall], gradients: bool) -> list[list[Array]] | None:

@@ -10,10 +10,9 @@ from functools import partial
 from typing import Any
 
 from autograder.cards.check_report import Line, Report
-from autograder.checks.outcome import Outcome
 from autograder.localize import numerical_gradient_detector
 from autograder.localize.showing import heat_maps, shown
-from autograder.runs.answers import Problem, compared_on
+from autograder.runs.answers import Outcome, Problem, compared_on
 from autograder.runs.comparison import Worst, two_numbers
 from autograder.runs.context import CheckContext, tell
 from autograder.runs.engines import has_torch
@@ -59,8 +58,7 @@ def gradients_report(
         if at_kinks == PYTORCH:
             draws = [tuple(map(as_pytorch, measured(*each))) for each in zip(programs, draws, strict=True)]
         tell(context, tuple(zip(programs, draws, strict=True)))
-        compared = compared_on(engine, programs, draws)
-        return [Outcome(program, *each) for program, each in zip(programs, compared, strict=True)]
+        return compared_on(engine, programs, draws)
 
     outcomes = tried(dtype or FLOAT64)
     if dtype is None and any(outcome.comparison.narrow for outcome in outcomes):
@@ -126,7 +124,7 @@ def _line(outcome: Outcome, number: int, hidden: bool) -> Line:
         return Line(f"hidden expression {number + 1}", status, "" if problem is None else problem.public)
     if problem is None:
         return Line(outcome.program.name, status)
-    seen = outcome.comparison.runs
+    seen = outcome.runs
     maps = () if problem.forward else heat_maps(problem, outcome.expected, seen, outcome.program.arguments)
     return Line(outcome.program.name, status, problem.text, maps=maps, details=_facts(outcome, problem))
 

@@ -1,10 +1,14 @@
-"""A limit on what a learner's code may use while a check runs on their own machine: every check ends, and says where.
+"""Limits on what a learner's code may use, and print, while a check runs on their own machine: every check ends, and
+says where.
 
 Another thread looks from time to time. When the processor time (or, asleep, the time of the clock) or the memory is
 used up, it raises TookTooMuch in the thread that runs the check, but only while that thread executes a learner's line:
 our own code, which patches and restores things, is never interrupted. Unlike a signal this works on every system and in
 every thread, and a profiler that watches the learner's code does not see it. Where no thread can be started, as in a
 browser, an alarm looks instead. Grading has limits of its own, around the process in which a submission runs.
+
+A check runs the code many times, so one `print` in a loop can give thousands of lines. They would bury the card, and
+fill the memory of the browser: they are cut.
 """
 
 from __future__ import annotations
@@ -19,10 +23,12 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from types import FrameType
+from typing import Any
 
 import autograder
 import mini_autograd as ma
 from autograder.alarm import alarm
+from autograder.runs.context import current
 from autograder.runs.errors import TookTooMuch
 from mini_autograd.system import IN_BROWSER, SLOWER
 
@@ -31,6 +37,8 @@ ASLEEP = 10  # times as long by the clock, for code that waits or a machine that
 MOST_BYTES = 1 << 30  # by which the process may grow
 OFTEN, AGAIN = 0.05, 1.0  # seconds until the next look; and if code has swallowed the exception
 OURS = tuple(os.path.join(os.path.dirname(os.path.abspath(file)), "") for file in (autograder.__file__, ma.__file__))
+MOST_LINES, MOST_CHARACTERS = 50, 10_000
+LEFT_OUT = "[Your code printed {} more. They are left out here, so that you see the card below.]"
 LIBRARIES = (sysconfig.get_path("stdlib"), sysconfig.get_path("platstdlib"), "<frozen", "<__array_function__")
 
 
@@ -135,3 +143,66 @@ def _bytes_used() -> int:
     """The memory of this process; 0 if it is not known. Every kernel has loaded psutil."""
     psutil = sys.modules.get("psutil")
     return int(psutil.Process().memory_info().rss) if psutil is not None else 0
+
+
+class Printed:
+    """How much a check has printed so far, on both streams together, and how much of it was left out."""
+
+    def __init__(self) -> None:
+        self.lines, self.characters = MOST_LINES, MOST_CHARACTERS  # that there is still room for
+        self.lines_left_out = self.characters_left_out = 0
+
+    def cut(self, text: str) -> str:
+        """The part of a text that there is room for. After the first cut there is no room any more."""
+        kept = "".join(text.splitlines(keepends=True)[: self.lines])[: self.characters]
+        self.lines -= kept.count("\n")
+        self.characters -= len(kept)
+        if left_out := text[len(kept) :]:
+            self.lines = 0
+            self.lines_left_out += left_out.count("\n")
+            self.characters_left_out += len(left_out)
+        return kept
+
+    def note(self) -> str:
+        """One line that says how much was left out, if anything was."""
+        if not self.characters_left_out:
+            return ""
+        lines, characters = self.lines_left_out, self.characters_left_out
+        return LEFT_OUT.format(f"{lines:,} lines" if lines > 1 else f"{characters:,} characters")
+
+
+class CutStream:
+    """A stream that writes only what there is room for, and is otherwise the stream behind it."""
+
+    def __init__(self, stream: Any, printed: Printed) -> None:
+        self.stream, self.printed = stream, printed
+
+    def write(self, text: str) -> int:
+        if kept := self.printed.cut(text):
+            self.stream.write(kept)
+        return len(text)
+
+    def writelines(self, lines: list[str]) -> None:
+        for line in lines:
+            self.write(line)
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self.stream, name)
+
+
+@contextlib.contextmanager
+def printed_in_short() -> Iterator[None]:
+    """A context for one check. What is printed in it is cut, and a last line says how much was left out. While grading,
+    the judge has limits of its own, and nothing is cut here."""
+    if current().graded:
+        yield
+        return
+    printed = Printed()
+    out: Any = CutStream(sys.stdout, printed)
+    error: Any = CutStream(sys.stderr, printed)
+    try:
+        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(error):
+            yield
+    finally:
+        if note := printed.note():
+            print(f"\n{note}")

@@ -18,8 +18,7 @@ import numpy as np
 
 from autograder.cards.check_report import Line, Report
 from autograder.checks.gradients import report_of
-from autograder.checks.outcome import Outcome
-from autograder.runs.answers import Problem, compared_on
+from autograder.runs.answers import Outcome, Problem, compared_on
 from autograder.runs.comparison import within
 from autograder.runs.context import CheckContext
 from autograder.runs.engine_protocol import ways_in_words
@@ -400,8 +399,8 @@ class _Trial:
     ) -> Outcome:
         (program,) = programs_of({name: function}, len(cases[0]))
         expected = expected_of(program, cases, None, accumulates=accumulates, dtype=self.dtype)
-        ((expected, comparison),) = compared_on(self.engine, [program], [expected])
-        return Outcome(program, expected, comparison)
+        (outcome,) = compared_on(self.engine, [program], [expected])
+        return outcome
 
     def deep(self, operation: Operation) -> str:
         """Whether `backward` ends on thousands of operations in a row; what it gives is not looked at."""
@@ -437,7 +436,7 @@ def _is_lacking(error: str, public: str) -> bool:
 
 def _second(outcome: Outcome) -> str:
     """Whether the gradients after a second `backward` are those of the second alone."""
-    runs = zip(outcome.comparison.runs, outcome.expected, strict=True)
+    runs = zip(outcome.runs, outcome.expected, strict=True)
     pairs = [pair for run, right in runs if right.draw.again is not None for pair in _alone(run, right)]
     return REPLACES if pairs and all(within(*pair) for pair in pairs) else WRONG
 

@@ -55,7 +55,7 @@ OF_TWO: dict[str, Callable[[Array, Array, Array], Array]] = {
 
 def formulas(trial: Trial) -> tuple[tuple[str, str], ...]:
     """Facts for a card: for each input with a wrong gradient, the student's formula and what is in the right one."""
-    runs, expected = trial.comparison.runs, trial.expected
+    runs, expected = trial.runs, trial.expected
     if not runs or len(runs) != len(expected) or any(entry.low is not None for entry in expected):
         return ()
     find = _of_matrices if trial.part.steps[0].symbol == "@" else _of_elements

@@ -46,7 +46,6 @@ from autograder.runs.answers import INPUT_CHANGED, WRONG_TYPE, Problem
 from autograder.runs.engines import Draw
 from autograder.runs.expected import DRAWS, Expected
 from autograder.runs.programs import Program
-from autograder.runs.replay import Evidence
 
 NUMBER = re.compile(r"[-+]?\d[\d.]*(e[-+]?\d+)?")
 LARGEST = 20_000  # numbers in one draw
@@ -82,7 +81,7 @@ def localize(engine: Any, program: Program, expected: Sequence[Expected], proble
     trials = [trial for trial in try_parts(engine, parts) if trial is not None]
     wrong = [trial for trial in trials if trial.wrong]
     if problem.forward:
-        wrong = [trial for trial in reversed(wrong) if trial.comparison.problem and trial.comparison.problem.forward]
+        wrong = [trial for trial in reversed(wrong) if trial.problem and trial.problem.forward]
     if wrong:
         place = _in_an_operation(engine, wrong, [trial for trial in trials if not trial.wrong], problem.forward)
         return place if len(numbers) > 1 else replace(place, maps=())  # the maps are those of the whole expression
@@ -125,7 +124,7 @@ def _in_an_operation(engine: Any, wrong: Sequence[Trial], right: Sequence[Trial]
     """The place is a single operation: the first of `wrong`, or what it is made of. `right`: those that are right."""
     first = wrong[0]
     symbol = first.part.steps[0].symbol
-    found = None if first.comparison.problem is None else first.comparison.problem.public
+    found = None if first.problem is None else first.problem.public
     if found in SAID and (found != INPUT_CHANGED or _alone(first).certain is None):
         return SAID[found](first)
     if not forward and (place := _of_the_rule(engine, first)) is not None:
@@ -178,18 +177,18 @@ def _of_the_rule(engine: Any, trial: Trial) -> Place | None:
 
 def _ran(trial: Trial) -> bool:
     """Whether the engine has the operation at all."""
-    problem = trial.comparison.problem
+    problem = trial.problem
     odd = problem is not None and problem.public == WRONG_TYPE
-    return bool(trial.comparison.runs) or trial.comparison.difference is not None or odd
+    return bool(trial.runs) or trial.comparison.difference is not None or odd
 
 
 def _all_fail_alike(first: Trial, tried: Sequence[Trial | None]) -> bool:
     """Whether no operation runs, and several raise the error that the first one raised; others may be unknown yet."""
-    if not first.raised or first.comparison.problem is None or any(trial and _ran(trial) for trial in tried):
+    if not first.raised or first.problem is None or any(trial and _ran(trial) for trial in tried):
         return False
-    problems = [trial.comparison.problem for trial in tried if trial and trial.comparison.problem]
+    problems = [trial.problem for trial in tried if trial and trial.problem]
     errors = [NUMBER.sub("", problem.error) for problem in problems]  # a message may hold the inputs
-    return errors.count(NUMBER.sub("", first.comparison.problem.error)) > 2 and not first.comparison.problem.unwritten
+    return errors.count(NUMBER.sub("", first.problem.error)) > 2 and not first.problem.unwritten
 
 
 def _probe(name: str, step: Step, part: Part) -> Part | None:
@@ -224,8 +223,7 @@ def _on_squares(engine: Any, first: Trial) -> Trial | None:
 
 def _alone(trial: Trial, right: Sequence[Trial] = ()) -> Diagnosis:
     """The bug that explains an operation by itself, and would not show in operations that are right."""
-    tried = (trial, *right)
-    return diagnose_all([Evidence(one.part.program, one.expected, one.comparison.runs, not one.wrong) for one in tried])
+    return diagnose_all((trial, *right))
 
 
 def _described(
@@ -242,7 +240,7 @@ def _described(
     """The place of a wrong operation, with sentences. The public one names operations and nothing else."""
     symbol = trial.part.steps[0].symbol
     place = wrong_operand(trial)
-    alone = not forward and trial.comparison.problem is not None and trial.comparison.problem.forward
+    alone = not forward and trial.problem is not None and trial.problem.forward
     sentence, public = sentences(trial, place, forward, alone)
     before, after, certain = _explained(engine, trial, right, squares, forward or alone)
     more = ""

@@ -21,7 +21,7 @@ def on_paper(engine: Any, trial: Trial) -> Trial:
 
     Numbers keep their signs and their order by size, so that logarithms and maxima stay what they are.
     """
-    problem = trial.comparison.problem
+    problem = trial.problem
     if problem is None or problem.worst is None:
         return trial
     draw = trial.part.draws[min(problem.draw, len(trial.part.draws) - 1)]
@@ -29,9 +29,9 @@ def on_paper(engine: Any, trial: Trial) -> Trial:
     if simple is None:
         return trial
     again = try_parts(engine, [replace(trial.part, draws=(simple,))])[0]
-    if again is None or again.raised or again.comparison.problem is None:
+    if again is None or again.raised or again.problem is None:
         return trial
-    worst = again.comparison.problem.worst
+    worst = again.problem.worst
     if worst is None or (worst.place, worst.accumulated) != (problem.worst.place, problem.worst.accumulated):
         return trial
     finite = all(np.all(np.isfinite(array)) for array in again.expected[0].reference.dense())

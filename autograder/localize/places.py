@@ -156,7 +156,7 @@ def everywhere_in_values(first: Trial) -> Place:
 
 def _few_digits(trial: Trial) -> str:
     """Whether the value is right to the digits of float32, as a sentence."""
-    worst = None if trial.comparison.problem is None else trial.comparison.problem.worst
+    worst = None if trial.problem is None else trial.problem.worst
     if worst is None or not 1e-9 < abs(worst.got - worst.expected) / (abs(worst.expected) or 1.0) < 1e-5:
         return ""
     return " The values are right to about seven digits, which is the precision of float32. The check needs float64."
@@ -233,7 +233,7 @@ def listed_names(names: Sequence[str]) -> str:
 
 def wrong_operand(trial: Trial) -> str:
     """Which input's gradient is wrong, if there are several."""
-    problem = trial.comparison.problem
+    problem = trial.problem
     worst = None if problem is None else problem.worst
     if worst is None or len(trial.part.names) == 1 or worst.place == "the value":
         return ""
@@ -242,7 +242,7 @@ def wrong_operand(trial: Trial) -> str:
 
 def error_of(trial: Trial) -> str:
     """What the student's code raised in a trial; empty if nothing. A colon that ends the quoted line is left out."""
-    error = "" if trial.comparison.problem is None else trial.comparison.problem.error
+    error = "" if trial.problem is None else trial.problem.error
     return f"{error.removesuffix(':`')}`" if error.endswith(":`") else error
 
 
@@ -278,7 +278,7 @@ def facts_of(trial: Trial, alone: str = "") -> Facts:
     """The inputs of the part, its results, and the right ones. `alone` says that the numbers are not those of the
     expression.
     """
-    problem = trial.comparison.problem
+    problem = trial.problem
     if problem is None:
         return ()
     draw = trial.part.draws[min(problem.draw, len(trial.part.draws) - 1)]
@@ -298,10 +298,10 @@ def facts_of(trial: Trial, alone: str = "") -> Facts:
 
 def maps_of(trial: Trial) -> tuple[HeatMap, ...]:
     """Pictures of the wrong gradients of a part."""
-    problem = trial.comparison.problem
+    problem = trial.problem
     if problem is None or problem.forward:
         return ()
-    return heat_maps(problem, trial.expected, trial.comparison.runs, trial.part.names)
+    return heat_maps(problem, trial.expected, trial.runs, trial.part.names)
 
 
 def _arrow(part: Part) -> str:

@@ -181,7 +181,7 @@ def _fits_in_a_tuple(ways: Ways, steps: list[Any], draw: dict[str, Any], several
 
 def misfit(engine: Any, trial: Trial) -> Misfit | None:
     """The misfit of an operation that, tried alone, went wrong because of what its rule returned; else None."""
-    answer, problem = _answer(engine, trial), trial.comparison.problem
+    answer, problem = _answer(engine, trial), trial.problem
     if problem is None or not _is_count(answer.get("inputs")) or type(answer.get("kind")) is not str:
         return None
     misshapen = trial.raised or problem.worst is None
@@ -195,7 +195,7 @@ def misfit(engine: Any, trial: Trial) -> Misfit | None:
 
 def _answer(engine: Any, trial: Trial) -> dict[str, Any]:
     """What `ask_rule` says about the draw that went wrong on the way back; {} if there is none."""
-    problem = trial.comparison.problem
+    problem = trial.problem
     if problem is None or problem.forward:
         return {}
     draw = trial.part.draws[min(problem.draw, len(trial.part.draws) - 1)]
@@ -210,7 +210,7 @@ def rule_is_right(engine: Any, trial: Trial) -> bool:
     """Whether the rule of an operation, called by itself with the right gradient, returns the right gradients, which
     `backward` does not deliver. False unless the engine made one node of the operation and nothing raised an error.
     """
-    problem = trial.comparison.problem
+    problem = trial.problem
     if problem is None or trial.raised or trial.weighed or trial.nodes != 1:
         return False
     shares = _answer(engine, trial).get("shares")

@@ -64,7 +64,7 @@ class Wrong:
 
 def pattern(trial: Trial) -> str:
     """A sentence about the wrong gradients of an operation; empty if they follow no known pattern."""
-    runs, expected = trial.comparison.runs, trial.expected
+    runs, expected = trial.runs, trial.expected
     if not runs or len(runs) != len(expected) or any(entry.low is not None for entry in expected):
         return ""
     found = _transposed(trial) or _in_common(trial)
@@ -82,7 +82,7 @@ def pattern(trial: Trial) -> str:
 def _in_common(trial: Trial) -> str:
     """Patterns that results of any function may have: a factor, another order, too few digits."""
     count = len(trial.part.names)
-    got = [run.dense()[:count] for run in trial.comparison.runs]
+    got = [run.dense()[:count] for run in trial.runs]
     right = [entry.reference.dense()[:count] for entry in trial.expected]
     allowed = [entry.tolerance.gradients[:count] for entry in trial.expected]
     for mine, theirs in zip(got, right, strict=True):
@@ -98,7 +98,7 @@ def _in_common(trial: Trial) -> str:
 def wrong_inputs(trial: Trial) -> Iterator[Wrong]:
     """The inputs whose gradient is wrong in some draw, if it has the right shape in every draw."""
     expected = trial.expected
-    gradients = [run.dense() for run in trial.comparison.runs]
+    gradients = [run.dense() for run in trial.runs]
     right_gradients = [entry.reference.dense() for entry in expected]
     values = [entry.reference.value for entry in expected]
     arriving = [entry.draw.seed(value.shape) for entry, value in zip(expected, values, strict=True)]
@@ -129,7 +129,7 @@ def _transposed(trial: Trial) -> str:
     for number, name in enumerate(trial.part.names):
         pairs = [
             (run.dense()[number], entry.reference.dense()[number])
-            for run, entry in zip(trial.comparison.runs, trial.expected, strict=True)
+            for run, entry in zip(trial.runs, trial.expected, strict=True)
         ]
         if all(a.ndim == 2 and a.shape == b.T.shape and np.all(same(a, b.T)) for a, b in pairs):
             if not all(a.shape == b.shape and np.all(same(a, b)) for a, b in pairs):

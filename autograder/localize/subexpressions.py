@@ -16,10 +16,9 @@ import numpy as np
 
 from autograder.localize.tracing import Step, Trace, Value
 from autograder.runs import engine_protocol
-from autograder.runs.answers import Comparison, compare_on_draws
+from autograder.runs.answers import Outcome, compare_on_draws
 from autograder.runs.engines import Draw, run_where_it_lives
 from autograder.runs.errors import LessonError
-from autograder.runs.expected import Expected
 from autograder.runs.methods import NAMES
 from autograder.runs.programs import Program, program_of_steps
 
@@ -65,15 +64,14 @@ class Part:
         return [value for value, uses in uses_in(self.steps).items() if uses > 1]
 
 
-@dataclass(frozen=True)
-class Trial:
+@dataclass(frozen=True, eq=False)
+class Trial(Outcome):
     """A part that was tried on a student's engine. `nodes`: how many operations that engine made of it (0: unknown).
-    `weighed`: its result was multiplied by the incoming gradient and summed, because `backward` takes none.
+    `raised`: something raised an error. `weighed`: its result was multiplied by the incoming gradient and summed,
+    because `backward` takes none.
     """
 
     part: Part
-    expected: tuple[Expected, ...]
-    comparison: Comparison
     nodes: int
     raised: bool
     weighed: bool
@@ -102,17 +100,15 @@ def _trial(part: Part, answer: Any) -> Trial | None:
     if answer.get("plain") is True:
         part = replace(part, draws=tuple(replace(draw, cotangent=None, again=None) for draw in part.draws))
     try:
-        expected, comparison = compare_on_draws(answer, part.program, part.draws)
+        outcome = compare_on_draws(answer, part.program, part.draws)
     except LessonError:
         return None
     nodes = answer.get("nodes")
     return Trial(
-        part,
-        expected,
-        comparison,
-        nodes if isinstance(nodes, int) else 0,
-        "error" in answer,
-        answer.get("weighed") is True,
+        *(outcome.program, outcome.expected, outcome.comparison, part),
+        nodes=nodes if isinstance(nodes, int) else 0,
+        raised="error" in answer,
+        weighed=answer.get("weighed") is True,
     )
 
 

@@ -79,6 +79,24 @@ class Comparison:
     narrow: bool = False
 
 
+@dataclass(frozen=True, eq=False)
+class Outcome:
+    """One program after it ran on a student's engine: what was expected, and how the answer compares."""
+
+    program: Program
+    expected: tuple[Expected, ...]
+    comparison: Comparison
+
+    @property
+    def problem(self) -> Problem | None:
+        return self.comparison.problem
+
+    @property
+    def runs(self) -> tuple[Run, ...]:
+        """The student's runs, if a diagnosis can use them."""
+        return self.comparison.runs
+
+
 class Unusable(Exception):  # noqa: N818
     """Raised inside this file when an answer cannot be used. `forward`: because of the value, before any gradient."""
 
@@ -88,9 +106,7 @@ class Unusable(Exception):  # noqa: N818
         self.forward = forward
 
 
-def compared_on(
-    engine: Any, programs: Sequence[Program], expected: Sequence[tuple[Expected, ...]]
-) -> list[tuple[tuple[Expected, ...], Comparison]]:
+def compared_on(engine: Any, programs: Sequence[Program], expected: Sequence[tuple[Expected, ...]]) -> list[Outcome]:
     """Run programs on a student's engine, where it lives, and compare each with its expected results. If an answer is
     outside the least tolerances, all are compared with measured ones, which then come back with the expected results.
     """
@@ -112,7 +128,7 @@ def compared_on(
                 return ones
         expected = list(map(measured, programs, expected))
         comparisons = list(map(compare, answers, expected, arguments))
-    return list(zip(expected, comparisons, strict=True))
+    return list(map(Outcome, programs, expected, comparisons))
 
 
 def _beginning_with_one(
@@ -120,8 +136,8 @@ def _beginning_with_one(
     programs: Sequence[Program],
     expected: Sequence[tuple[Expected, ...]],
     weighed: Sequence[Comparison],
-) -> list[tuple[tuple[Expected, ...], Comparison]] | None:
-    """The comparisons with a `backward` that begins with 1, if the product or sum is wrong by which the check would
+) -> list[Outcome] | None:
+    """The outcomes with a `backward` that begins with 1, if the product or sum is wrong by which the check would
     give it another gradient: otherwise every expression would look wrong. None if they are right.
     """
     shape = expected[0][0].reference.value.shape
@@ -129,7 +145,7 @@ def _beginning_with_one(
     weighing = WEIGHING_NUMBERS if shape == () else WEIGHING_ARRAYS
     inputs = (weights + 1.0, weights)[: len(weighing.arguments)]
     draws = [Draw.in_dtype(expected[0][0].draw.dtype, inputs, None)]
-    wrong = _on_draws(engine, weighing, draws)[1].problem
+    wrong = _on_draws(engine, weighing, draws).problem
     if wrong is None:
         return None
     missing = wrong.error or f"`{weighing.name}` is wrong itself"
@@ -137,15 +153,15 @@ def _beginning_with_one(
     found = []
     for program, entries, comparison in zip(programs, expected, weighed, strict=True):
         ones = [replace(entry.draw, cotangent=None, again=None) for entry in entries]
-        pair = _on_draws(engine, program, ones)
-        raised = pair[1].problem.error if pair[1].problem is not None else ""
+        outcome = _on_draws(engine, program, ones)
+        raised = outcome.problem.error if outcome.problem is not None else ""
         refused = raised and not begins
         own = raised == wrong.error  # `backward` raises it anyway, so it is not about the gradient that it gets
         if refused and not own and comparison.problem and comparison.problem.error in ("", wrong.error):
-            pair = entries, _nowhere(missing)
+            outcome = Outcome(program, entries, _nowhere(missing))
         elif refused:
-            pair = entries, comparison
-        found.append(pair)
+            outcome = Outcome(program, entries, comparison)
+        found.append(outcome)
     return found
 
 
@@ -154,38 +170,36 @@ def _nowhere(missing: str) -> Comparison:
     return Comparison(Problem(f"{NOWHERE}: it needs {needs}, but {missing}", NOWHERE))
 
 
-def _on_draws(engine: Any, program: Program, draws: Sequence[Draw]) -> tuple[tuple[Expected, ...], Comparison]:
+def _on_draws(engine: Any, program: Program, draws: Sequence[Draw]) -> Outcome:
     sent = [{"function": program.function, "draws": [draw.sent() for draw in draws]}]
     answers = run_where_it_lives(engine, run_programs, sent)
     return compare_on_draws(answers[0] if isinstance(answers, list) and answers else None, program, draws)
 
 
-def _compared_unseeded(
-    answer: Any, program: Program, expected: tuple[Expected, ...]
-) -> tuple[tuple[Expected, ...], Comparison]:
-    """The comparison of an answer, in which `backward` perhaps began with 1, since the engine lacks what it takes to
+def _compared_unseeded(answer: Any, program: Program, expected: tuple[Expected, ...]) -> Outcome:
+    """The outcome of an answer, in which `backward` perhaps began with 1, since the engine lacks what it takes to
     give it another gradient.
     """
     missing = _string(answer.get("unseeded")) if isinstance(answer, dict) else ""
     if not missing:
         return compare_on_draws(answer, program, [entry.draw for entry in expected])
     draws = [replace(entry.draw, cotangent=None, again=None) for entry in expected]
-    expected, comparison = compare_on_draws(answer, program, draws)
-    if "error" in answer and answer.get("begins") is not True and np.ndim(expected[0].reference.value):
-        return expected, _nowhere(missing)
-    return expected, comparison
+    outcome = compare_on_draws(answer, program, draws)
+    if "error" in answer and answer.get("begins") is not True and np.ndim(outcome.expected[0].reference.value):
+        return replace(outcome, comparison=_nowhere(missing))
+    return outcome
 
 
-def compare_on_draws(answer: Any, program: Program, draws: Sequence[Draw]) -> tuple[tuple[Expected, ...], Comparison]:
-    """The expected results of a program on these draws, and the answer compared with them. An answer that agrees with
+def compare_on_draws(answer: Any, program: Program, draws: Sequence[Draw]) -> Outcome:
+    """The answer compared with the expected results of a program on these draws. An answer that agrees with
     the reference is right; only others are worth the other routes. Raises LessonError if the program does not run.
     """
     expected = answers_by_reference(program, draws)
     comparison = compare(answer, expected, program.arguments)
-    if comparison.problem is None:
-        return expected, comparison
-    expected = expected_of_draws(program, draws)
-    return expected, compare(answer, expected, program.arguments)
+    if comparison.problem is not None:
+        expected = expected_of_draws(program, draws)
+        comparison = compare(answer, expected, program.arguments)
+    return Outcome(program, expected, comparison)
 
 
 def compare(answer: Any, expected: Sequence[Expected], arguments: Sequence[str]) -> Comparison:

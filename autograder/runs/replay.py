@@ -14,6 +14,7 @@ from itertools import repeat
 
 import numpy as np
 
+from autograder.runs.answers import Outcome
 from autograder.runs.comparison import EPSILON, ROUNDINGS, within
 from autograder.runs.engines import REFERENCE, Draw, Run
 from autograder.runs.errors import Raised
@@ -30,34 +31,6 @@ MOST_RUNS = 1500  # of the reference, for a whole check; small expressions take 
 
 Plant = Callable[[], AbstractContextManager[None]]
 """Makes a context in which the reference has a bug."""
-
-
-@dataclass(frozen=True, eq=False)
-class Evidence:
-    """One expression of a check: what was right, what the student's engine gave, and whether that passed.
-
-    `raised`: what the backward pass of the next draw raised, if anything.
-    """
-
-    program: Program
-    expected: Sequence[Expected]
-    runs: Sequence[Run]
-    passed: bool
-    raised: Raised | None = None
-
-    @property
-    def usable(self) -> bool:
-        return bool(self.runs) or self.raised is not None
-
-    @property
-    def quickest(self) -> int:
-        """The draw to begin with: one without a second backward call, if there is any."""
-        plain = [n for n, _ in enumerate(self.runs) if self.expected[n].draw.again is None]
-        return plain[0] if plain else 0
-
-    @property
-    def size(self) -> int:
-        return max(sum(array.size for array in entry.draw.inputs) for entry in self.expected)
 
 
 @dataclass(frozen=True, eq=False)
@@ -83,22 +56,22 @@ class Replays:
         self.allowed = cache(_allowed)
         self._first = cache(self._planted)
 
-    def explains(self, entry: Evidence, composed: bool, plants: Sequence[Plant]) -> bool:
+    def explains(self, entry: Outcome, composed: bool, plants: Sequence[Plant]) -> bool:
         """Whether the reference with a bug gives the student's numbers in every draw.
 
         One of the plants must explain the first gradients of a draw, and one of them those after the second call: an
         engine whose result depends on the order of its visits may choose another order for another graph.
         """
-        first = entry.quickest
+        first = _quickest(entry)
         order = [first, *(n for n in range(len(entry.runs)) if n != first)] if entry.runs else []
         if not all(self._explains_draw(entry, n, composed, plants) for n in order):
             return False
-        if entry.raised is None:
+        if entry.comparison.raised is None:
             return True
         last = (self.planted(entry, len(entry.runs), composed, plant) for plant in plants)
-        return any(_raises(planted, entry.raised) for planted in last)
+        return any(_raises(planted, entry.comparison.raised) for planted in last)
 
-    def _explains_draw(self, entry: Evidence, number: int, composed: bool, plants: Sequence[Plant]) -> bool:
+    def _explains_draw(self, entry: Outcome, number: int, composed: bool, plants: Sequence[Plant]) -> bool:
         run, right = entry.runs[number], entry.expected[number]
         unexplained = {False, True} if right.draw.again is not None and run.again is not None else {False}
         for plant in plants:
@@ -109,22 +82,32 @@ class Replays:
                 return True
         return False
 
-    def planted(self, entry: Evidence, number: int, composed: bool, plant: Plant) -> Run | Raised:
+    def planted(self, entry: Outcome, number: int, composed: bool, plant: Plant) -> Run | Raised:
         """A draw on the reference with a bug, or what it raises. The result for the first draw is cached."""
-        run = self._first if number == entry.quickest else self._planted
+        run = self._first if number == _quickest(entry) else self._planted
         return run(entry, number, composed, plant)
 
-    def _planted(self, entry: Evidence, number: int, composed: bool, plant: Plant) -> Run | Raised:
+    def _planted(self, entry: Outcome, number: int, composed: bool, plant: Plant) -> Run | Raised:
         self.runs += 1
         if self.runs > MOST_RUNS:
             raise OverBudget
         known = entry.expected[number].planted
         if (composed, plant) not in known:
             run = _with_a_bug(entry.program, entry.expected[number].draw, composed, plant)
-            if entry.size > LARGEST_KEPT:
+            if size_of(entry) > LARGEST_KEPT:
                 return run
             known[composed, plant] = run
         return known[composed, plant]
+
+
+def _quickest(entry: Outcome) -> int:
+    """The draw to begin with: one without a second backward call, if there is any."""
+    return next((n for n, _ in enumerate(entry.runs) if entry.expected[n].draw.again is None), 0)
+
+
+def size_of(entry: Outcome) -> int:
+    """The numbers in the largest draw of an expression."""
+    return max(sum(array.size for array in right.draw.inputs) for right in entry.expected)
 
 
 def _with_a_bug(program: Program, draw: Draw, composed: bool, plant: Plant) -> Run | Raised:
@@ -136,12 +119,12 @@ def _with_a_bug(program: Program, draw: Draw, composed: bool, plant: Plant) -> R
         return Raised(type(error).__name__, str(error))
 
 
-def _allowed(entry: Evidence, number: int) -> list[float]:
+def _allowed(entry: Outcome, number: int) -> list[float]:
     """The largest allowed distance for each gradient of a draw."""
     return [float(np.max(array)) for array in entry.expected[number].tolerance.gradients]
 
 
-def graph_of(entry: Evidence, composed: bool) -> RecordedGraph:
+def graph_of(entry: Outcome, composed: bool) -> RecordedGraph:
     """The graph that the reference records for an expression."""
     with composed_arithmetic() if composed else nullcontext():
         leaves = REFERENCE.leaves(entry.expected[0].draw)

@@ -5,11 +5,11 @@ import pytest
 from autograder.bugs.bank import bug
 from autograder.bugs.bug import THE_RULE
 from autograder.bugs.matching import diagnose_all
+from autograder.runs.answers import Comparison, Outcome, Problem
 from autograder.runs.errors import Raised
 from autograder.runs.expected import expected_of
 from autograder.runs.inputs import cases_of
 from autograder.runs.programs import programs_of
-from autograder.runs.replay import Evidence
 from autograder.student import check_gradients
 from tests.autograder.bugs import planted
 
@@ -48,8 +48,8 @@ def test_a_mistake_in_several_rules_but_not_in_all_is_named(style, where):
 def evidence_of(expression, cases, runs_of, raised=None):
     (program,) = programs_of(expression, len(cases[0]))
     expected = expected_of(program, cases_of(cases), 0)
-    runs = [runs_of(entry) for entry in expected if runs_of is not None]
-    return Evidence(program, expected, runs, passed=False, raised=raised)
+    runs = tuple(runs_of(entry) for entry in expected if runs_of is not None)
+    return Outcome(program, expected, Comparison(Problem("wrong", "wrong"), runs, raised=raised))
 
 
 def test_an_exception_alone_is_never_certain():

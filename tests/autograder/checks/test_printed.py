@@ -4,9 +4,9 @@ import sys
 
 import pytest
 
+from autograder.checks.limits import MOST_CHARACTERS, MOST_LINES
 from autograder.runs.context import check_context
 from autograder.runs.inputs import between
-from autograder.runs.printed import MOST_CHARACTERS, MOST_LINES
 from autograder.student import (
     CheckFailed,
     check_function,
