@@ -19,7 +19,7 @@ from autograder.runs import engine_protocol
 from autograder.runs.answers import Outcome, compare_on_draws
 from autograder.runs.engines import Draw, run_where_it_lives
 from autograder.runs.errors import LessonError
-from autograder.runs.methods import NAMES
+from autograder.runs.methods import METHODS
 from autograder.runs.programs import Program, program_of_steps
 
 MOST_SECONDS = 1.0
@@ -45,7 +45,7 @@ class Part:
     @cached_property
     def program(self) -> Program:
         return program_of_steps(
-            self.text(), self.sent_steps(), self.names, any(step.name in NAMES for step in self.steps)
+            self.text(), self.sent_steps(), self.names, any(step.name in METHODS for step in self.steps)
         )
 
     def sent_steps(self) -> list[Any]:

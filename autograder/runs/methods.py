@@ -21,8 +21,6 @@ from mini_autograd.operations.neural import activations, losses, normalization
 from mini_autograd.operations.neural.dropout import Dropout
 from mini_autograd.operations.shapes import gathering
 
-NAMES = ("cat", "leaky_relu", "cross_entropy", "mse_loss", "layer_norm", "batch_norm", "embedding", "dropout")
-
 
 def _methods(torch: Any, functional: Any, whole: Callable[[Any], Any]) -> dict[str, Callable[..., Any]]:
     """The methods, made from an engine that has PyTorch's functions. `whole` makes a tensor of integers."""
@@ -37,20 +35,19 @@ def _methods(torch: Any, functional: Any, whole: Callable[[Any], Any]) -> dict[s
     }
 
 
-@cache
-def _reference_methods() -> dict[str, Callable[..., Any]]:
-    def dropout(self: Any, mask: Any, p: float) -> Any:
-        return Dropout.apply(self, mask=np.asarray(mask, dtype=np.float64) / (1.0 - p))
+def _dropout(self: Any, mask: Any, p: float) -> Any:
+    return Dropout.apply(self, mask=np.asarray(mask, dtype=np.float64) / (1.0 - p))
 
-    functional = SimpleNamespace(
-        leaky_relu=activations.leaky_relu,
-        cross_entropy=losses.cross_entropy,
-        mse_loss=losses.mse_loss,
-        layer_norm=normalization.layer_norm,
-        batch_norm=normalization.batch_norm,
-        embedding=gathering.embedding,
-    )
-    return {**_methods(ma, functional, lambda numbers: ma.tensor(np.asarray(numbers))), "dropout": dropout}
+
+FUNCTIONAL = SimpleNamespace(
+    leaky_relu=activations.leaky_relu,
+    cross_entropy=losses.cross_entropy,
+    mse_loss=losses.mse_loss,
+    layer_norm=normalization.layer_norm,
+    batch_norm=normalization.batch_norm,
+    embedding=gathering.embedding,
+)
+METHODS = {**_methods(ma, FUNCTIONAL, lambda numbers: ma.tensor(np.asarray(numbers))), "dropout": _dropout}
 
 
 @contextmanager
@@ -58,10 +55,9 @@ def reference_methods() -> Iterator[None]:
     """A context in which the reference's tensors have these methods, and no other thread changes the reference. Nested,
     it does nothing: a check runs the reference hundreds of times.
     """
-    methods = _reference_methods()
     with LOCK:
-        inside = vars(ma.Tensor).get("dropout") is methods["dropout"]
-        with nullcontext() if inside else patched(ma.Tensor, methods):
+        inside = vars(ma.Tensor).get("dropout") is _dropout
+        with nullcontext() if inside else patched(ma.Tensor, METHODS):
             yield
 
 
@@ -92,7 +88,7 @@ def uses_methods(function: Callable[..., Any]) -> bool:
         if getattr(one, "uses_methods", False):
             return True
         behind = _behind(one, names)
-        if not names.union(_texts(behind)).isdisjoint(NAMES):  # getattr(a, name)
+        if not names.union(_texts(behind)).isdisjoint(METHODS):  # getattr(a, name)
             return True
         waiting += [value for value in behind if type(value) is FunctionType]
     return False

@@ -48,33 +48,11 @@ HEIRS = {
     for operation in OPERATIONS.values()
 }
 
-REARRANGING = (
-    *("Where", "Clone", "Cast", "Reshape", "Squeeze", "Unsqueeze", "Expand", "Transpose", "Permute", "Flip", "Roll"),
-    *("Tril", "Triu", "Cat", "Index", "Put", "Assign", "Gather", "Embedding", "Sort", "Topk", "Median", "Kthvalue"),
-    *("Max", "Min", "Amax", "Amin", "Maximum", "Minimum", "Fmax", "Fmin", "Clamp", "Cummax", "Cummin"),
-    *("Sign", "Floor", "Ceil", "Trunc", "Round", "FloorDivide"),
-)
-ARITHMETIC = tuple(operation for name, operation in OPERATIONS.items() if name not in REARRANGING)
-
-SYMBOLS = {
-    "Add": "+",
-    "Subtract": "-",
-    "Multiply": "*",
-    "Divide": "/",
-    "Negate": "-a",
-    "Power": "**",
-    "PowerOfTensors": "**",
-    "MatMul": "@",
-    "Index": "a[...]",
-    "Amax": "max",
-    "Amin": "min",
-    "LogSumExp": "logsumexp",
-}
-
 
 def symbol(operation: str) -> str:
     """The name of an operation for students: `*` for Multiply, `tanh` for Tanh, `log_softmax` for LogSoftmax."""
-    return SYMBOLS.get(operation) or re.sub("(?<=[a-z])(?=[A-Z])", "_", operation).lower()
+    sign = vars(OPERATIONS.get(operation, Function)).get("sign")  # not an inherited one: Gather is an Index
+    return sign or re.sub("(?<=[a-z])(?=[A-Z])", "_", operation).lower()
 
 
 def patched(owner: Any, replacements: Mapping[str, Any]) -> AbstractContextManager[None]:
@@ -133,7 +111,10 @@ def _with_wrong_rule(operation: type[Function], wrong: WrongRule) -> dict[str, A
 
 @contextmanager
 def disturbed(size: float, generator: np.random.Generator) -> Iterator[None]:
-    """A context in which all arithmetic of the reference, forward and backward, is off by a random relative `size`."""
+    """A context in which all arithmetic of the reference, forward and backward, is off by a random relative `size`.
+
+    Operations that are exact, since they only move numbers, stay as they are.
+    """
 
     def noisy(array: Any) -> Any:
         noise = generator.random(np.shape(array)) - 0.5
@@ -147,7 +128,8 @@ def disturbed(size: float, generator: np.random.Generator) -> Iterator[None]:
                 "backward": staticmethod(_noisy_backward(operation.backward, noisy)),
             },
         )
-        for operation in ARITHMETIC
+        for operation in OPERATIONS.values()
+        if not operation.exact
     ]
     with all_patched(rules):
         yield

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.drawing.formatting import symbol
+from mini_autograd.drawing.formatting import numpy_function, symbol
 from mini_autograd.drawing.graph import (
     Draft,
     Graph,
@@ -37,11 +37,10 @@ COMPUTE: dict[str, Callable[..., Any]] = {
     "@": lambda a, b: a @ b,
     "**": lambda a, b: a**b,
     "neg": lambda a: -a,
-    "exp": np.exp,
-    "log": np.log,
-    "tanh": np.tanh,
     "relu": lambda a: np.maximum(a, 0.0),
 }
+"""What NumPy's functions of single numbers, such as exp, do not cover: they go by the names of PyTorch's operations."""
+
 INVERT: dict[str, Callable[[Any], Any]] = {"exp": np.log, "tanh": np.arctanh, "neg": lambda out: -out}
 SOLVE_FOR_CONSTANT: dict[str, Callable[[Any, Any, int], Any]] = {
     "+": lambda out, known, position: out - known,
@@ -195,7 +194,7 @@ class _Reader:
         inputs = [entry.value for entry in spot.inputs]
         if spot.sign == "**" and len(inputs) == 1:
             inputs.append(plain(self.access.option(spot.node, "exponent")))
-        compute = COMPUTE.get(spot.sign)
+        compute = COMPUTE.get(spot.sign) or numpy_function(spot.sign)
         if compute is None or self._scaled(spot) or any(item is None for item in inputs):
             return None
         try:

@@ -1,4 +1,4 @@
-"""Numbers and formulas as short text, and how wide that text may become. No graph and no picture here."""
+"""Numbers, operations and formulas as short text, and how wide it may become. No graph and no picture here."""
 
 from __future__ import annotations
 
@@ -79,6 +79,12 @@ def symbol(operation: str) -> str:
     elif name[:1].isupper():
         name = name.lower()
     return SYMBOLS.get(name, name)
+
+
+def numpy_function(sign: str) -> np.ufunc | None:
+    """NumPy's function of single numbers that has the name of an operation: exp, sqrt, maximum. It has no options."""
+    found = getattr(np, sign, None)
+    return found if isinstance(found, np.ufunc) and found.nout == 1 else None
 
 
 def operation_formula(sign: str, inputs: Sequence[str]) -> str:

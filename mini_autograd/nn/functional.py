@@ -4,6 +4,8 @@ The one idea to know: operations with a rule of their own are defined in operati
 them.
 """
 
+# ruff: noqa: F403
+
 from __future__ import annotations
 
 import warnings
@@ -11,25 +13,18 @@ from typing import Any
 
 from mini_autograd.graph.function import Value, as_array, wrap
 from mini_autograd.numerics.arrays import array_module, holds, int64, long
-from mini_autograd.operations.neural.activations import gelu, leaky_relu, sigmoid, silu, softplus
-from mini_autograd.operations.neural.attention import scaled_dot_product_attention
-from mini_autograd.operations.neural.convolution import conv1d, conv2d, conv_transpose1d, conv_transpose2d
-from mini_autograd.operations.neural.dropout import dropout
-from mini_autograd.operations.neural.dropout import dropout_channels as dropout2d
-from mini_autograd.operations.neural.losses import (
-    binary_cross_entropy,
-    binary_cross_entropy_with_logits,
-    cross_entropy,
-    l1_loss,
-    mse_loss,
-    nll_loss,
-    smooth_l1_loss,
-)
-from mini_autograd.operations.neural.normalization import batch_norm, layer_norm
-from mini_autograd.operations.neural.pooling import avg_pool1d, avg_pool2d, max_pool1d, max_pool2d
+from mini_autograd.operations import neural as _neural
+from mini_autograd.operations.neural.activations import *
+from mini_autograd.operations.neural.attention import *
+from mini_autograd.operations.neural.convolution import *
+from mini_autograd.operations.neural.dropout import *
+from mini_autograd.operations.neural.losses import *
+from mini_autograd.operations.neural.normalization import *
+from mini_autograd.operations.neural.pooling import *
 from mini_autograd.operations.neural.windows import one_per_axis
 from mini_autograd.operations.pointwise.elementwise import relu as _relu
-from mini_autograd.operations.pointwise.elementwise import tanh, where
+from mini_autograd.operations.pointwise.elementwise import where
+from mini_autograd.operations.pointwise.mathematical import sigmoid, tanh
 from mini_autograd.operations.products.linear_algebra import linear
 from mini_autograd.operations.reductions import softmax as probabilities
 from mini_autograd.operations.reductions.norms import normalize
@@ -37,42 +32,11 @@ from mini_autograd.operations.shapes.gathering import embedding as rows_of_table
 from mini_autograd.operations.shapes.joining import pad, stack
 
 __all__ = [
-    "adaptive_avg_pool2d",
-    "avg_pool1d",
-    "avg_pool2d",
-    "batch_norm",
-    "binary_cross_entropy",
-    "binary_cross_entropy_with_logits",
-    "conv1d",
-    "conv2d",
-    "conv_transpose1d",
-    "conv_transpose2d",
-    "cross_entropy",
-    "dropout",
-    "dropout2d",
-    "embedding",
-    "gelu",
-    "l1_loss",
-    "layer_norm",
-    "leaky_relu",
-    "linear",
-    "log_softmax",
-    "max_pool1d",
-    "max_pool2d",
-    "mse_loss",
-    "nll_loss",
-    "normalize",
-    "one_hot",
-    "pad",
-    "relu",
-    "scaled_dot_product_attention",
-    "sigmoid",
-    "silu",
-    "smooth_l1_loss",
-    "softmax",
-    "softplus",
-    "tanh",
-]
+    "adaptive_avg_pool2d", "embedding", "linear", "log_softmax", "normalize", "one_hot", "pad", "relu", "sigmoid",
+    "softmax", "tanh",
+]  # fmt: skip
+__all__ += _neural.activations.__all__ + _neural.attention.__all__ + _neural.convolution.__all__
+__all__ += _neural.dropout.__all__ + _neural.losses.__all__ + _neural.normalization.__all__ + _neural.pooling.__all__
 
 
 def relu(input: Value, inplace: bool = False) -> Value:

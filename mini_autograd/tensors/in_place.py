@@ -8,6 +8,7 @@ shows the memory finds its new history from there.
 from __future__ import annotations
 
 import math
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -44,7 +45,7 @@ from mini_autograd.operations.shapes.indexing import (
     in_two_steps,
     is_basic,
 )
-from mini_autograd.tensors.methods import Tensor
+from mini_autograd.tensors.methods import FUNCTIONS, Tensor
 from mini_autograd.tensors.tensor import register_methods
 
 LEAF = "leaf Variable that requires grad is being used in an in-place operation."
@@ -458,12 +459,6 @@ def broadcastable(x: Tensor, source: Tensor) -> Tensor:
     return source
 
 
-NAMES = """
-add sub subtract mul multiply div divide true_divide pow neg negative exp log log1p sqrt rsqrt reciprocal square abs
-absolute sign sin cos tanh sigmoid erf floor ceil round trunc remainder floor_divide relu clamp clip lerp masked_fill
-scatter scatter_add tril triu logical_and logical_or logical_not bitwise_and bitwise_or bitwise_xor bitwise_not cumsum
-"""
-SHAPES = "t transpose swapaxes squeeze unsqueeze"
 OPERATORS = {"add": "__add__", "sub": "__sub__", "mul": "__mul__", "truediv": "__truediv__", "pow": "__pow__"}
 OPERATORS |= {name: f"__{name}__" for name in ("floordiv", "mod", "and", "or", "xor")}
 
@@ -488,8 +483,10 @@ def _operator(operator: str) -> Callable[..., Any]:
     return method
 
 
-register_methods({f"{_name}_": in_place(getattr(Tensor, _name)) for _name in NAMES.split()})
+for _name, _function in FUNCTIONS.items():
+    _family = sys.modules[_function.__module__]
+    if _name in getattr(_family, "IN_PLACE", ()):
+        register_methods({f"{_name}_": (in_another_shape if _family is shapes else in_place)(_function)})
 register_methods({f"{_name}_": in_place(_compare) for _name, _compare in comparison.RECORDED.items()})
 register_methods({f"__i{_name}__": _operator(_of_tensors) for _name, _of_tensors in OPERATORS.items()})
-register_methods({f"{_name}_": in_another_shape(getattr(Tensor, _name)) for _name in SHAPES.split()})
 register_methods(METHODS)

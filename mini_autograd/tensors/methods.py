@@ -1,10 +1,11 @@
-"""Operations as methods of Tensor: `x.exp()` is `exp(x)`. Those of the first lessons are in tensor.py itself.
+"""Operations as methods of Tensor: `x.exp()` is `exp(x)`. Operators are in tensor.py itself.
 
-The one idea to know: a function whose first argument is a tensor is already a method, so this file mostly lists names.
+The one idea to know: a function whose first argument is a tensor is already a method, so only the others are here.
 """
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -18,17 +19,16 @@ from mini_autograd.operations.shapes import joining, shape
 from mini_autograd.tensors import namespace, on_demand
 from mini_autograd.tensors.tensor import Tensor, register_methods
 
-FUNCTIONS = """
-absolute abs sign sqrt rsqrt reciprocal square log1p sin cos erf sigmoid floor ceil trunc round remainder floor_divide
-div positive lerp isnan isinf isfinite isclose allclose equal any all count_nonzero nonzero logical_and logical_or
-logical_not bitwise_and bitwise_or bitwise_xor bitwise_not is_floating_point greater greater_equal less less_equal
-not_equal maximum minimum clamp clip amax amin aminmax max min argmax argmin sort argsort topk median prod var std
-logsumexp cumsum softmax log_softmax norm mm bmm mv dot outer squeeze unsqueeze ravel broadcast_to flip roll split
-narrow select chunk unbind tril triu diag diag_embed diagonal trace gather scatter scatter_add index_select
-masked_fill masked_select
-"""
 
-register_methods({_name: getattr(namespace, _name) for _name in FUNCTIONS.split()})
+def _is_method(value: Any) -> bool:
+    """Whether a function's first argument is a tensor: PyTorch calls it `input`, and `tensor` in `split`."""
+    code = getattr(inspect.unwrap(value), "__code__", None)
+    return code is not None and code.co_varnames[:1] in (("input",), ("tensor",))
+
+
+FUNCTIONS = {name: value for name, value in vars(namespace).items() if _is_method(value)}
+
+register_methods(FUNCTIONS)
 
 
 def _where(self: Value, condition: Value, other: Value) -> Value:

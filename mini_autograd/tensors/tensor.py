@@ -22,7 +22,7 @@ from mini_autograd.graph.views import is_cut_off, link_view, memory_of
 from mini_autograd.numerics import arrays
 from mini_autograd.numerics.dtypes import KNOWN as DTYPES
 from mini_autograd.numerics.size import Size, size_of
-from mini_autograd.operations.pointwise import comparison, elementwise
+from mini_autograd.operations.pointwise import comparison, elementwise, mathematical, rounding
 from mini_autograd.operations.products import linear_algebra
 from mini_autograd.operations.reductions import reduction
 from mini_autograd.operations.shapes import indexing
@@ -447,7 +447,7 @@ class Tensor:
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if self.ndim == 0 else object.__format__(self, spec)
 
-    # operators and operations
+    # operators, and for editors the usual operations: methods.py adds all that there are
 
     __add__ = __radd__ = _operator(elementwise.Add)
     __sub__, __rsub__ = _operator(elementwise.Subtract), _operator(elementwise.Subtract, reflected=True)
@@ -473,9 +473,9 @@ class Tensor:
 
     add, sub, subtract = elementwise.add, elementwise.subtract, elementwise.subtract
     mul, multiply = elementwise.multiply, elementwise.multiply
-    div, divide, true_divide = elementwise.divide, elementwise.divide, elementwise.divide
+    div, divide, true_divide = rounding.div, elementwise.divide, elementwise.divide
     neg, negative, pow = elementwise.negative, elementwise.negative, elementwise.pow
-    exp, log, tanh, relu = elementwise.exp, elementwise.log, elementwise.tanh, elementwise.relu
+    exp, log, tanh, relu = elementwise.exp, elementwise.log, mathematical.tanh, elementwise.relu
     eq, ne, lt = comparison.eq, comparison.ne, comparison.lt
     le, gt, ge = comparison.le, comparison.gt, comparison.ge
     clone = elementwise.clone

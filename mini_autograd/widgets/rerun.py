@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.drawing import DRAWING_LIMIT, Graph, is_tensor, read_graph, watching
-from mini_autograd.drawing.formatting import short
+from mini_autograd.drawing.formatting import numpy_function, short
 from mini_autograd.drawing.graph import Node, is_scalar
 from mini_autograd.widgets.expressions import NO_GRAD, ExpressionError, computed, names_used, parsed
 
@@ -31,11 +31,9 @@ SIGNS: dict[str, Callable[..., Any]] = {
     "**": operator.pow,
     "neg": operator.neg,
 }
-METHODS = {
-    "abs", "cos", "exp", "expm1", "log", "log1p", "maximum", "mean", "minimum", "reciprocal", "relu", "rsqrt",
-    "sigmoid", "sin", "sqrt", "square", "sum", "tan", "tanh",
-}  # fmt: skip
-"""Operations without options that change numbers: a graph holds the name of an operation, but not its options."""
+METHODS = {"mean", "relu", "rsqrt", "sigmoid", "sum"}
+"""Operations without options that change numbers, and NumPy's functions of single numbers are such, too: a graph holds
+the name of an operation, but not its options."""
 
 EDITABLE = 60
 """Graphs with more nodes are not computed again: a reader would have to wait, and could not follow."""
@@ -161,7 +159,7 @@ def operation_of(node: Node, inputs: Sequence[Any]) -> Any:
     if node.operation.startswith("**"):
         exponent = float(node.operation[2:])
         return inputs[0] ** (int(exponent) if exponent.is_integer() else exponent)
-    if node.operation not in METHODS:
+    if node.operation not in METHODS and numpy_function(node.operation) is None:
         raise ValueError(f"{node.operation} may have options that are not known")
     return getattr(inputs[0], node.operation)(*inputs[1:])
 

@@ -15,7 +15,8 @@ from mini_autograd.graph.views import forget_source
 from mini_autograd.nn import functional, init
 from mini_autograd.nn.modules.module import Module
 from mini_autograd.nn.parameter import empty_parameter
-from mini_autograd.operations.pointwise.elementwise import relu, tanh
+from mini_autograd.operations.pointwise.elementwise import relu
+from mini_autograd.operations.pointwise.mathematical import tanh
 from mini_autograd.operations.shapes.joining import cat, chunk, stack
 from mini_autograd.tensors.creation import zeros
 from mini_autograd.tensors.tensor import Tensor

@@ -1,4 +1,4 @@
-"""The functions between the layers of a network: sigmoid, softplus, GELU and their relatives. ReLU is in elementwise.
+"""The functions between the layers of a network, such as GELU. ReLU, tanh and sigmoid are in pointwise.
 
 The one idea to know: a mask chooses between the two sides of a kink; at the kink itself the rule does what PyTorch's
 does.
@@ -15,8 +15,10 @@ from mini_autograd.graph import function
 from mini_autograd.graph.function import Unary, Value
 from mini_autograd.numerics.arrays import check_floating, number
 from mini_autograd.numerics.blocks import in_blocks
-from mini_autograd.operations.pointwise.elementwise import Elementwise, elementwise_jvp, exp, quiet, tanh, where
-from mini_autograd.operations.pointwise.mathematical import ERF_BY_TANH, OfFloats, erf, polynomial
+from mini_autograd.operations.pointwise.elementwise import Elementwise, elementwise_jvp, exp, quiet, where
+from mini_autograd.operations.pointwise.mathematical import ERF_BY_TANH, erf, polynomial, sigmoid, tanh
+
+__all__ = ["gelu", "leaky_relu", "silu", "softplus"]
 
 
 def only_floats(kernel: str) -> Any:
@@ -27,28 +29,6 @@ def only_floats(kernel: str) -> Any:
         return (x,)
 
     return staticmethod(prepare)
-
-
-class Sigmoid(OfFloats):
-    """s(x) = 1 / (1 + e^(-x)). ds = s (1 - s) dx."""
-
-    @staticmethod
-    @quiet
-    def forward(ctx, x):
-        output = 1.0 / (1.0 + np.exp(-x))
-        ctx.save_for_backward(output)
-        return output
-
-    @staticmethod
-    def backward(ctx, grad):
-        (output,) = ctx.saved_tensors
-        return sigmoid_gradient(grad, output)
-
-
-@in_blocks
-def sigmoid_gradient(grad: Value, output: Value) -> Value:
-    """The rule of `Sigmoid`."""
-    return grad * (output * (1.0 - output))
 
 
 class Silu(Elementwise):
@@ -124,7 +104,6 @@ class GeluTanh(Elementwise):
 class Softplus(Unary):
     """log(1 + e^(bx)) / b, with the derivative sigmoid(bx); just x, with 1, where bx is above the threshold."""
 
-    torch_name = "SoftplusBackward0"
     __slots__ = ("beta", "threshold")
     prepare = only_floats("softplus_cpu")
     jvp = staticmethod(elementwise_jvp)
@@ -145,7 +124,6 @@ class Softplus(Unary):
 class LeakyRelu(Unary):
     """x where it is positive, elsewhere x times a slope. At 0 the derivative is that slope. (Maas and others 2013.)"""
 
-    torch_name = "LeakyReluBackward0"
     __slots__ = ("slope",)
     prepare = only_floats("leaky_relu_cpu")
     jvp = staticmethod(elementwise_jvp)
@@ -191,11 +169,6 @@ def gelu_tanh_gradient(x: Value, grad: Value) -> Value:
     t = tanh(gelu_argument(x))
     slope = x * x * (3.0 * 0.044715 * math.sqrt(2.0 / math.pi)) + math.sqrt(2.0 / math.pi)
     return grad * (((1.0 - t) * slope * x + 1.0) * ((1.0 + t) * 0.5))
-
-
-def sigmoid(input: Value) -> Value:
-    """1 / (1 + e^(-x)) of each element."""
-    return Sigmoid.apply(input)
 
 
 def silu(input: Value, inplace: bool = False) -> Value:

@@ -17,6 +17,8 @@ from mini_autograd.operations.neural.fused import recorded, sum_of_products, tot
 from mini_autograd.operations.pointwise.elementwise import quiet
 from mini_autograd.operations.reductions.softmax import softmax
 
+__all__ = ["scaled_dot_product_attention"]
+
 
 class Attention(Function):
     """softmax(Q K^T scale + mask) V, with the softmax over the keys.

@@ -20,6 +20,8 @@ from mini_autograd.numerics.blocks import LARGE_BLOCK
 from mini_autograd.operations.neural.fused import total
 from mini_autograd.operations.neural.windows import Sizes, Windows, count_windows, one_per_axis
 
+__all__ = ["conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d"]
+
 Numbers = int | Sequence[int]
 
 
@@ -29,7 +31,6 @@ class Convolution(Function):
     x (N, C, *size), weight (O, C/groups, *kernel), bias (O) or None; the output is (N, O, *output).
     """
 
-    torch_name = "ConvolutionBackward0"
     __slots__ = ("groups", "windows")
 
     @staticmethod

@@ -15,6 +15,8 @@ from mini_autograd.graph.function import Unary, Value, as_array
 from mini_autograd.numerics import arrays
 from mini_autograd.numerics.generator import default_generator
 
+__all__ = ["dropout", "dropout2d"]
+
 WITHOUT_BATCH = (
     "dropout2d: Received a 3D input to dropout2d and assuming that channel-wise 1D dropout behavior is desired - input "
     "is interpreted as shape (N, C, L), where C is the channel dim. This behavior will change in a future release to "
@@ -79,7 +81,7 @@ def dropout(input: Value, p: float = 0.5, training: bool = True, inplace: bool =
     return Dropout.apply(input, mask=keep_mask(tuple(input.shape), p, as_array(input)))
 
 
-def dropout_channels(input: Value, p: float = 0.5, training: bool = True, inplace: bool = False) -> Value:
+def dropout2d(input: Value, p: float = 0.5, training: bool = True, inplace: bool = False) -> Value:
     """Like `dropout`, but for whole channels of `input` (N, C, H, W). As in PyTorch, other shapes cause a warning.
 
     Raises like `dropout`, and RuntimeError for fewer than two axes.

@@ -13,7 +13,6 @@ import numpy as np
 
 from mini_autograd.graph.function import Function, Value, as_array, wrap
 from mini_autograd.numerics import arrays
-from mini_autograd.operations.neural.activations import sigmoid
 from mini_autograd.operations.neural.fused import recorded, total
 from mini_autograd.operations.neural.targets import (
     check_keeps_shape,
@@ -30,7 +29,7 @@ from mini_autograd.operations.neural.targets import (
     weighted_classes,
 )
 from mini_autograd.operations.pointwise.elementwise import check_broadcast, exp, log, quiet, relu, where
-from mini_autograd.operations.pointwise.mathematical import log1p
+from mini_autograd.operations.pointwise.mathematical import log1p, sigmoid
 from mini_autograd.operations.reductions.extremes import clamp
 from mini_autograd.operations.reductions.softmax import (
     check_floating,
@@ -39,13 +38,17 @@ from mini_autograd.operations.reductions.softmax import (
     softmax,
 )
 
+__all__ = [
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cross_entropy", "l1_loss", "mse_loss", "nll_loss",
+    "smooth_l1_loss",
+]  # fmt: skip
+
 INPUT_NAMES = ("self", "target", "weight", "pos_weight")
 
 
 class MseLoss(Function):
     """(input - target)^2."""
 
-    torch_name = "MseLossBackward0"
     input_names = INPUT_NAMES
     prepare = staticmethod(arrays.promoted)
     __slots__ = ("reduction",)
@@ -98,7 +101,6 @@ class L1Loss(Function):
 class SmoothL1Loss(Function):
     """d^2 / (2 beta) where d = |input - target| < beta, and d - beta/2 elsewhere; times `scale`."""
 
-    torch_name = "SmoothL1LossBackward0"
     input_names = INPUT_NAMES
     prepare = staticmethod(arrays.promoted)
     __slots__ = ("beta", "reduction", "scale")
@@ -127,7 +129,6 @@ class SmoothL1Loss(Function):
 class BinaryCrossEntropy(Function):
     """-(target log(input) + (1 - target) log(1 - input)), with the logarithms cut off at -100."""
 
-    torch_name = "BinaryCrossEntropyBackward0"
     input_names = INPUT_NAMES
     __slots__ = ("reduction",)
 
@@ -164,7 +165,6 @@ class BinaryCrossEntropyWithLogits(Function):
     The derivative with respect to x is (1 - target) - (1 + (pos_weight - 1) target) sigmoid(-x).
     """
 
-    torch_name = "BinaryCrossEntropyWithLogitsBackward0"
     input_names = INPUT_NAMES
     __slots__ = ("reduction",)
 
@@ -200,7 +200,6 @@ class BinaryCrossEntropyWithLogits(Function):
 class NllLoss(Function):
     """-sum(q * input) over the classes, where input holds logarithms of probabilities and q is the target."""
 
-    torch_name = "NllLossBackward0"
     input_names = ("self",)  # it saves the target's distribution, not the class numbers
     __slots__ = ("axis", "count", "reduction")
 

@@ -14,6 +14,8 @@ from mini_autograd.graph.function import Function, Value, as_array
 from mini_autograd.graph.versions import note_change
 from mini_autograd.operations.neural.fused import average, recorded, sum_of_products, total
 
+__all__ = ["batch_norm", "layer_norm"]
+
 Axes = tuple[int, ...]
 
 

@@ -16,6 +16,8 @@ from mini_autograd.graph.function import Function, Value, as_array, wrap
 from mini_autograd.numerics.arrays import holds
 from mini_autograd.operations.neural.windows import Sizes, Windows, count_windows, one_per_axis
 
+__all__ = ["avg_pool1d", "avg_pool2d", "max_pool1d", "max_pool2d"]
+
 Numbers = int | Sequence[int]
 
 
@@ -23,6 +25,7 @@ class MaxPool(Function):
     """The largest element of every window, or the first of several equal ones. Only this element gets the gradient."""
 
     torch_name = "MaxPool2DWithIndicesBackward0"
+    exact = True
     __slots__ = ("windows",)
 
     @staticmethod
@@ -46,6 +49,7 @@ class MaxPool(Function):
 class PickWinners(Function):
     """The element of every window that `winners` names."""
 
+    exact = True
     __slots__ = ("windows",)
 
     @staticmethod
@@ -65,6 +69,7 @@ class PickWinners(Function):
 class GiveToWinners(Function):
     """The transpose of `PickWinners`: add each number to the element that won its window."""
 
+    exact = True
     __slots__ = ("windows",)
 
     @staticmethod

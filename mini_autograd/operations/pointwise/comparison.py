@@ -29,6 +29,14 @@ from mini_autograd.numerics.arrays import (
 from mini_autograd.operations.pointwise.elementwise import check_broadcast
 from mini_autograd.operations.pointwise.elementwise import where as choose
 
+__all__ = [
+    "all", "allclose", "any", "bitwise_and", "bitwise_not", "bitwise_or", "bitwise_xor", "count_nonzero", "eq",
+    "equal", "ge", "greater", "greater_equal", "gt", "is_floating_point", "isclose", "isfinite", "isinf", "isnan",
+    "le", "less", "less_equal", "logical_and", "logical_not", "logical_or", "lt", "ne", "nonzero", "not_equal",
+    "where",
+]  # fmt: skip
+IN_PLACE = [name for name in __all__ if name.startswith(("bitwise", "logical"))]
+
 Question = Callable[[Value], Value]
 Comparison = Callable[[Value, Value], Value]
 
@@ -62,6 +70,7 @@ def _of_bits(combine: Callable[[Any, Any], Any], kernel: str, meaning: str) -> C
 eq, ne = _comparison(operator.eq, "`input == other`"), _comparison(operator.ne, "`input != other`")
 lt, le = _comparison(operator.lt, "`input < other`"), _comparison(operator.le, "`input <= other`")
 gt, ge = _comparison(operator.gt, "`input > other`"), _comparison(operator.ge, "`input >= other`")
+greater, greater_equal, less, less_equal, not_equal = gt, ge, lt, le, ne
 bitwise_and = _of_bits(operator.and_, "bitwise_and_cpu", "`input & other`")
 bitwise_or = _of_bits(operator.or_, "bitwise_or_cpu", "`input | other`")
 bitwise_xor = _of_bits(operator.xor, "bitwise_xor_cpu", "`input ^ other`")
@@ -72,6 +81,7 @@ logical_or = _comparison(np.logical_or, "Whether at least one is non-zero")
 class Answer(Function):
     """The answers to a comparison, as numbers in the dtype of the first input. No gradient flows through them."""
 
+    exact = True
     __slots__ = ("called",)
     called: str
 

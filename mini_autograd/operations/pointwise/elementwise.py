@@ -1,4 +1,4 @@
-"""Operations that act on every element by itself: arithmetic, powers, exp, log, tanh, relu, where.
+"""Operations that act on every element by itself: arithmetic, powers, and what students write first.
 
 The one idea to know: a rule is a derivative for single numbers; broadcasting never appears in it, because the backward
 pass sums gradients back to the shape of each input. Inputs may have any shapes that broadcast; the result has their
@@ -18,8 +18,13 @@ from mini_autograd.graph.saved_values import kept
 from mini_autograd.graph.versions import note_needed
 from mini_autograd.numerics import arrays
 from mini_autograd.numerics.arrays import floating, is_floating, promoted, promoted_to_floating
-from mini_autograd.numerics.blocks import in_blocks
 from mini_autograd.operations.pointwise.outputs import into
+
+__all__ = [
+    "add", "clone", "divide", "exp", "lerp", "log", "mul", "multiply", "neg", "negative", "pow", "relu", "sub",
+    "subtract", "true_divide",
+]  # fmt: skip
+IN_PLACE = [name for name in __all__ if name != "clone"]
 
 CLIPPING_PAYS = 10_000
 """The number of elements above which NumPy clips at 0 and infinity faster than it takes the maximum with 0."""
@@ -71,7 +76,7 @@ def check_broadcast(a: tuple[int, ...] = (), b: tuple[int, ...] = ()) -> None:
 class Add(Arithmetic):
     """Elementwise sum. d(a + b) = da + db."""
 
-    torch_name = "AddBackward0"
+    sign = "+"
 
     @staticmethod
     def forward(ctx, a, b):
@@ -86,6 +91,7 @@ class Subtract(Arithmetic):
     """Elementwise difference. d(a - b) = da - db."""
 
     torch_name = "SubBackward0"
+    sign = "-"
 
     @staticmethod
     def prepare(a: Any, b: Any) -> tuple[Any, Any]:
@@ -112,6 +118,7 @@ class Multiply(Arithmetic):
     """Elementwise product. d(ab) = b da + a db."""
 
     torch_name = "MulBackward0"
+    sign = "*"
     needed_by = {0: (1,), 1: (0,)}  # noqa: RUF012
 
     @staticmethod
@@ -129,6 +136,7 @@ class Divide(Arithmetic):
     """Elementwise quotient, in floating point. d(a/b) = da / b - a db / b^2."""
 
     torch_name = "DivBackward0"
+    sign = "/"
     needed_by = {0: (1,)}  # noqa: RUF012
     prepare = staticmethod(promoted_to_floating)
 
@@ -148,6 +156,7 @@ class Negate(Elementwise):
     """Elementwise negative. d(-x) = -dx."""
 
     torch_name = "NegBackward0"
+    sign = "-a"
 
     @staticmethod
     def prepare(x: Any) -> tuple[Any]:
@@ -171,6 +180,7 @@ class Power(Unary):
     """Elementwise power with a number n as exponent. d(x^n) = n x^(n-1) dx."""
 
     torch_name = "PowBackward0"
+    sign = "**"
     __slots__ = ("exponent",)
     jvp = staticmethod(elementwise_jvp)
 
@@ -212,6 +222,7 @@ class PowerOfTensors(Arithmetic):
     """Elementwise power with a tensor as exponent. d(a^b) = b a^(b-1) da + a^b log(a) db."""
 
     torch_name = "PowBackward1"
+    sign = "**"
     input_names = ("self", "exponent")
 
     @staticmethod
@@ -264,31 +275,10 @@ class Log(Elementwise):
         return grad / x
 
 
-class Tanh(Elementwise):
-    """Elementwise hyperbolic tangent. d(tanh x) = (1 - tanh(x)^2) dx."""
-
-    prepare = staticmethod(floating)
-
-    @staticmethod
-    def forward(ctx, x):
-        output = np.tanh(x)
-        ctx.save_for_backward(output)
-        return output
-
-    @staticmethod
-    def backward(ctx, grad):
-        (output,) = ctx.saved_tensors
-        return tanh_gradient(grad, output)
-
-
-@in_blocks
-def tanh_gradient(grad: Value, output: Value) -> Value:
-    """The rule of `Tanh`."""
-    return grad * (1.0 - output * output)
-
-
 class Relu(Elementwise):
     """Elementwise max(x, 0). The derivative is 1 where x > 0 (or nan) and 0 elsewhere, at 0 too, as in PyTorch."""
+
+    exact = True
 
     @staticmethod
     def prepare(x: Any) -> tuple[Any]:
@@ -313,7 +303,7 @@ class Relu(Elementwise):
 class Where(Function):
     """The first value where the condition holds, the second elsewhere. Each gets the gradient of its own places."""
 
-    torch_name = "WhereBackward0"
+    exact = True
     __slots__ = ("condition", "needed")
     prepare = staticmethod(promoted)
     jvp = staticmethod(elementwise_jvp)
@@ -339,6 +329,8 @@ class Where(Function):
 class Clone(Elementwise):
     """A copy that stays connected. d(clone x) = dx."""
 
+    exact = True
+
     @staticmethod
     def forward(ctx, x):
         return x.copy()
@@ -352,6 +344,7 @@ class Cast(Unary):
     """The same numbers in another floating dtype. Gradients are cast to the dtype of their input anyway."""
 
     torch_name = "ToCopyBackward0"
+    exact = True
     jvp = staticmethod(elementwise_jvp)
 
     @staticmethod
@@ -367,6 +360,7 @@ class Move(Function):
     """The same numbers on another device; the gradient comes back to where the input is."""
 
     torch_name = "ToCopyBackward0"
+    exact = True
     __slots__ = ("source", "target")
 
     @staticmethod
@@ -462,11 +456,6 @@ def log(input: Value) -> Value:
     return Log.apply(input)
 
 
-def tanh(input: Value) -> Value:
-    """Hyperbolic tangent of each element."""
-    return Tanh.apply(input)
-
-
 def relu(input: Value) -> Value:
     """Each element, or 0 where it is negative."""
     return Relu.apply(input)
@@ -495,3 +484,6 @@ def cast(input: Value, dtype: np.dtype) -> Value:
 def lerp(input: Value, end: Value, weight: Value) -> Value:
     """Interpolate linearly from `input` to `end`: input + weight (end - input)."""
     return input + multiply(end - input, weight)
+
+
+mul, sub, true_divide, neg = multiply, subtract, divide, negative

@@ -1,7 +1,7 @@
-"""Functions of one number: sqrt, rsqrt, reciprocal, square, log1p, sin, cos, erf.
+"""Functions of one number, such as sqrt, sin and tanh. exp and log are in elementwise.
 
 The one idea to know: a rule multiplies the incoming gradient by the derivative, written with the output where that is
-shorter than with the input. exp, log and tanh are in elementwise, sigmoid in activations.
+shorter than with the input.
 """
 
 from __future__ import annotations
@@ -16,6 +16,9 @@ from mini_autograd.graph.function import Value
 from mini_autograd.numerics.arrays import floating
 from mini_autograd.numerics.blocks import in_blocks
 from mini_autograd.operations.pointwise.elementwise import Elementwise, exp, quiet
+
+__all__ = ["cos", "erf", "log1p", "reciprocal", "rsqrt", "sigmoid", "sin", "sqrt", "square", "tanh"]
+IN_PLACE = __all__
 
 
 class OfFloats(Elementwise):
@@ -115,6 +118,49 @@ class Cos(OfFloats):
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
         return -grad * sin(x)
+
+
+class Tanh(OfFloats):
+    """Elementwise hyperbolic tangent. d(tanh x) = (1 - tanh(x)^2) dx."""
+
+    @staticmethod
+    def forward(ctx, x):
+        output = np.tanh(x)
+        ctx.save_for_backward(output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        (output,) = ctx.saved_tensors
+        return tanh_gradient(grad, output)
+
+
+@in_blocks
+def tanh_gradient(grad: Value, output: Value) -> Value:
+    """The rule of `Tanh`."""
+    return grad * (1.0 - output * output)
+
+
+class Sigmoid(OfFloats):
+    """s(x) = 1 / (1 + e^(-x)). ds = s (1 - s) dx."""
+
+    @staticmethod
+    @quiet
+    def forward(ctx, x):
+        output = 1.0 / (1.0 + np.exp(-x))
+        ctx.save_for_backward(output)
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        (output,) = ctx.saved_tensors
+        return sigmoid_gradient(grad, output)
+
+
+@in_blocks
+def sigmoid_gradient(grad: Value, output: Value) -> Value:
+    """The rule of `Sigmoid`."""
+    return grad * (output * (1.0 - output))
 
 
 class Erf(OfFloats):
@@ -217,6 +263,16 @@ def sin(input: Value) -> Value:
 def cos(input: Value) -> Value:
     """Cosine of each element."""
     return Cos.apply(input)
+
+
+def tanh(input: Value) -> Value:
+    """Hyperbolic tangent of each element."""
+    return Tanh.apply(input)
+
+
+def sigmoid(input: Value) -> Value:
+    """1 / (1 + e^(-x)) of each element."""
+    return Sigmoid.apply(input)
 
 
 def erf(input: Value) -> Value:

@@ -14,6 +14,9 @@ from mini_autograd.graph.function import Value, as_array
 from mini_autograd.numerics.arrays import bool_, check_floating, holds, is_floating, number, result_type
 from mini_autograd.operations.pointwise.elementwise import Arithmetic, Elementwise, divide, is_bool, quiet
 
+__all__ = ["abs", "absolute", "ceil", "div", "floor", "floor_divide", "positive", "remainder", "round", "sign", "trunc"]
+IN_PLACE = [name for name in __all__ if name != "positive"]
+
 
 def not_of_bools(kernel: str) -> Any:
     """The `prepare` of an operation that PyTorch does not have for bools."""
@@ -53,6 +56,8 @@ class Abs(Elementwise):
 
 class Flat(Elementwise):
     """A step function: the derivative is 0."""
+
+    exact = True
 
     @staticmethod
     def backward(ctx, grad):
@@ -114,8 +119,6 @@ class Round(Flat):
 class Remainder(Arithmetic):
     """a - b floor(a/b), which has the sign of b. Between the jumps d = da - floor(a/b) db."""
 
-    torch_name = "RemainderBackward0"
-
     @staticmethod
     @quiet
     def forward(ctx, a, b):
@@ -133,6 +136,7 @@ class FloorDivide(Arithmetic):
     """floor(a / b). Flat between the jumps."""
 
     torch_name = "DivBackward2"
+    exact = True
 
     @staticmethod
     @quiet
@@ -159,6 +163,9 @@ class TruncDivide(FloorDivide):
 def abs(input: Value) -> Value:
     """Absolute value of each element."""
     return Abs.apply(input)
+
+
+absolute = abs
 
 
 def sign(input: Value) -> Value:

@@ -17,6 +17,8 @@ from mini_autograd.numerics.arrays import c_dtype, dtype_name, sum_of_rows
 from mini_autograd.operations.pointwise.elementwise import check_broadcast, multiply
 from mini_autograd.operations.pointwise.outputs import into
 
+__all__ = ["bmm", "dot", "matmul", "mm", "mv", "outer"]
+
 Shape = tuple[int, ...]
 
 
@@ -28,6 +30,7 @@ class MatMul(Binary):
     """
 
     torch_name = "MmBackward0"
+    sign = "@"
     __slots__ = ("ndims",)
     needed_by = {0: (1,), 1: (0,)}  # noqa: RUF012
     ndims: tuple[int, int]

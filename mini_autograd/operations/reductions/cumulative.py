@@ -13,6 +13,9 @@ from mini_autograd.numerics.arrays import float32, float64, int64, is_floating, 
 from mini_autograd.operations.pointwise.elementwise import cast, quiet
 from mini_autograd.operations.shapes.shape import flip, shaped
 
+__all__ = ["cumsum"]
+IN_PLACE = ["cumsum"]
+
 SIDE = 32
 """Elements per block of a running sum: few, because the product takes this many steps for each element."""
 LARGE = 20_000

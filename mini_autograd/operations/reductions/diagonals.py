@@ -5,6 +5,7 @@ The one idea to know: a triangle is a product with a fixed mask of ones and zero
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -17,11 +18,14 @@ from mini_autograd.operations.reductions.reduction import sum
 from mini_autograd.operations.shapes.indexing import put
 from mini_autograd.operations.shapes.shape import movedim
 
+__all__ = ["diag", "diag_embed", "diagonal", "trace", "tril", "triu"]
+IN_PLACE = ["tril", "triu"]
+
 
 class Diagonal(Function):
     """A diagonal of the matrices that two axes form, as a view. The gradient goes back to it; all else gets 0."""
 
-    torch_name = "DiagonalBackward0"
+    exact = True
     shows_memory = True
     __slots__ = ("place", "shape")
     place: tuple[int, int, int]
@@ -50,41 +54,26 @@ class Diagonal(Function):
 class Tril(Unary):
     """The elements on and below a diagonal, and zeros above it; the gradient is cut in the same way."""
 
-    torch_name = "TrilBackward0"
+    exact = True
     __slots__ = ("diagonal",)
+    part: Callable[..., Any] = staticmethod(np.tril)
 
     @staticmethod
     def forward(ctx, x, diagonal):
         ctx.diagonal = diagonal
-        return np.tril(x, diagonal)
+        return ctx.part(x, diagonal)
 
     @staticmethod
     def backward(ctx, grad):
-        return tril(grad, ctx.diagonal)
+        return ctx.apply(grad, diagonal=ctx.diagonal)
 
-    @staticmethod
-    def jvp(ctx, tangent):
-        return tril(tangent, ctx.diagonal)
+    jvp = backward
 
 
-class Triu(Unary):
+class Triu(Tril):
     """The elements on and above a diagonal, and zeros below it; the gradient is cut in the same way."""
 
-    torch_name = "TriuBackward0"
-    __slots__ = ("diagonal",)
-
-    @staticmethod
-    def forward(ctx, x, diagonal):
-        ctx.diagonal = diagonal
-        return np.triu(x, diagonal)
-
-    @staticmethod
-    def backward(ctx, grad):
-        return triu(grad, ctx.diagonal)
-
-    @staticmethod
-    def jvp(ctx, tangent):
-        return triu(tangent, ctx.diagonal)
+    part = staticmethod(np.triu)
 
 
 def tril(input: Value, diagonal: int = 0) -> Value:

@@ -16,11 +16,14 @@ from mini_autograd.operations.pointwise.comparison import isnan
 from mini_autograd.operations.pointwise.elementwise import Arithmetic, cast, check_broadcast, elementwise_jvp, where
 from mini_autograd.operations.reductions.reduction import Dims, restore, spread
 
+__all__ = ["amax", "amin", "clamp", "clip", "maximum", "minimum"]
+IN_PLACE = ["clamp", "clip"]
+
 
 class Maximum(Arithmetic):
     """The larger of two numbers. It gets the gradient; if they are equal, each gets half."""
 
-    torch_name = "MaximumBackward0"
+    exact = True
 
     @staticmethod
     def forward(ctx, a, b):
@@ -37,7 +40,7 @@ class Maximum(Arithmetic):
 class Minimum(Arithmetic):
     """The smaller of two numbers. It gets the gradient; if they are equal, each gets half."""
 
-    torch_name = "MinimumBackward0"
+    exact = True
 
     @staticmethod
     def forward(ctx, a, b):
@@ -46,9 +49,8 @@ class Minimum(Arithmetic):
 
     @staticmethod
     def backward(ctx, grad):
-        a, b = ctx.saved_tensors
-        shared = where(a == b, grad / 2.0, grad)
-        return where(a > b, 0.0, shared), where(b > a, 0.0, shared)
+        of_larger, of_smaller = Maximum.backward(ctx, grad)
+        return of_smaller, of_larger
 
 
 class Clamp(Function):
@@ -57,6 +59,7 @@ class Clamp(Function):
     """
 
     torch_name = "ClampBackward1"
+    exact = True
     jvp = staticmethod(elementwise_jvp)
 
     @staticmethod
@@ -89,6 +92,7 @@ class Extreme(Unary):
     With `nan_ties`, as in `max` and norms, nan counts as equal to nan; without, as in `amax`, the gradient is 0/0, nan.
     """
 
+    exact = True
     __slots__ = ("dim", "nan_ties")
     dim: tuple[int, ...] | None
     nan_ties: bool
@@ -116,6 +120,8 @@ def ties(x: Value, output: Value, dim: tuple[int, ...] | None, nan_ties: bool = 
 class Amax(Extreme):
     """The largest element. Elements that tie share the gradient evenly."""
 
+    sign = "max"
+
     @staticmethod
     def forward(ctx, x, dim, keepdim, nan_ties):
         output = x.max(axis=dim, keepdims=keepdim)
@@ -129,6 +135,8 @@ class Amax(Extreme):
 
 class Amin(Extreme):
     """The smallest element. Elements that tie share the gradient evenly."""
+
+    sign = "min"
 
     @staticmethod
     def forward(ctx, x, dim, keepdim, nan_ties):
@@ -162,6 +170,9 @@ def clamp(input: Value, min: Value = None, max: Value = None) -> Value:
     common = result_type(input, *[bound for bound in (min, max) if bound is not None])
     low, high = (cast(bound, common) if hasattr(bound, "dtype") else wrapped(bound, common) for bound in (min, max))
     return Clamp.apply(cast(input, common), low, high)
+
+
+clip = clamp
 
 
 def amax(input: Value, dim: Dims = (), keepdim: bool = False) -> Value:

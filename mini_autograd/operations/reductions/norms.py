@@ -19,6 +19,8 @@ from mini_autograd.operations.pointwise.rounding import abs, sign
 from mini_autograd.operations.reductions.extremes import Amax, Amin, checked_dims, clamp
 from mini_autograd.operations.reductions.reduction import Dims, restore, sum
 
+__all__ = ["norm"]
+
 
 class Norm(Unary):
     """(sum |x|^p)^(1/p). d = sign(x) (|x| / norm)^(p-1) dx, and 0 where the norm is 0."""

@@ -26,6 +26,8 @@ from mini_autograd.operations.pointwise.elementwise import cast, exp, module_of,
 from mini_autograd.operations.pointwise.mathematical import sqrt
 from mini_autograd.operations.shapes.shape import expand, reshape, transpose
 
+__all__ = ["logsumexp", "mean", "prod", "std", "sum", "var"]
+
 Dims = int | Sequence[int] | None
 
 
@@ -154,6 +156,7 @@ class LogSumExp(Unary):
     """
 
     torch_name = "LogsumexpBackward0"
+    sign = "logsumexp"
     __slots__ = ("dim", "keepdim")
     prepare = staticmethod(floating)
 

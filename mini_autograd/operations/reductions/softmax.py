@@ -15,6 +15,8 @@ from mini_autograd.numerics.arrays import dtype_name, floating, is_floating, nor
 from mini_autograd.operations.pointwise.elementwise import cast, exp, quiet
 from mini_autograd.operations.shapes.shape import shaped
 
+__all__ = ["log_softmax", "softmax"]
+
 SHORT = 32
 """Up to this many classes, probabilities are computed column by column; otherwise NumPy calls a loop for each row."""
 
@@ -22,7 +24,6 @@ SHORT = 32
 class Softmax(Unary):
     """p = e^x / sum e^x along one axis. dp = p (dx - sum p dx), and the same matrix serves the backward pass."""
 
-    torch_name = "SoftmaxBackward0"
     __slots__ = ("dim",)
     prepare = staticmethod(floating)
 
@@ -54,7 +55,6 @@ class Softmax(Unary):
 class LogSoftmax(Unary):
     """log p = x - log sum e^x along one axis. d(log p) = dx - sum p dx."""
 
-    torch_name = "LogSoftmaxBackward0"
     __slots__ = ("dim",)
     prepare = staticmethod(floating)
 

@@ -22,6 +22,8 @@ from mini_autograd.operations.shapes.gathering import along, at_least_1d
 from mini_autograd.operations.shapes.indexing import Index
 from mini_autograd.operations.shapes.shape import shaped
 
+__all__ = ["aminmax", "argmax", "argmin", "argsort", "max", "median", "min", "sort", "topk"]
+
 
 class Pick(Index):
     """Elements that were found along one axis. Each passes its gradient to its place."""

@@ -30,6 +30,9 @@ from mini_autograd.operations.pointwise.elementwise import add, cast, check_broa
 from mini_autograd.operations.shapes.indexing import Index, Put, assign, getitem, put
 from mini_autograd.operations.shapes.shape import expand, reshape, shaped
 
+__all__ = ["gather", "index_select", "masked_fill", "masked_select", "scatter", "scatter_add"]
+IN_PLACE = ["masked_fill", "scatter", "scatter_add"]
+
 Indices = Any
 """An integer tensor or array."""
 

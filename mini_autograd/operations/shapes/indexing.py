@@ -27,6 +27,7 @@ UINT8_MASK = "indexing with dtype torch.uint8 is now deprecated, please use a dt
 class Indexed(Function):
     """An operation that keeps an index. Arrays in it are freed like saved tensors, as in PyTorch; slices stay."""
 
+    exact = True
     __slots__ = ("index", "needed")
     index: Any
     needed: Any  # the tensors in the index: see versions.note_needed
@@ -40,6 +41,7 @@ class Indexed(Function):
 class Index(Indexed):
     """`x[index]`. The gradient goes back to the places that were picked; all others get 0."""
 
+    sign = "a[...]"
     shows_memory = True
     __slots__ = ("shape",)
 

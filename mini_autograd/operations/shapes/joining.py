@@ -21,13 +21,15 @@ from mini_autograd.numerics.arrays import normalize_dim, result_type
 from mini_autograd.operations.pointwise.elementwise import cast, clone, module_of
 from mini_autograd.operations.shapes.shape import Sizes, expand, reshape, unpack, unsqueeze
 
+__all__ = ["cat", "chunk", "narrow", "select", "split", "stack", "unbind"]
+
 Tensors = Sequence[Value]
 
 
 class Cat(Function):
     """Tensors end to end along one axis. Each gets its part of the gradient."""
 
-    torch_name = "CatBackward0"
+    exact = True
     __slots__ = ("dim", "sizes")
 
     @staticmethod
@@ -90,6 +92,7 @@ class ConstantPad(Unary):
     """Widen every axis at both ends, or narrow it if the number is negative. The negated numbers undo it."""
 
     torch_name = "ConstantPadNdBackward0"
+    exact = True
     __slots__ = ("widths",)
 
     @staticmethod

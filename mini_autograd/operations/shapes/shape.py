@@ -16,11 +16,18 @@ from mini_autograd.graph.function import Function, Unary, Value, as_array
 from mini_autograd.graph.views import forget_source, owner
 from mini_autograd.numerics.arrays import dtype_name, normalize_dim, normalize_dims
 
+__all__ = [
+    "broadcast_to", "flatten", "flip", "permute", "ravel", "reshape", "roll", "squeeze", "swapaxes", "t", "transpose",
+    "unsqueeze",
+]  # fmt: skip
+IN_PLACE = ["squeeze", "swapaxes", "t", "transpose", "unsqueeze"]
+
 
 class Reshape(Function):
     """The same elements in another shape."""
 
     torch_name = "ViewBackward0"
+    exact = True
     shows_memory = True
     __slots__ = ("new_shape", "shape")
 
@@ -53,7 +60,7 @@ class Unsqueeze(Reshape):
 class Expand(Function):
     """Repeat along axes of size 1 and new leading axes, without copying. The backward pass sums, as usual."""
 
-    torch_name = "ExpandBackward0"
+    exact = True
     shows_memory = True
     __slots__ = ("shape",)
 
@@ -79,7 +86,7 @@ class Expand(Function):
 class Transpose(Function):
     """Swap two axes. Swapping them again undoes it."""
 
-    torch_name = "TransposeBackward0"
+    exact = True
     shows_memory = True
     __slots__ = ("dims",)
 
@@ -100,7 +107,7 @@ class Transpose(Function):
 class Permute(Function):
     """Put the axes in another order. Axis i of the result is axis dims[i] of the input; the inverse order undoes it."""
 
-    torch_name = "PermuteBackward0"
+    exact = True
     shows_memory = True
     __slots__ = ("dims",)
 
@@ -122,7 +129,7 @@ class Permute(Function):
 class Flip(Unary):
     """Reverse the order along some axes. Reversing again undoes it."""
 
-    torch_name = "FlipBackward0"
+    exact = True
     __slots__ = ("dims",)
 
     @staticmethod
@@ -142,7 +149,7 @@ class Flip(Unary):
 class Roll(Unary):
     """Shift along some axes; elements that leave at the end enter at the start. Shifting back undoes it."""
 
-    torch_name = "RollBackward0"
+    exact = True
     __slots__ = ("dims", "shifts")
 
     @staticmethod
@@ -232,6 +239,9 @@ def expand(input: Value, *sizes: Sizes, size: Sequence[int] | None = None) -> Va
 def transpose(input: Value, dim0: int, dim1: int) -> Value:
     """Swap two axes."""
     return Transpose.apply(input, dim0=normalize_dim(dim0, input.ndim), dim1=normalize_dim(dim1, input.ndim))
+
+
+swapaxes = transpose
 
 
 def permute(input: Value, *axes: Sizes, dims: Sequence[int] | None = None) -> Value:

@@ -7,11 +7,11 @@ import re
 import numpy as np
 import pytest
 
-import mini_autograd as ma
 from autograder.runs import expected as expected_module
 from autograder.runs.context import check_context
 from autograder.runs.engines import REFERENCE, TORCH
 from autograder.student import CheckFailed, LessonError, between, check_gradients, positive
+from mini_autograd.operations.pointwise import mathematical
 from tests.autograder import student_engines as students
 from tests.autograder import student_engines_arrays as arrays
 
@@ -472,7 +472,7 @@ def test_a_faulty_check_is_the_lessons_fault(expression, inputs):
 
 
 def test_disagreement_of_the_trusted_engines_is_the_lessons_fault(monkeypatch):
-    monkeypatch.setattr(ma.operations.Tanh, "backward", staticmethod(lambda ctx, grad: grad))
+    monkeypatch.setattr(mathematical.Tanh, "backward", staticmethod(lambda ctx, grad: grad))
     with pytest.raises(LessonError, match="disagree"):
         check_gradients(lambda a: a.tanh() * 1.25, [()], points=1, engine=students.closures())
 
