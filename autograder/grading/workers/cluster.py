@@ -18,8 +18,8 @@ from typing import Any
 from autograder.grading.errors import CourseError
 from autograder.grading.submission.assignments import Assignment, Submission, UnusableError, read_submission
 from autograder.grading.workers.cluster_connection import KEPT, Connection
-from autograder.grading.workers.cluster_forkserver import GradedSubmission, Unread
-from autograder.grading.workers.cluster_worker import ServerDiedError, grade_remotely
+from autograder.grading.workers.cluster_process import GradedSubmission, Unread
+from autograder.grading.workers.cluster_worker import ProcessDiedError, grade_remotely
 from autograder.grading.workers.local import Finished, Task
 from autograder.grading.workers.pool import Died, Pool
 from autograder.grading.workers.spool import FILES, Spool
@@ -37,7 +37,7 @@ def grade_on_cluster(
     connection.open()
     workers = connection.workers() or 1
     pace = Pace(workers)
-    broken = (KilledWorker, ServerDiedError)
+    broken = (KilledWorker, ProcessDiedError)
 
     def executor(workers: int) -> _Tasks:
         return _Tasks(connection, assignment)
@@ -108,12 +108,12 @@ class _Tasks(contextlib.AbstractContextManager["_Tasks"], Executor):
 
     def __init__(self, connection: Connection, assignment: Assignment) -> None:
         self.executor = connection.client.get_executor(pure=False, retries=0)
-        self.run, self.assignment = connection.run, pickle.dumps(assignment)
+        self.assignment = pickle.dumps(assignment)
 
     def submit(self, function: Any, /, *arguments: Any, **named: Any) -> Future[Any]:
         (tasks,) = arguments
         submissions = [pickle.dumps(_read(task)) for task in tasks]
-        return self.executor.submit(function, pickle.dumps((self.run, self.assignment, submissions)))
+        return self.executor.submit(function, pickle.dumps((self.assignment, submissions)))
 
     def __exit__(self, *error: object) -> None:
         return None

@@ -6,12 +6,11 @@ For the same reason, this module imports none of our slow ones.
 from __future__ import annotations
 
 import contextlib
-import secrets
 import time
 from typing import Any
 
 from autograder.grading.errors import CourseError
-from autograder.grading.workers.cluster_worker import close_servers, start_servers
+from autograder.grading.workers.cluster_worker import close_processes, start_processes
 
 WITHOUT_WORKERS, ANSWER = 60.0, 10.0  # seconds for which a cluster may have no workers, and may take to answer
 KEPT = "What was graded is kept; fix this, then run the same command again."
@@ -19,11 +18,10 @@ ALONE = "The Dask cluster has had no workers for {:g} seconds. " + KEPT
 
 
 class Connection:
-    """Where the cluster is, and how to reach it. `run` is a name that no other run has."""
+    """Where the cluster is, and how to reach it."""
 
     def __init__(self, address: str) -> None:
         self.address = address
-        self.run = secrets.token_hex(8)
         self.client: Any = None
         self.failures_allowed = 0
         self.seen = 0.0
@@ -46,7 +44,7 @@ class Connection:
             raise CourseError("The Dask cluster has no workers.")
         self.failures_allowed = self.client.run_on_scheduler(_allow_failures, 0)
         try:
-            self.client.run(_get_ready, self.run, checks)
+            self.client.run(_get_ready, checks)
         except Exception as error:  # the worker's: it may not have this package
             reason = f"{type(error).__name__}: {error}"
             raise CourseError(f"A worker of the Dask cluster cannot get ready to grade. {reason}") from error
@@ -59,7 +57,7 @@ class Connection:
         with contextlib.suppress(Exception):  # its scheduler or its workers may have gone
             if self.workers() is not None:
                 self.client.run_on_scheduler(_allow_failures, self.failures_allowed)
-                self.client.run(close_servers, self.run)
+                self.client.run(close_processes)
         self.client.close(timeout=ANSWER)
         self.client = None
 
@@ -77,8 +75,8 @@ class Connection:
             raise CourseError(ALONE.format(WITHOUT_WORKERS))
 
 
-def _get_ready(run: str, checks: bool, dask_worker: Any = None) -> None:
-    start_servers(run, dask_worker.state.nthreads, checks)
+def _get_ready(checks: bool, dask_worker: Any = None) -> None:
+    start_processes(dask_worker.state.nthreads, checks)
 
 
 def _allow_failures(count: int, dask_scheduler: Any = None) -> int:

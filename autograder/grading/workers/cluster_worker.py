@@ -1,8 +1,8 @@
 """The work of a cluster's worker: it hands submissions to processes that grade, and hands back their answers.
 
-A worker grades in processes of its own, because grading needs a main thread and limits per process. They are forked
-from a process that has imported everything slow. All workers of a machine share that process, and it is started before
-there is anything to grade, so that its imports overlap with all others. This module runs in the worker itself and
+A worker grades in processes of its own, because grading needs a main thread and limits per process. A process is used
+again and again for one assignment. It ends with the worker, at the end of a run, or by itself when it has had nothing
+to do for a while, since a run that was killed does not say that it has ended. This module runs in the worker itself and
 imports only the standard library; the data that passes through it stays pickled.
 """
 
@@ -11,28 +11,18 @@ from __future__ import annotations
 import contextlib
 import os
 import pickle
-import select
-import socket
 import struct
 import subprocess
 import sys
-import tempfile
 import threading
-import time
-from collections.abc import Iterator
-from dataclasses import dataclass, field
-from pathlib import Path
 from typing import Any
 
-SERVE = "from autograder.grading.workers.cluster_forkserver import main; main()"
+SERVE = "from autograder.grading.workers.cluster_process import main; main()"
 LENGTH = struct.Struct(">Q")
 NOT_OURS = ("MALLOC_TRIM_THRESHOLD_",)  # Dask sets it for its workers: freed memory goes back, and is requested again
-QUEUE = 1000  # connections that wait for a process
-CLOSE_SECONDS = 60.0  # in a thread that nothing waits for
-FORGOTTEN, LOOKS = 60.0, 15.0  # seconds until unused processes end (their run may have been killed); between checks
 
 
-class ServerDiedError(Exception):
+class ProcessDiedError(Exception):
     """The process in which a worker of the cluster grades was killed."""
 
 
@@ -50,180 +40,78 @@ def read_message(stream: Any) -> bytes:
     return content
 
 
-class GradingServer:
-    """A process that grades submissions of one assignment, which it gets before the first submission.
-
-    It ends when this connection ends.
+class GradingProcess:
+    """A process that grades submissions of one assignment, which it gets with the first of them. `checks`: it loads our
+    checks at once.
     """
 
-    def __init__(self, connection: socket.socket) -> None:
-        self.connection, self.stream = connection, connection.makefile("rwb")
-        self.told = False
+    def __init__(self, checks: bool = False) -> None:
+        environment = {name: value for name, value in os.environ.items() if name not in NOT_OURS}
+        command = [sys.executable, "-c", SERVE, *(["checks"] if checks else [])]
+        self.popen = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, env=environment)
+        self.assignment: bytes | None = None
 
     def ask(self, assignment: bytes, submission: bytes) -> bytes:
-        """The answer to a submission. Raises ServerDiedError if there is none."""
+        """The answer to a submission. Raises ProcessDiedError if there is none."""
+        news = assignment if self.assignment is None else None
+        self.assignment = assignment
         try:
-            if not self.told:
-                write_message(self.stream, assignment)
-                self.told = True
-            write_message(self.stream, submission)
-            return read_message(self.stream)
+            write_message(self.popen.stdin, pickle.dumps((news, submission)))
+            return read_message(self.popen.stdout)
         except (EOFError, OSError) as error:
-            raise ServerDiedError("the process that graded was killed") from error
+            raise ProcessDiedError("the process that graded was killed") from error
 
-    @property
-    def alive(self) -> bool:
-        """Whether the process has not closed its end. It sends nothing unasked, so there is nothing else to read."""
-        return not select.select([self.connection], [], [], 0)[0]
+    def can_grade(self, assignment: bytes) -> bool:
+        return self.popen.poll() is None and self.assignment in (None, assignment)
 
     def close(self) -> None:
-        with contextlib.suppress(OSError):
-            self.stream.close()
-        self.connection.close()
-
-
-@dataclass
-class ServerPool:
-    """The processes of this worker for one run. `idle`: those that are free. `busy`: how many are grading. `checks`:
-    whether they have imported our checks. `parent`: the process that they are forked from, if this worker started it.
-    """
-
-    idle: list[GradingServer] = field(default_factory=list)
-    busy: int = 0
-    checks: bool = True
-    parent: subprocess.Popen[bytes] | None = None
-    used: float = field(default_factory=time.monotonic)
-
-    def close(self, path: Path) -> None:
-        for server in self.idle:
-            server.close()
-        if self.parent is not None:
-            threading.Thread(target=_end, args=(self.parent, path), daemon=True).start()
+        """End it. It ends when its input does, after it has cleared away what it made."""
+        for stream in (self.popen.stdin, self.popen.stdout):
+            with contextlib.suppress(OSError):
+                stream.close()  # type: ignore[union-attr]
+        threading.Thread(target=self.popen.wait, daemon=True).start()
 
 
 _lock = threading.Lock()
-_runs: dict[str, ServerPool] = {}
-_looking = False
+_idle: list[GradingProcess] = []
 
 
-def _known(run: str) -> ServerPool:
-    """The processes for a run, which are checked regularly from now on. The caller holds the lock."""
-    global _looking
-    if not _looking:
-        _looking = True
-        threading.Thread(target=_look_after_runs, daemon=True).start()
-    return _runs.setdefault(run, ServerPool())
-
-
-def _look_after_runs() -> None:
-    """End unused processes: a killed run does not say that it has ended. A run that continues gets new processes."""
-    global _looking
-    while True:
-        time.sleep(LOOKS)
-        with _lock:
-            _close_forgotten()
-            if not _runs:
-                _looking = False
-                return
-
-
-def _close_forgotten() -> None:
-    now = time.monotonic()
-    for name in [name for name, known in _runs.items() if not known.busy and now - known.used > FORGOTTEN]:
-        _runs.pop(name).close(_path(name))
-
-
-def start_servers(run: str, count: int, checks: bool = True) -> None:
-    """Start `count` processes that will grade in this run. `checks`: the assignment uses our checks."""
+def start_processes(count: int, checks: bool = True) -> None:
+    """Start processes before there is anything to grade, so that their imports overlap with all others."""
     with _lock:
-        _close_forgotten()
-        known = _known(run)
-        known.checks = checks
-        known.idle += [GradingServer(_connected(run, known)) for _ in range(count)]
+        _idle.extend(GradingProcess(checks) for _ in range(count))
 
 
-def close_servers(run: str) -> None:
-    """End the processes that have graded in this run."""
+def close_processes() -> None:
+    """End the processes that are not grading."""
     with _lock:
-        if run in _runs:
-            _runs.pop(run).close(_path(run))
+        while _idle:
+            _idle.pop().close()
 
 
 def grade_remotely(task: bytes) -> list[bytes]:
-    """Grade submissions on a worker of the cluster, and return the answer to each. The task is the run, the assignment
-    and some submissions, in one piece because Dask would look into anything else. Raises ServerDiedError.
+    """Grade submissions on a worker of the cluster, and return the answer to each. The task is the assignment and some
+    submissions, in one piece because Dask would look into anything else. Raises ProcessDiedError.
     """
-    run, assignment, submissions = pickle.loads(task)
-    with _server(run) as server:
-        return [server.ask(assignment, submission) for submission in submissions]
-
-
-@contextlib.contextmanager
-def _server(run: str) -> Iterator[GradingServer]:
-    """A process that grades for this caller only, within the context."""
-    with _lock:
-        known = _known(run)
-        server = known.idle.pop() if known.idle else None
-        if server is None or not server.alive:
-            server = GradingServer(_connected(run, known))
-        known.busy += 1
+    assignment, submissions = pickle.loads(task)
+    process = _process_for(assignment)
     try:
-        yield server
+        answers = [process.ask(assignment, submission) for submission in submissions]
     except BaseException:
-        server.close()
+        process.popen.kill()
+        process.close()
         raise
-    finally:
-        with _lock:
-            known.busy, known.used = known.busy - 1, time.monotonic()
     with _lock:
-        if _runs.get(run) is known:
-            known.idle.append(server)
-        else:
-            server.close()
+        _idle.append(process)
+    return answers
 
 
-def _connected(run: str, known: ServerPool) -> socket.socket:
-    """A new connection, and with it a process that serves it."""
-    while True:
-        connection = socket.socket(socket.AF_UNIX)
-        try:
-            connection.connect(str(_path(run)))
-            return connection
-        except (FileNotFoundError, ConnectionRefusedError) as error:
-            connection.close()
-            if isinstance(error, ConnectionRefusedError):  # the process that listened there was killed
-                _path(run).unlink(missing_ok=True)
-            _start_parent(run, known)
-
-
-def _start_parent(run: str, known: ServerPool) -> None:
-    """Start the process that others are forked from, unless another worker of this machine is faster."""
-    path = _path(run)
-    own = path.with_suffix(f".{os.getpid()}")
-    with socket.socket(socket.AF_UNIX) as listener:
-        listener.bind(str(own))
-        try:
-            own.chmod(0o600)
-            listener.listen(QUEUE)
-            os.link(own, path)  # only one worker can; and the path accepts connections from the start
-        except FileExistsError:
-            return
-        finally:
-            own.unlink()
-        environment = {name: value for name, value in os.environ.items() if name not in NOT_OURS}
-        number = listener.fileno()
-        command = [sys.executable, "-c", SERVE, str(number), str(path), *(["checks"] if known.checks else [])]
-        known.parent = subprocess.Popen(command, stdin=subprocess.PIPE, env=environment, pass_fds=[number])
-
-
-def _path(run: str) -> Path:
-    return Path(tempfile.gettempdir(), f"autograder-{os.getuid()}-{run}")
-
-
-def _end(parent: subprocess.Popen[bytes], path: Path) -> None:
-    """End the parent process. It ends when its input does, and after the processes that it has forked."""
-    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-        parent.communicate(timeout=CLOSE_SECONDS)
-    parent.kill()
-    parent.wait()
-    path.unlink(missing_ok=True)
+def _process_for(assignment: bytes) -> GradingProcess:
+    """A process for this caller only. Those that have ended, or that know another assignment, are done with."""
+    with _lock:
+        while _idle:
+            process = _idle.pop()
+            if process.can_grade(assignment):
+                return process
+            process.close()
+    return GradingProcess()

@@ -24,26 +24,14 @@ pytestmark = [pytest.mark.sandbox, pytest.mark.filterwarnings("ignore")]
 
 # The configuration travels with the assignment, so this code runs where a submission is graded.
 POISON = """
-import os, signal, socket
+import os, signal
 from nbgrader.preprocessors import NbGraderPreprocessor
-
-
-def worker():
-    # The worker of the cluster is at the other end of a connection of this process.
-    for descriptor in os.listdir("/proc/self/fd"):
-        try:
-            with socket.socket(fileno=os.dup(int(descriptor))) as connection:
-                process = int.from_bytes(connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 4), "little")
-            if "multiprocessing.spawn" in open(f"/proc/{process}/cmdline").read():
-                return process
-        except OSError:
-            continue
 
 
 class Poison(NbGraderPreprocessor):
     def preprocess(self, nb, resources):
         if resources["nbgrader"]["student"] == "poison":
-            os.kill(worker(), signal.SIGKILL)
+            os.kill(os.getppid(), signal.SIGKILL)  # the worker of the cluster
         if resources["nbgrader"]["student"] == "venom":
             os.kill(os.getpid(), signal.SIGKILL)  # the process in which it grades
         return nb, resources

@@ -1,31 +1,30 @@
-"""A process that forks others, each of which grades the submissions that come over its own connection.
+"""A process that grades the submissions that come through its standard input, for a worker of a cluster.
 
-Workers of a cluster start it and connect to it. Both ends are ours, so they exchange pickles, in which students' work
-is only data.
+Both ends are ours, so they exchange pickles, in which students' work is only data.
 """
 
 from __future__ import annotations
 
 import contextlib
 import importlib
-import multiprocessing
 import os
 import pickle
 import select
 import shutil
-import socket
 import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from autograder.grading.errors import MACHINE_FAULTS
 from autograder.grading.grader_version import grader_version
-from autograder.grading.submission.assignments import Assignment, Submission
+from autograder.grading.submission.assignments import Submission
 from autograder.grading.submission.result import Result, ungraded
 from autograder.grading.submission.worker import Workshop
 from autograder.grading.workers.cluster_worker import read_message, write_message
 from autograder.judge import FOR_CHECKS, JUDGE
 from autograder.sandbox.process.forkserver import preload
+
+FORGOTTEN = 60.0  # seconds without a submission until it ends
 
 
 @dataclass(frozen=True)
@@ -46,21 +45,8 @@ class GradedSubmission:
     fault: str = ""
 
 
-def serve(connection: socket.socket, listener: socket.socket) -> None:
-    """Answer requests until the connection ends."""
-    listener.close()  # or clients could still connect after the process that forked this one has ended
-    with connection.makefile("rwb") as stream, contextlib.suppress(EOFError, ConnectionError):
-        assignment: Assignment = pickle.loads(read_message(stream))
-        workshop = Workshop(assignment)
-        try:
-            while True:
-                submission = pickle.loads(read_message(stream))
-                write_message(stream, pickle.dumps(answered(workshop, assignment, submission)))
-        finally:
-            workshop.close()
-
-
-def answered(workshop: Workshop, assignment: Assignment, submission: Submission | Unread) -> GradedSubmission:
+def answered(workshop: Workshop, submission: Submission | Unread) -> GradedSubmission:
+    assignment = workshop.assignment
     if isinstance(submission, Unread):
         return GradedSubmission(grader_version(), ungraded(assignment, submission.student, "failed", submission.reason))
     try:
@@ -82,16 +68,17 @@ def files_of(folder: Path) -> dict[str, bytes]:
 
 
 def main() -> None:
-    """Import everything slow, then fork a process for each connection, until standard input ends."""
-    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # standard output may be anything of the worker's
+    """Import everything slow, then grade until standard input ends or nothing has come for a while."""
+    answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
+    os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what else is printed is no answer
     importlib.import_module("autograder.grading.workers.preloaded")
-    if "checks" in sys.argv[3:]:
+    if "checks" in sys.argv:
         preload([FOR_CHECKS], JUDGE)
     grader_version()
-    forking = multiprocessing.get_context("fork")  # safe, as nothing here has started a thread
-    with socket.socket(fileno=int(sys.argv[1])) as listener:
-        while sys.stdin not in select.select([listener, sys.stdin], [], [])[0]:
-            connection, _ = listener.accept()
-            with connection:
-                forking.Process(target=serve, args=(connection, listener)).start()
-        Path(sys.argv[2]).unlink(missing_ok=True)  # the listener's path
+    with contextlib.ExitStack() as stack, contextlib.suppress(EOFError, ConnectionError):
+        workshop: Workshop | None = None
+        while select.select([sys.stdin], [], [], FORGOTTEN)[0]:
+            assignment, submission = pickle.loads(read_message(sys.stdin.buffer))
+            if workshop is None:
+                workshop = stack.enter_context(contextlib.closing(Workshop(pickle.loads(assignment))))
+            write_message(answers, pickle.dumps(answered(workshop, pickle.loads(submission))))
