@@ -53,7 +53,7 @@ def run(arguments: argparse.Namespace) -> int:
     from autograder.grading.workers.early_forkserver import Needs, warm_up
 
     warm_up(Needs(), feedback=True)
-    from autograder.imports import quick_imports
+    from autograder.grading.quick_imports import quick_imports
 
     with quick_imports():
         from autograder.grading.course import CourseError

@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Print a line for each test cell. Returns 1 if a solution fails a test or nbgrader's marks differ, 2 for a request
     that cannot be met.
     """
-    from autograder.imports import quick_imports
+    from autograder.grading.quick_imports import quick_imports
 
     with quick_imports():
         from autograder.grading.course import assignments_of, open_course, what_there_is

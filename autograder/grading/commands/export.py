@@ -68,7 +68,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Write the files and say where they are. Returns 1 if there are no marks, or if a student is left out, has no mark
     yet, or has a 0 for a notebook that could not be read, 2 for a bad request.
     """
-    from autograder.imports import quick_imports
+    from autograder.grading.quick_imports import quick_imports
 
     with quick_imports():
         from autograder.grading.course import open_course

@@ -96,7 +96,7 @@ def _workers(arguments: argparse.Namespace) -> Iterator[Connection | None]:
 
 
 def _grade(arguments: argparse.Namespace, cluster: Connection | None) -> int:
-    from autograder.imports import quick_imports
+    from autograder.grading.quick_imports import quick_imports
 
     with quick_imports():
         from autograder.files import atomic_write

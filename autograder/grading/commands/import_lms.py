@@ -38,7 +38,7 @@ def run(arguments: argparse.Namespace) -> int:
     """Import, and say what came of it. Returns 1 if nothing was imported or a person has to look at something, 2 for a
     bad request.
     """
-    from autograder.imports import quick_imports
+    from autograder.grading.quick_imports import quick_imports
 
     with quick_imports():
         from autograder.grading.course import open_course

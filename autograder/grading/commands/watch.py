@@ -78,7 +78,7 @@ def run(arguments: argparse.Namespace) -> int:
 
 
 def _watch(arguments: argparse.Namespace, stop: threading.Event) -> None:
-    from autograder.imports import quick_imports
+    from autograder.grading.quick_imports import quick_imports
 
     with quick_imports():
         from autograder.grading.run import Request

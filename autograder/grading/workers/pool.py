@@ -10,19 +10,16 @@ from __future__ import annotations
 import functools
 import multiprocessing
 import multiprocessing.connection
-import multiprocessing.util
 import os
 import signal
-import sys
 import threading
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import FIRST_COMPLETED, Executor, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
-from multiprocessing import forkserver, resource_tracker
-from typing import Any, Generic, NoReturn, TypeVar
+from typing import Any, Generic, TypeVar
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -227,84 +224,6 @@ def end_with_parent() -> None:
         os._exit(1)
 
     threading.Thread(target=watch, name="end-with-parent", daemon=True).start()
-
-
-def start_server(preload: tuple[str, ...], environment: Mapping[str, str] | None = None) -> None:
-    """Start the process that workers are forked from; it imports these modules in the background. `environment`:
-    additional environment variables for it. It begins with what this process has imported.
-    """
-    if "forkserver" in multiprocessing.get_all_start_methods():
-        multiprocessing.get_context("forkserver").set_forkserver_preload(list(preload))
-        with _interrupts_ignored(), _added_to_environment(environment or {}), _helpers_forked():
-            resource_tracker.ensure_running()
-            forkserver.ensure_running()
-
-
-@contextmanager
-def _helpers_forked() -> Iterator[None]:
-    """Let multiprocessing's own processes begin as forks, unless this process has threads, which a fork would lose.
-
-    As new Pythons they would import again what is here, and starting them takes longer. Only Linux says how many
-    threads there are, including those that Python has not started.
-    """
-    start = multiprocessing.util.spawnv_passfds
-    if sys.platform == "linux" and len(os.listdir("/proc/self/task")) == 1:
-        multiprocessing.util.spawnv_passfds = _fork_helper
-    try:
-        yield
-    finally:
-        multiprocessing.util.spawnv_passfds = start
-
-
-def _fork_helper(path: Any, args: Sequence[Any], passfds: Sequence[int]) -> int:
-    """In place of `spawnv_passfds`: fork a process that runs the text of `python -c TEXT`. Returns its process id."""
-    sys.stdout.flush()
-    sys.stderr.flush()
-    process = os.fork()
-    if process == 0:
-        _run_helper(args[-1], passfds)
-    return process
-
-
-def _run_helper(text: str, descriptors: Sequence[int]) -> NoReturn:
-    """In the fork: keep what a new Python would get, which is these descriptors and the standard ones, and run the
-    text. Every other open file becomes `/dev/null`. It is not closed: an object here still has its number, and would
-    close whatever had the same number by then.
-    """
-    try:
-        nothing = os.open(os.devnull, os.O_RDWR)
-        for number in {*map(int, os.listdir("/proc/self/fd"))} - {0, 1, 2, nothing, *descriptors}:
-            os.dup2(nothing, number, inheritable=False)
-        for helper in (forkserver._forkserver, resource_tracker._resource_tracker):  # type: ignore[attr-defined]
-            helper.__init__()  # type: ignore[misc]  # forget those that this process has started
-        exec(text, {})
-    except Exception:
-        sys.excepthook(*sys.exc_info())
-    finally:
-        os._exit(0)
-
-
-@contextmanager
-def _added_to_environment(variables: Mapping[str, str]) -> Iterator[None]:
-    os.environ.update(variables)
-    try:
-        yield
-    finally:
-        for name in variables:
-            os.environ.pop(name, None)
-
-
-@contextmanager
-def _interrupts_ignored() -> Iterator[None]:
-    """Let processes that start within the context ignore Ctrl-C, which is for their parent. Workers restore it."""
-    if threading.current_thread() is not threading.main_thread():
-        yield
-        return
-    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
-    try:
-        yield
-    finally:
-        signal.signal(signal.SIGINT, before)
 
 
 def _context(preload: tuple[str, ...]) -> Any:

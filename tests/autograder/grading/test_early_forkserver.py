@@ -57,7 +57,8 @@ def test_workers_share_the_warm_processes_and_their_libraries() -> None:
 
 BEGINS = """
 import threading, wave
-from autograder.grading.workers.pool import WorkerPool, start_server
+from autograder.grading.workers.early_forkserver import start_server
+from autograder.grading.workers.pool import WorkerPool
 from tests.autograder.grading.test_early_forkserver import has_wave, nothing
 if __name__ == "__main__":
     waiting = threading.Event()
@@ -83,7 +84,8 @@ def test_workers_begin_with_what_is_imported_unless_threads_run(threaded: bool) 
 
 
 OWN_HELPERS = """
-from autograder.grading.workers.pool import WorkerPool, start_server
+from autograder.grading.workers.early_forkserver import start_server
+from autograder.grading.workers.pool import WorkerPool
 from tests.autograder.grading.test_early_forkserver import nothing, started_by_a_worker
 if __name__ == "__main__":
     start_server(())
@@ -105,7 +107,8 @@ def test_workers_can_use_multiprocessing_themselves() -> None:
 
 
 HOLDS = """
-from autograder.grading.workers.pool import WorkerPool, start_server
+from autograder.grading.workers.early_forkserver import start_server
+from autograder.grading.workers.pool import WorkerPool
 from tests.autograder.grading import test_early_forkserver as here
 if __name__ == "__main__":
     here.held = [open(here.__file__) for _ in range(20)]

@@ -83,7 +83,7 @@ def handler(task: str) -> bool:
 def test_ctrl_c_does_not_reach_what_workers_are_forked_from() -> None:
     program = (
         "import signal\nfrom multiprocessing import forkserver\n"
-        "from autograder.grading.workers.pool import start_server\n"
+        "from autograder.grading.workers.early_forkserver import start_server\n"
         "before = signal.getsignal(signal.SIGINT)\nstart_server(())\nassert signal.getsignal(signal.SIGINT) is before\n"
         "print(open(f'/proc/{forkserver._forkserver._forkserver_pid}/status').read())"
     )

@@ -26,7 +26,7 @@ MISSING = "import nbgrader\ntry: nbgrader.no_such_name\nexcept AttributeError as
 
 def printed(program: str, *, lazily: bool = True) -> str:
     """What a fresh Python prints for a program, which begins as our commands do if `lazily`."""
-    start = "from autograder.imports import quick_imports\nwith quick_imports():\n    import nbformat\n"
+    start = "from autograder.grading.quick_imports import quick_imports\nwith quick_imports():\n    import nbformat\n"
     done = subprocess.run([sys.executable, "-c", start * lazily + program], capture_output=True, text=True, check=True)
     return done.stdout
 
