@@ -25,13 +25,33 @@ __all__ = ["conv1d", "conv2d", "conv_transpose1d", "conv_transpose2d"]
 Numbers = int | Sequence[int]
 
 
-class Convolution(Function):
+class Sliding(Function):
+    """Base of the three operations. Two of them take two arrays, and are linear in each."""
+
+    torch_name = "ConvolutionBackward0"
+    __slots__ = ("groups", "windows")
+    groups: int
+    windows: Windows
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """The options with which the three were and will be applied."""
+        return {"windows": self.windows, "groups": self.groups}
+
+    @staticmethod
+    def jvp(ctx, first_tangent, second_tangent):
+        first, second = ctx.saved_tensors
+        return total(
+            None if first_tangent is None else ctx.apply(first_tangent, second, **ctx.options),
+            None if second_tangent is None else ctx.apply(first, second_tangent, **ctx.options),
+        )
+
+
+class Convolution(Sliding):
     """Every output is the sum of a window of x times a kernel, over all input channels, plus a bias.
 
     x (N, C, *size), weight (O, C/groups, *kernel), bias (O) or None; the output is (N, O, *output).
     """
-
-    __slots__ = ("groups", "windows")
 
     @staticmethod
     def forward(ctx, x, weight, bias, windows, groups):
@@ -48,30 +68,27 @@ class Convolution(Function):
     def backward(ctx, grad):
         x, weight, columns = ctx.saved_tensors
         need_x, need_weight, need_bias = ctx.needs_input_grad
-        options = {"windows": ctx.windows, "groups": ctx.groups}
-        grad_x = ConvolutionInput.apply(grad, weight, **options) if need_x else None
-        grad_weight = ConvolutionWeight.apply(x, grad, columns=as_array(columns), **options) if need_weight else None
-        return grad_x, grad_weight, sum_per_channel(grad) if need_bias else None
+        return (
+            ConvolutionInput.apply(grad, weight, **ctx.options) if need_x else None,
+            ConvolutionWeight.apply(x, grad, columns=as_array(columns), **ctx.options) if need_weight else None,
+            sum_per_channel(grad) if need_bias else None,
+        )
 
     @staticmethod
-    def jvp(ctx, x_tangent, weight_tangent, bias_tangent):
+    def jvp(ctx, x_tangent, weight_tangent, bias_tangent):  # type: ignore[override]
         x, weight, _ = ctx.saved_tensors
-        options = {"windows": ctx.windows, "groups": ctx.groups}
         return total(
-            None if x_tangent is None else Convolution.apply(x_tangent, weight, None, **options),
-            None if weight_tangent is None else Convolution.apply(x, weight_tangent, None, **options),
+            None if x_tangent is None else Convolution.apply(x_tangent, weight, None, **ctx.options),
+            None if weight_tangent is None else Convolution.apply(x, weight_tangent, None, **ctx.options),
             None if bias_tangent is None else spread_per_channel(bias_tangent, len(x), ctx.windows),
         )
 
 
-class ConvolutionInput(Function):
+class ConvolutionInput(Sliding):
     """The gradient of a convolution with respect to its input, and the transposed convolution.
 
     Every element of `grad` (N, O, *output) adds the kernel, times that element, to the window that it came from.
     """
-
-    torch_name = "ConvolutionBackward0"
-    __slots__ = ("groups", "windows")
 
     @staticmethod
     def forward(ctx, grad, weight, windows, groups):
@@ -84,27 +101,14 @@ class ConvolutionInput(Function):
     def backward(ctx, cotangent):
         grad, weight = ctx.saved_tensors
         need_grad, need_weight = ctx.needs_input_grad
-        options = {"windows": ctx.windows, "groups": ctx.groups}
         return (
-            Convolution.apply(cotangent, weight, None, **options) if need_grad else None,
-            ConvolutionWeight.apply(cotangent, grad, **options) if need_weight else None,
-        )
-
-    @staticmethod
-    def jvp(ctx, grad_tangent, weight_tangent):
-        grad, weight = ctx.saved_tensors
-        options = {"windows": ctx.windows, "groups": ctx.groups}
-        return total(
-            None if grad_tangent is None else ConvolutionInput.apply(grad_tangent, weight, **options),
-            None if weight_tangent is None else ConvolutionInput.apply(grad, weight_tangent, **options),
+            Convolution.apply(cotangent, weight, None, **ctx.options) if need_grad else None,
+            ConvolutionWeight.apply(cotangent, grad, **ctx.options) if need_weight else None,
         )
 
 
-class ConvolutionWeight(Function):
+class ConvolutionWeight(Sliding):
     """The gradient of a convolution with respect to its weight: every window of x times the gradient of its output."""
-
-    torch_name = "ConvolutionBackward0"
-    __slots__ = ("groups", "windows")
 
     @staticmethod
     def forward(ctx, x, grad, windows, groups, columns=None):
@@ -118,19 +122,9 @@ class ConvolutionWeight(Function):
     def backward(ctx, cotangent):
         x, grad = ctx.saved_tensors
         need_x, need_grad = ctx.needs_input_grad
-        options = {"windows": ctx.windows, "groups": ctx.groups}
         return (
-            ConvolutionInput.apply(grad, cotangent, **options) if need_x else None,
-            Convolution.apply(x, cotangent, None, **options) if need_grad else None,
-        )
-
-    @staticmethod
-    def jvp(ctx, x_tangent, grad_tangent):
-        x, grad = ctx.saved_tensors
-        options = {"windows": ctx.windows, "groups": ctx.groups}
-        return total(
-            None if x_tangent is None else ConvolutionWeight.apply(x_tangent, grad, **options),
-            None if grad_tangent is None else ConvolutionWeight.apply(x, grad_tangent, **options),
+            ConvolutionInput.apply(grad, cotangent, **ctx.options) if need_x else None,
+            Convolution.apply(x, cotangent, None, **ctx.options) if need_grad else None,
         )
 
 

@@ -7,6 +7,7 @@ distribution, however it is given, so its gradient is p sum(q) - q.
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -46,12 +47,28 @@ __all__ = [
 INPUT_NAMES = ("self", "target", "weight", "pos_weight")
 
 
-class MseLoss(Function):
-    """(input - target)^2."""
+class OfDifference(Function):
+    """Base of the losses of input - target. `slope(moved, difference)` is the derivative of one loss, times `moved`."""
 
     input_names = INPUT_NAMES
     prepare = staticmethod(arrays.promoted)
     __slots__ = ("reduction",)
+    slope: Callable[..., Value]
+
+    @staticmethod
+    def backward(ctx, grad):
+        input, target = ctx.saved_tensors
+        step = ctx.slope(spread(grad, ctx.reduction, input), input - target)
+        return step, -step
+
+    @staticmethod
+    def jvp(ctx, input_tangent, target_tangent):
+        input, target = ctx.saved_tensors
+        return reduced(ctx.slope(difference_of(input_tangent, target_tangent), input - target), ctx.reduction)
+
+
+class MseLoss(OfDifference):
+    """(input - target)^2."""
 
     @staticmethod
     def forward(ctx, input, target, reduction):
@@ -60,24 +77,12 @@ class MseLoss(Function):
         difference = input - target
         return reduced(difference * difference, reduction)
 
-    @staticmethod
-    def backward(ctx, grad):
-        input, target = ctx.saved_tensors
-        step = spread(grad, ctx.reduction, input) * (2.0 * (input - target))
-        return step, -step
-
-    @staticmethod
-    def jvp(ctx, input_tangent, target_tangent):
-        input, target = ctx.saved_tensors
-        return reduced(2.0 * (input - target) * difference_of(input_tangent, target_tangent), ctx.reduction)
+    def slope(self, moved: Value, difference: Value) -> Value:
+        return moved * (2.0 * difference)
 
 
-class L1Loss(Function):
+class L1Loss(OfDifference):
     """|input - target|. At 0 the derivative is 0."""
-
-    input_names = INPUT_NAMES
-    prepare = staticmethod(arrays.promoted)
-    __slots__ = ("reduction",)
 
     @staticmethod
     def forward(ctx, input, target, reduction):
@@ -85,25 +90,16 @@ class L1Loss(Function):
         ctx.reduction = reduction
         return reduced(abs(input - target), reduction)
 
-    @staticmethod
-    def backward(ctx, grad):
-        input, target = ctx.saved_tensors
-        step = along_slope(spread(grad, ctx.reduction, input), input - target, 0.0)
-        return step, -step
-
-    @staticmethod
-    def jvp(ctx, input_tangent, target_tangent):
-        input, target = ctx.saved_tensors
-        moved = difference_of(input_tangent, target_tangent)
-        return reduced(along_slope(moved, input - target, 0.0), ctx.reduction)
+    def slope(self, moved: Value, difference: Value) -> Value:
+        return along_slope(moved, difference, 0.0)
 
 
-class SmoothL1Loss(Function):
+class SmoothL1Loss(OfDifference):
     """d^2 / (2 beta) where d = |input - target| < beta, and d - beta/2 elsewhere; times `scale`."""
 
-    input_names = INPUT_NAMES
-    prepare = staticmethod(arrays.promoted)
-    __slots__ = ("beta", "reduction", "scale")
+    __slots__ = ("beta", "scale")
+    beta: float
+    scale: float
 
     @staticmethod
     def forward(ctx, input, target, reduction, beta, scale):
@@ -113,17 +109,8 @@ class SmoothL1Loss(Function):
         near = np.minimum(distance, beta)
         return reduced((distance - near + near * near / (2.0 * beta)) * scale, reduction)
 
-    @staticmethod
-    def backward(ctx, grad):
-        input, target = ctx.saved_tensors
-        step = along_slope(spread(grad, ctx.reduction, input) * ctx.scale, input - target, ctx.beta)
-        return step, -step
-
-    @staticmethod
-    def jvp(ctx, input_tangent, target_tangent):
-        input, target = ctx.saved_tensors
-        moved = difference_of(input_tangent, target_tangent) * ctx.scale
-        return reduced(along_slope(moved, input - target, ctx.beta), ctx.reduction)
+    def slope(self, moved: Value, difference: Value) -> Value:
+        return along_slope(moved * self.scale, difference, self.beta)
 
 
 class BinaryCrossEntropy(Function):
