@@ -67,7 +67,7 @@ KERNEL = f"{KERNEL_EXTENSION}:kernel"
 SETTINGS = {
     "@jupyterlab/docmanager-extension:plugin": {"autosaveInterval": 10},  # seconds: tabs are closed without a question
 }
-SCRIPTS = ("keep.js", "ended.js")  # of the lab's page
+SCRIPTS = ("keep.js", "ended.js", "narrow.js")  # of the lab's page
 BESIDE_THE_PAGE = ("lab/service-worker.js", "lab/demos.js", "demos.py", *(f"lab/{name}" for name in SCRIPTS))
 
 
@@ -197,7 +197,11 @@ def _run_jupyterlite(scratch: Path, folder: Path, is_local: bool) -> None:
         },
         "jupyter-lite.json": {
             "jupyter-lite-schema-version": 0,
-            "jupyter-config-data": {"appName": "MiniTensor", "litePluginSettings": {KERNEL: kernel}},
+            "jupyter-config-data": {
+                "appName": "MiniTensor",
+                "exposeAppInBrowser": True,  # to narrow.js
+                "litePluginSettings": {KERNEL: kernel},
+            },
         },
         "overrides.json": SETTINGS,
     }

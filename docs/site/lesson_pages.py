@@ -78,19 +78,22 @@ def recorded(ran: NotebookNode) -> str:
     shown = {}
     for cell in filter(is_code, ran.cells):
         if not (is_test(cell) or is_solution(cell) or is_grade(cell) or _is_for_the_notebook(cell)):
-            shown[cell.source] = [_forms(output) for output in cell.outputs]
+            shown[cell.source] = list(filter(None, map(_forms, cell.outputs)))
     return json.dumps({source: outputs for source, outputs in shown.items() if outputs})
 
 
 def _is_for_the_notebook(cell: NotebookNode) -> bool:
     """Whether a page leaves out what a cell shows: it imports something, or asks and tells a learner something."""
-    return cell.metadata.get("jupyter", {}).get("source_hidden", False) or "progress()" in cell.source
+    return cell.metadata.get("jupyter", {}).get("source_hidden", False) or "progress(" in cell.source
 
 
 def _forms(output: NotebookNode) -> dict[str, str]:
-    """An output without what a widget needs to live."""
+    """An output without what a widget needs to live; nothing of a widget without a picture, which asks something."""
+    data = output.get("data", {})
+    if VIEW in data and not _picture(data):
+        return {}
     text = output.get("text") or f"{output.get('ename')}: {output.get('evalue')}"
-    return {kind: form for kind, form in output.get("data", {"text/plain": text}).items() if kind not in (VIEW, STATE)}
+    return {kind: form for kind, form in (data or {"text/plain": text}).items() if kind != VIEW}
 
 
 def gallery(ran: NotebookNode) -> str:

@@ -54,7 +54,7 @@ ENGINE_LACKS = f"{NO_TORCH}, and our reference engine lacks what it uses ({{erro
 NOT_DEFINED_HERE = "`{name}` comes from a cell that could not run"
 RECORDED = "recorded.json"
 """A file beside the notebooks of the lab in a browser: the source of a cell -> what it showed where it could run."""
-SHOWED = "What it showed when the website was built, with all that it uses:"
+SHOWED = "Recorded when the website was built, since this cell cannot run here:"
 
 
 def prepare(shell: Any) -> None:

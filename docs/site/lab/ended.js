@@ -16,7 +16,7 @@ function sayThatPythonHasEnded() {
   const dialog = document.createElement("dialog");
   dialog.id = "python-has-ended";
   dialog.ariaLabel = "Python has stopped";
-  dialog.style.cssText = "max-width: 32rem; font: 15px/1.5 sans-serif; color: #111; background: #fff";
+  dialog.style.cssText = "max-width: 32rem; font: 15px/1.5 sans-serif; color: var(--jp-ui-font-color1); background: var(--jp-layout-color1)";
   dialog.innerHTML = SAID;
   dialog.addEventListener("close", () => dialog.remove());
   document.body.append(dialog);
