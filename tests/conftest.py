@@ -83,6 +83,10 @@ def pytest_testnodedown(node: Any, error: object) -> None:
             print(f"\n{node.gateway.id} ended with status {status} (a negative status is a signal number)", flush=True)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--all-browsers", action="store_true", help="run more lessons in the lab of the website")
+
+
 def pytest_configure(config: pytest.Config) -> None:
     if os.environ.get("PYTEST_XDIST_WORKER") == PATIENT and hasattr(os, "nice"):
         os.nice(5)
@@ -133,8 +137,10 @@ def place_in_order(path: Path) -> int:
 
 
 @pytest.hookimpl(trylast=True)
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Sort the tests by their files; within a file, the order stays as it is."""
+    if not config.getoption("all_browsers"):
+        items[:] = [item for item in items if not item.get_closest_marker("all_browsers")]
     items.sort(key=lambda item: (place_in_order(item.path), item.path == LAST_IN_ITS_FOLDER))
     skip_without_sandbox(items)
 

@@ -85,4 +85,5 @@ def main() -> None:
         say({"name": step["name"], **ran(shell, step["source"])})
 
 
-main()
+if __name__ == "__main__":
+    main()

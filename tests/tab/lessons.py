@@ -59,7 +59,7 @@ def steps_of(text: Path, notebook: NotebookNode) -> list[Step]:
     """
     cells = [cell for cell in notebook.cells if is_code(cell)]
     names = [grade_id(cell) or f"cell {number}" for number, cell in enumerate(cells)]
-    wrong = {noticed: (place, mistake) for place, noticed, mistake in _mistakes(text, cells)}
+    wrong = {noticed: (place, mistake) for place, noticed, mistake in mistakes_in(text, cells)}
     steps = []
     for number, (name, cell) in enumerate(zip(names, cells, strict=True)):
         kind = "test" if is_test(cell) else "meant" if has_tag(cell, MEANT) else "cell"
@@ -71,7 +71,7 @@ def steps_of(text: Path, notebook: NotebookNode) -> list[Step]:
     return steps
 
 
-def _mistakes(text: Path, cells: Sequence[NotebookNode]) -> Iterator[tuple[int, int, KnownMistake]]:
+def mistakes_in(text: Path, cells: Sequence[NotebookNode]) -> Iterator[tuple[int, int, KnownMistake]]:
     """The first mistake of each exercise: the number of its cell, that of the test that must notice it, the mistake."""
     tests = {grade_id(cell): number for number, cell in enumerate(cells) if is_test(cell)}
     seen = set()
