@@ -486,7 +486,7 @@ def _operator(operator: str) -> Callable[..., Any]:
 for _name, _function in FUNCTIONS.items():
     _family = sys.modules[_function.__module__]
     if _name in getattr(_family, "IN_PLACE", ()):
-        register_methods({f"{_name}_": (in_another_shape if _family is shapes else in_place)(_function)})
-register_methods({f"{_name}_": in_place(_compare) for _name, _compare in comparison.RECORDED.items()})
+        _change = in_another_shape if _family is shapes else in_place
+        register_methods({f"{_name}_": _change(comparison.RECORDED.get(_function, _function))})
 register_methods({f"__i{_name}__": _operator(_of_tensors) for _name, _of_tensors in OPERATORS.items()})
 register_methods(METHODS)

@@ -12,10 +12,10 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.graph import function
-from mini_autograd.graph.function import Unary, Value
+from mini_autograd.graph.function import Value
 from mini_autograd.numerics.arrays import check_floating, number
 from mini_autograd.numerics.blocks import in_blocks
-from mini_autograd.operations.pointwise.elementwise import Elementwise, elementwise_jvp, exp, quiet, where
+from mini_autograd.operations.pointwise.elementwise import Elementwise, exp, quiet, where
 from mini_autograd.operations.pointwise.mathematical import ERF_BY_TANH, erf, polynomial, sigmoid, tanh
 
 __all__ = ["gelu", "leaky_relu", "silu", "softplus"]
@@ -101,12 +101,11 @@ class GeluTanh(Elementwise):
         return gelu_tanh_gradient(x, grad)
 
 
-class Softplus(Unary):
+class Softplus(Elementwise):
     """log(1 + e^(bx)) / b, with the derivative sigmoid(bx); just x, with 1, where bx is above the threshold."""
 
     __slots__ = ("beta", "threshold")
     prepare = only_floats("softplus_cpu")
-    jvp = staticmethod(elementwise_jvp)
 
     @staticmethod
     @quiet
@@ -121,12 +120,11 @@ class Softplus(Unary):
         return where(x * ctx.beta > ctx.threshold, grad, grad * sigmoid(x * ctx.beta))
 
 
-class LeakyRelu(Unary):
+class LeakyRelu(Elementwise):
     """x where it is positive, elsewhere x times a slope. At 0 the derivative is that slope. (Maas and others 2013.)"""
 
     __slots__ = ("slope",)
     prepare = only_floats("leaky_relu_cpu")
-    jvp = staticmethod(elementwise_jvp)
 
     @staticmethod
     def forward(ctx, x, slope):

@@ -35,10 +35,16 @@ __all__ = [
     "le", "less", "less_equal", "logical_and", "logical_not", "logical_or", "lt", "ne", "nonzero", "not_equal",
     "where",
 ]  # fmt: skip
-IN_PLACE = [name for name in __all__ if name.startswith(("bitwise", "logical"))]
+IN_PLACE = [name for name in __all__ if not name.startswith(("al", "any", "count", "equal", "is", "nonzero", "where"))]
 
 Question = Callable[[Value], Value]
 Comparison = Callable[[Value, Value], Value]
+
+
+def _named(function: Callable[..., Value], name: str, meaning: str | None) -> Callable[..., Value]:
+    """The function with what `help` shows of it."""
+    function.__name__, function.__qualname__, function.__doc__ = name, name, meaning
+    return function
 
 
 def _comparison(compare: Callable[[Any, Any], Any], meaning: str) -> Comparison:
@@ -50,8 +56,7 @@ def _comparison(compare: Callable[[Any, Any], Any], meaning: str) -> Comparison:
             check_broadcast(np.shape(a), np.shape(b))
             raise
 
-    function.__doc__ = f"{meaning}, element by element."
-    return function
+    return _named(function, compare.__name__, f"{meaning}, element by element.")
 
 
 def _of_bits(combine: Callable[[Any, Any], Any], kernel: str, meaning: str) -> Comparison:
@@ -63,8 +68,7 @@ def _of_bits(combine: Callable[[Any, Any], Any], kernel: str, meaning: str) -> C
             raise NotImplementedError(f"\"{kernel}\" not implemented for '{dtype_name(common)}'")
         return compute(input, other)
 
-    function.__doc__ = compute.__doc__
-    return function
+    return _named(function, kernel.removesuffix("_cpu"), compute.__doc__)
 
 
 eq, ne = _comparison(operator.eq, "`input == other`"), _comparison(operator.ne, "`input != other`")
@@ -104,26 +108,22 @@ class Answer(Function):
         return self.called
 
 
-def _recorded(compare: Comparison, title: str) -> Comparison:
+def _recorded(compare: Comparison) -> Comparison:
     def function(input: Value, other: Value) -> Value:
-        return Answer.apply(input, other, compare=compare, title=title)
+        return Answer.apply(input, other, compare=compare, title=compare.__name__.title())
 
-    function.__doc__ = compare.__doc__
-    return function
+    return _named(function, compare.__name__, compare.__doc__)
 
 
-NAMES = [(eq, "Eq", "eq"), (ne, "Ne", "ne not_equal"), (lt, "Lt", "lt less"), (le, "Le", "le less_equal")]
-NAMES += [(gt, "Gt", "gt greater"), (ge, "Ge", "ge greater_equal")]
-RECORDED = {name: _recorded(compare, title) for compare, title, names in NAMES for name in names.split()}
-"""The comparisons as they work in place, by name: the answers replace numbers that had a history."""
+RECORDED = {compare: _recorded(compare) for compare in (eq, ne, lt, le, gt, ge)}
+"""The comparisons as they work in place: the answers replace numbers that had a history."""
 
 
 def _question(ask: Callable[[Any], Any], meaning: str) -> Question:
     def function(input: Value) -> Value:
         return wrap(ask(as_array(input)), input)
 
-    function.__doc__ = f"Whether each element is {meaning}."
-    return function
+    return _named(function, ask.__name__, f"Whether each element is {meaning}.")
 
 
 isnan, isinf = _question(np.isnan, "nan"), _question(np.isinf, "inf or -inf")

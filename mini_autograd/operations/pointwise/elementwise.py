@@ -44,9 +44,15 @@ def elementwise_jvp(ctx: Any, *tangents: Value) -> Value:
 
 
 class Elementwise(Unary):
-    """Base of the functions of one number."""
+    """Base of the functions of one number, with options or without."""
 
     jvp = staticmethod(elementwise_jvp)
+
+
+class OfFloats(Elementwise):
+    """A function whose result is floating, even for integers."""
+
+    prepare = staticmethod(floating)
 
 
 class Arithmetic(Binary):
@@ -176,13 +182,12 @@ class Negate(Elementwise):
         return -grad
 
 
-class Power(Unary):
+class Power(Elementwise):
     """Elementwise power with a number n as exponent. d(x^n) = n x^(n-1) dx."""
 
     torch_name = "PowBackward0"
     sign = "**"
     __slots__ = ("exponent",)
-    jvp = staticmethod(elementwise_jvp)
 
     @staticmethod
     @quiet
@@ -240,10 +245,8 @@ class PowerOfTensors(Arithmetic):
         return grad_a, grad_b
 
 
-class Exp(Elementwise):
+class Exp(OfFloats):
     """Elementwise e^x. d(e^x) = e^x dx."""
-
-    prepare = staticmethod(floating)
 
     @staticmethod
     @quiet
@@ -258,10 +261,8 @@ class Exp(Elementwise):
         return grad * output
 
 
-class Log(Elementwise):
+class Log(OfFloats):
     """Elementwise natural logarithm. d(log x) = dx / x."""
-
-    prepare = staticmethod(floating)
 
     @staticmethod
     @quiet
@@ -340,12 +341,11 @@ class Clone(Elementwise):
         return grad
 
 
-class Cast(Unary):
+class Cast(Elementwise):
     """The same numbers in another floating dtype. Gradients are cast to the dtype of their input anyway."""
 
     torch_name = "ToCopyBackward0"
     exact = True
-    jvp = staticmethod(elementwise_jvp)
 
     @staticmethod
     def forward(ctx, x, dtype):

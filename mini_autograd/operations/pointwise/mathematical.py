@@ -13,18 +13,11 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.graph.function import Value
-from mini_autograd.numerics.arrays import floating
 from mini_autograd.numerics.blocks import in_blocks
-from mini_autograd.operations.pointwise.elementwise import Elementwise, exp, quiet
+from mini_autograd.operations.pointwise.elementwise import OfFloats, exp, quiet
 
 __all__ = ["cos", "erf", "log1p", "reciprocal", "rsqrt", "sigmoid", "sin", "sqrt", "square", "tanh"]
 IN_PLACE = __all__
-
-
-class OfFloats(Elementwise):
-    """A function whose result is floating, even for integers."""
-
-    prepare = staticmethod(floating)
 
 
 class Sqrt(OfFloats):
