@@ -84,7 +84,7 @@ def handwritten_report(
     for entry in expected:
         if entry.reference.value.shape != ():
             raise LessonError("a gradient by hand needs an expression whose value is a number")
-        right = [np.broadcast_to(g, x.shape) for g, x in zip(entry.reference.dense(), entry.draw.inputs, strict=True)]
+        right = [np.broadcast_to(g, x.shape) for g, x in zip(entry.reference.dense, entry.draw.inputs, strict=True)]
         calls.append(FunctionCall(entry.draw.inputs, tuple(right), entry.tolerance.gradients))
     traced = program, expected
     return _checked(function, calls, program.arguments, context, points, name or "Gradient by hand", traced)

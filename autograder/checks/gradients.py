@@ -151,7 +151,7 @@ def _routes(program: Program, right: Expected, worst: Worst) -> list[tuple[str, 
     if number is None or worst.accumulated:
         return routes
     if right.torch is not None:
-        routes.append(("PyTorch", f"{float(right.torch.dense()[number][worst.index]):.{digits}g}"))
+        routes.append(("PyTorch", f"{float(right.torch.dense[number][worst.index]):.{digits}g}"))
     numerical = numerical_gradient(program, right, number, worst.index)
     return [*routes, ("finite differences", f"{numerical:.{digits}g}")]
 

@@ -444,9 +444,9 @@ def _second(outcome: Outcome) -> str:
 def _alone(run: Any, right: Expected) -> Iterator[tuple[Any, Any, Any]]:
     """The gradients after the second call, what they are if the first call did not count, and the tolerances."""
     count = len(right.draw.inputs)
-    once, both = right.reference.dense()[:count], right.reference.dense()[count:]
+    once, both = right.reference.dense[:count], right.reference.dense[count:]
     for got, first, sum_of_both, allowed in zip(
-        run.dense()[count:], once, both, right.tolerance.gradients[count:], strict=True
+        run.dense[count:], once, both, right.tolerance.gradients[count:], strict=True
     ):
         yield got, sum_of_both - first, allowed
 

@@ -87,7 +87,7 @@ def _push(program: Program, entry: Expected, generator: np.random.Generator) -> 
     line = tuple(np.asarray(array) for array in random_line(generator, inputs))
     right = _by_reference(program, inputs, line)
     forward = entry.draw.seed(right[1].shape) * right[1]
-    backward = [gradient * v for gradient, v in zip((entry.torch or entry.reference).dense(), line, strict=True)]
+    backward = [gradient * v for gradient, v in zip((entry.torch or entry.reference).dense, line, strict=True)]
     scale = float(np.sum(np.abs(forward))) + sum(float(np.sum(np.abs(terms))) for terms in backward)
     if abs(float(np.sum(forward)) - sum(float(np.sum(terms)) for terms in backward)) > AGREEMENT * scale:
         raise LessonError(f"the trusted engines disagree about the tangent of {program.name}")

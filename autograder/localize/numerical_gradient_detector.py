@@ -125,7 +125,7 @@ def _of_digits(entry: dict[str, Any], trial: WatchedDraw, arguments: Sequence[st
     if not isinstance(gradients, list) or len(gradients) != len(trial.reference.gradients):
         return ""
     worst: list[Worst] = []
-    rows = zip(arguments, gradients, trial.reference.dense(), trial.tolerance.gradients, strict=False)
+    rows = zip(arguments, gradients, trial.reference.dense, trial.tolerance.gradients, strict=False)
     for name, gradient, right, allowed in rows:
         if gradient is None:
             continue
@@ -194,7 +194,7 @@ def _stretched(program: Program, draw: Draw, specs: Sequence[Spec], span: tuple[
                 [tolerance] = tolerances_of(program, [stretched], [reference])
     except (LessonError, ArithmeticError):
         return None
-    arrays = (reference.value, *reference.dense(), tolerance.value, *tolerance.gradients)
+    arrays = (reference.value, *reference.dense, tolerance.value, *tolerance.gradients)
     sizes = [float(np.max(np.abs(array), initial=0.0)) for array in arrays]
     certain = all(math.isfinite(size) and size < LARGEST for size in sizes) and tolerance.accepts(reference, torch)
     return WatchedDraw(stretched, reference, tolerance) if certain else None

@@ -34,7 +34,7 @@ def on_paper(engine: Any, trial: Trial) -> Trial:
     worst = again.problem.worst
     if worst is None or (worst.place, worst.accumulated) != (problem.worst.place, problem.worst.accumulated):
         return trial
-    finite = all(np.all(np.isfinite(array)) for array in again.expected[0].reference.dense())
+    finite = all(np.all(np.isfinite(array)) for array in again.expected[0].reference.dense)
     return again if finite else trial
 
 

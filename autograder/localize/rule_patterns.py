@@ -82,8 +82,8 @@ def pattern(trial: Trial) -> str:
 def _in_common(trial: Trial) -> str:
     """Patterns that results of any function may have: a factor, another order, too few digits."""
     count = len(trial.part.names)
-    got = [run.dense()[:count] for run in trial.runs]
-    right = [entry.reference.dense()[:count] for entry in trial.expected]
+    got = [run.dense[:count] for run in trial.runs]
+    right = [entry.reference.dense[:count] for entry in trial.expected]
     allowed = [entry.tolerance.gradients[:count] for entry in trial.expected]
     for mine, theirs in zip(got, right, strict=True):
         if [array.shape for array in mine] != [array.shape for array in theirs]:
@@ -98,8 +98,8 @@ def _in_common(trial: Trial) -> str:
 def wrong_inputs(trial: Trial) -> Iterator[Wrong]:
     """The inputs whose gradient is wrong in some draw, if it has the right shape in every draw."""
     expected = trial.expected
-    gradients = [run.dense() for run in trial.runs]
-    right_gradients = [entry.reference.dense() for entry in expected]
+    gradients = [run.dense for run in trial.runs]
+    right_gradients = [entry.reference.dense for entry in expected]
     values = [entry.reference.value for entry in expected]
     arriving = [entry.draw.seed(value.shape) for entry, value in zip(expected, values, strict=True)]
     operands = {f"`{name}`": [entry.draw.inputs[n] for entry in expected] for n, name in enumerate(trial.part.names)}
@@ -128,7 +128,7 @@ def _transposed(trial: Trial) -> str:
     found = []
     for number, name in enumerate(trial.part.names):
         pairs = [
-            (run.dense()[number], entry.reference.dense()[number])
+            (run.dense[number], entry.reference.dense[number])
             for run, entry in zip(trial.runs, trial.expected, strict=True)
         ]
         if all(a.ndim == 2 and a.shape == b.T.shape and np.all(same(a, b.T)) for a, b in pairs):

@@ -480,9 +480,9 @@ def _compared(runs: tuple[Run, ...], expected: Sequence[Expected], arguments: Se
 
 def _worst_gradient(run: Run, right: Expected, arguments: Sequence[str]) -> Worst | None:
     count = len(arguments)
-    low = right.low or right.reference.dense()[:count]
-    high = right.high or right.reference.dense()[:count]
-    cells = zip(arguments, run.dense()[:count], low, high, right.tolerance.gradients[:count], strict=True)
+    low = right.low or right.reference.dense[:count]
+    high = right.high or right.reference.dense[:count]
+    cells = zip(arguments, run.dense[:count], low, high, right.tolerance.gradients[:count], strict=True)
     return most_wrong([worst_element(f"{name}.grad", *arrays) for name, *arrays in cells])
 
 
@@ -504,8 +504,8 @@ def _worst_again(run: Run, right: Expected, arguments: Sequence[str]) -> Worst |
     if run.again is None or right.low is not None:
         return None
     count = len(arguments)
-    expected = right.reference.dense()[count:]
-    cells = zip(arguments, run.dense()[count:], expected, expected, right.tolerance.gradients[count:], strict=True)
+    expected = right.reference.dense[count:]
+    cells = zip(arguments, run.dense[count:], expected, expected, right.tolerance.gradients[count:], strict=True)
     worst = most_wrong([worst_element(f"{name}.grad", *arrays) for name, *arrays in cells])
     return None if worst is None else replace(worst, accumulated=True)
 
@@ -514,7 +514,7 @@ def _largest_difference(runs: Sequence[Run], expected: Sequence[Expected]) -> fl
     """The largest distance from the reference, over values and single gradients."""
     largest = 0.0
     for run, right in zip(runs, expected, strict=True):
-        pairs = [(run.value, right.reference.value), *zip(run.dense(), right.reference.dense(), strict=True)]
+        pairs = [(run.value, right.reference.value), *zip(run.dense, right.reference.dense, strict=True)]
         with np.errstate(invalid="ignore"):
             largest = max([largest, *(float(np.max(np.abs(a - b), initial=0.0)) for a, b in pairs)])
     return largest

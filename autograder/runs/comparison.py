@@ -45,7 +45,7 @@ class Tolerance:
         """Whether two runs of the same draw agree within this tolerance."""
         if not within(got.value, expected.value, self.value):
             return False
-        pairs = zip(expected.dense(), got.dense(), self.gradients, strict=True)
+        pairs = zip(expected.dense, got.dense, self.gradients, strict=True)
         return all(within(right, other, allowed) for right, other, allowed in pairs)
 
 
@@ -70,7 +70,7 @@ def tolerances_of(program: Program, draws: Sequence[Draw], references: Sequence[
     tolerances = []
     for draw, reference, moved in zip(draws, references, sensitivities(program, draws, references), strict=True):
         least, rounding = least_tolerance(draw, reference), ROUNDINGS * draw.epsilon
-        gradients = zip(least.gradients, moved.dense(), strict=True)
+        gradients = zip(least.gradients, moved.dense, strict=True)
         tolerances.append(
             Tolerance(
                 np.maximum(least.value, rounding * moved.value),
@@ -83,10 +83,10 @@ def tolerances_of(program: Program, draws: Sequence[Draw], references: Sequence[
 def least_tolerance(draw: Draw, reference: Run) -> Tolerance:
     """The tolerance of a draw without its sensitivity: what is within it is within the whole one, too."""
     seeds = [draw.seed(reference.value.shape), *([] if draw.again is None else [draw.again])]
-    largest = max([1e-300, *map(largest_finite, (*reference.dense(), *seeds))])
+    largest = max([1e-300, *map(largest_finite, (*reference.dense, *seeds))])
     rounding = ROUNDINGS * draw.epsilon
     value = np.asarray(rounding * max(1e-300, largest_finite(reference.value)))
-    return Tolerance(value, (np.asarray(rounding * largest),) * len(reference.dense()))
+    return Tolerance(value, (np.asarray(rounding * largest),) * len(reference.dense))
 
 
 def largest_finite(array: Array) -> float:
@@ -104,7 +104,7 @@ def within(got: Array, expected: Array, allowed: Array) -> bool:
 
 def difference(first: Run, second: Run) -> float:
     """The largest distance between two runs, over value and gradients; infinite if shapes do not fit."""
-    pairs = [(first.value, second.value), *zip(first.dense(), second.dense(), strict=False)]
+    pairs = [(first.value, second.value), *zip(first.dense, second.dense, strict=False)]
     if any(a.shape != b.shape and a.shape != () and b.shape != () for a, b in pairs):
         return float("inf")
     return max(float(np.max(np.abs(a - b), initial=0.0)) for a, b in pairs)

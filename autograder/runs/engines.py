@@ -14,6 +14,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import cached_property
 from importlib.util import find_spec
 from typing import Any
 
@@ -47,7 +48,7 @@ class Draw:
         cotangents = [None if array is None else rounded(array, dtype) for array in (cotangent, again)]
         return cls(tuple(rounded(array, dtype) for array in inputs), cotangents[0], cotangents[1], dtype)
 
-    @property
+    @cached_property
     def epsilon(self) -> float:
         """The relative distance of neighboring numbers of the dtype."""
         return float(np.finfo(self.dtype).eps)
@@ -81,6 +82,7 @@ class Run:
     changed: tuple[tuple[int, Array], ...] = ()
     narrowed: bool = False
 
+    @cached_property
     def dense(self) -> tuple[Array, ...]:
         """The gradients, first and accumulated, with 0 for None."""
         everything = self.gradients + (self.again or ())

@@ -39,7 +39,7 @@ class Share:
 
     def missed_by(self, run: Run) -> float | None:
         """The sum in a run, if it differs."""
-        gradients = [run.dense()[number] for number in self.inputs]
+        gradients = [run.dense[number] for number in self.inputs]
         got = float(sum(np.sum(gradient) for gradient in gradients))
         size = max(1.0, float(sum(np.sum(np.abs(gradient)) for gradient in gradients)))
         return got if abs(got - self.total) > SHARED * size else None
@@ -122,7 +122,7 @@ def _calculated(
     found: list[Differentiated] = []
     for case in cases:
         found += _draws_of_case(program, case[: len(program.arguments)], generator, accumulates, plain, dtype)
-    if not any(np.any(gradient != 0) for entry in found for gradient in entry.reference.dense()):
+    if not any(np.any(gradient != 0) for entry in found for gradient in entry.reference.dense):
         raise LessonError("the gradient is zero wherever it is checked: an engine that does nothing would pass")
     return _beside_pytorch(program, found)
 
@@ -211,7 +211,7 @@ def _candidates(
     finite = [
         (draw, run)
         for draw, run in zip(draws, runs, strict=True)
-        if all(np.all(np.isfinite(array)) for array in (run.value, *run.dense()))
+        if all(np.all(np.isfinite(array)) for array in (run.value, *run.dense))
     ]
     patterns: dict[tuple[bool, ...], int] = {}
     for number, (_, run) in enumerate(finite):
@@ -223,7 +223,7 @@ def _candidates(
 
 def _pattern(run: Run) -> tuple[bool, ...]:
     """Which gradients contain zeros, and which contain anything else."""
-    return tuple(bool(test) for gradient in run.dense() for test in (np.any(gradient == 0), np.any(gradient != 0)))
+    return tuple(bool(test) for gradient in run.dense for test in (np.any(gradient == 0), np.any(gradient != 0)))
 
 
 def _finished(
@@ -283,7 +283,7 @@ def _compare_with_values(
     seed = draw.seed(reference.value.shape)
     for _ in range(2):
         line = fd.random_line(generator, draw.inputs)
-        products = [g * d for g, d in zip(reference.dense(), line, strict=False)]
+        products = [g * d for g, d in zip(reference.dense, line, strict=False)]
         along = float(sum(np.sum(product) for product in products))
         moved = float(sum(np.sum(np.abs(product)) for product in products))
         scale = max(1e-300, moved, float(np.max(np.abs(seed), initial=0.0)))
@@ -326,7 +326,7 @@ def _one_sided(program: Program, draw: Draw, reference: Run) -> tuple[tuple[Arra
     """Bounds of the right gradients at a kink, element by element. Raises LessonError if the reference is outside."""
     seed = draw.seed(reference.value.shape)
     lows, highs = [], []
-    for number, gradient in enumerate(reference.dense()[: len(draw.inputs)]):
+    for number, gradient in enumerate(reference.dense[: len(draw.inputs)]):
         low = np.array(np.broadcast_to(gradient, draw.inputs[number].shape))
         high = low.copy()
         for index in np.ndindex(low.shape):

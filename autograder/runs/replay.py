@@ -53,7 +53,7 @@ class Replays:
 
     def __init__(self) -> None:
         self.runs = 0
-        self.allowed = cache(_allowed)
+        self.allowed, self.quickest = cache(_allowed), cache(_quickest)
         self._first = cache(self._planted)
 
     def explains(self, entry: Outcome, composed: bool, plants: Sequence[Plant]) -> bool:
@@ -62,14 +62,12 @@ class Replays:
         One of the plants must explain the first gradients of a draw, and one of them those after the second call: an
         engine whose result depends on the order of its visits may choose another order for another graph.
         """
-        first = _quickest(entry)
-        order = [first, *(n for n in range(len(entry.runs)) if n != first)] if entry.runs else []
-        if not all(self._explains_draw(entry, n, composed, plants) for n in order):
+        first, count = self.quickest(entry), len(entry.runs)
+        order = sorted(range(count), key=lambda number: number != first)
+        if not all(self._explains_draw(entry, number, composed, plants) for number in order):
             return False
-        if entry.comparison.raised is None:
-            return True
-        last = (self.planted(entry, len(entry.runs), composed, plant) for plant in plants)
-        return any(_raises(planted, entry.comparison.raised) for planted in last)
+        raised = entry.comparison.raised
+        return raised is None or any(_raises(self.planted(entry, count, composed, plant), raised) for plant in plants)
 
     def _explains_draw(self, entry: Outcome, number: int, composed: bool, plants: Sequence[Plant]) -> bool:
         run, right = entry.runs[number], entry.expected[number]
@@ -84,7 +82,7 @@ class Replays:
 
     def planted(self, entry: Outcome, number: int, composed: bool, plant: Plant) -> Run | Raised:
         """A draw on the reference with a bug, or what it raises. The result for the first draw is cached."""
-        run = self._first if number == _quickest(entry) else self._planted
+        run = self._first if number == self.quickest(entry) else self._planted
         return run(entry, number, composed, plant)
 
     def _planted(self, entry: Outcome, number: int, composed: bool, plant: Plant) -> Run | Raised:
@@ -151,7 +149,7 @@ def _raises(planted: Run | Raised, error: Raised) -> bool:
     """Whether an engine with that bug would raise this. If NumPy gives nan, Python's `math` raises."""
     if isinstance(planted, Raised):
         return planted.is_like(error)
-    not_finite = not all(np.all(np.isfinite(gradient)) for gradient in planted.dense())
+    not_finite = not all(np.all(np.isfinite(gradient)) for gradient in planted.dense)
     return not_finite and error.message.startswith("math ")
 
 
@@ -162,9 +160,9 @@ def _explained(run: Run, planted: Run, right: Expected, allowed: Sequence[float]
     if run.narrowed:
         allowed = [
             max(one, NARROW * float(np.max(np.abs(gradient), initial=0.0)))
-            for one, gradient in zip(allowed, planted.dense(), strict=True)
+            for one, gradient in zip(allowed, planted.dense, strict=True)
         ]
-    wrong, students, count = planted.dense(), run.dense(), len(run.gradients)
+    wrong, students, count = planted.dense, run.dense, len(run.gradients)
     if not all(map(_same_shape, run.gradients, planted.gradients)):
         return set()
     found = set()

@@ -35,7 +35,7 @@ def sensitivities(program: Program, draws: Sequence[Draw], references: Sequence[
 def _sensitivity(draw: Draw, reference: Run, runs: Sequence[Run]) -> Run:
     with np.errstate(invalid="ignore"):
         value = np.maximum.reduce([_moved(run.value, reference.value) for run in runs])
-        gradients = [[_moved(a, b) for a, b in zip(run.dense(), reference.dense(), strict=True)] for run in runs]
+        gradients = [[_moved(a, b) for a, b in zip(run.dense, reference.dense, strict=True)] for run in runs]
     largest = [np.maximum.reduce(list(samples)) for samples in zip(*gradients, strict=True)]
     count = len(draw.inputs)
     return Run(value, tuple(largest[:count]), tuple(largest[count:]) or None)
