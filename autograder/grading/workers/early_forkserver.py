@@ -25,12 +25,11 @@ from typing import Any, NoReturn
 
 from autograder.grading.quick_imports import quick_imports
 from autograder.notebooks.libraries import kind_for, libraries_in, needs_our_checks
+from autograder.sandbox.process.isolation import isolation_available
 from autograder.sandbox.process.kind import STUDENT
 
 TOLD = "AUTOGRADER_TOLD"  # the environment variable with what `preloaded` needs to know, as JSON
 PRELOAD = ("autograder.grading.workers.preloaded",)
-IN_BOTH = ("nbformat", "autograder.grading.workers.local")
-"""What a run and its workers need: imported once, before one is forked from the other."""
 
 
 @dataclass(frozen=True)
@@ -44,6 +43,13 @@ class Needs:
     checks: bool = True
     libraries: tuple[str, ...] | None = None
     lesson: bool = True
+
+
+def import_for_both() -> None:
+    """Import what a run and its workers need: once, before workers are forked from what is forked from the run."""
+    importlib.import_module("autograder.grading.workers.local")
+    nbformat = importlib.import_module("nbformat")
+    nbformat.validate(nbformat.v4.new_notebook())  # it compiles its schema at the first notebook
 
 
 def needs_of(course: Path, assignment: str) -> Needs:
@@ -65,8 +71,10 @@ def warm_up(needs: Needs, feedback: bool = False, unsafe: bool = False, apart: b
     to the process group of this process, such as Ctrl-C in a terminal, do not reach workers.
     """
     with quick_imports():
-        for name in IN_BOTH:
-            importlib.import_module(name)
+        trial = threading.Thread(target=isolation_available)  # which waits for another process
+        trial.start()
+        import_for_both()
+        trial.join()
     told = asdict(needs) | {"feedback": feedback, "apart": apart} | ({"libraries": None} if unsafe else {})
     start_server(PRELOAD, {TOLD: json.dumps(told)})
 

@@ -11,7 +11,7 @@ import importlib
 import json
 import os
 
-from autograder.grading.workers.early_forkserver import IN_BOTH, TOLD
+from autograder.grading.workers.early_forkserver import TOLD, import_for_both
 from autograder.judge import FOR_CHECKS, JUDGE
 from autograder.sandbox.process.forkserver import find_out_before_forking, preload
 from autograder.sandbox.process.kind import OF_OTHER_COURSES, STUDENT
@@ -31,14 +31,9 @@ if libraries is not None:
     preload([*libraries, *([FOR_CHECKS] if told["checks"] else [])], JUDGE)
     preload(libraries, STUDENT if told["lesson"] else OF_OTHER_COURSES)
 gc.disable()  # what is imported from here on stays; scanning it again and again takes a sixth of the time
-for name in (
-    *(FOR_FEEDBACK if told.get("feedback") else ()),
-    *IN_BOTH,
-    "autograder.grading.submission.trying_solutions",
-):
+import_for_both()
+for name in (*(FOR_FEEDBACK if told.get("feedback") else ()), "autograder.grading.submission.trying_solutions"):
     importlib.import_module(name)
-nbformat = importlib.import_module("nbformat")
-nbformat.validate(nbformat.v4.new_notebook())  # it compiles its schema at the first notebook
 if libraries is not None:
     find_out_before_forking()
 gc.freeze()  # a collection in a worker would touch, and so copy, every page
