@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from autograder.garbage import collect_seldom
+from autograder.lessons.garbage_collection import collect_seldom
 from autograder.sandbox.process.isolation import isolation_available
 
 collect_seldom()

@@ -7,7 +7,6 @@ their names come from inside.
 
 from __future__ import annotations
 
-import builtins
 import keyword
 from typing import Any
 
@@ -26,12 +25,6 @@ class RemoteError:
         if reference is None or name.startswith("__"):
             raise AttributeError(name)
         return getattr(reference.handle(), name)
-
-
-def builtin_exception(name: object) -> type[BaseException] | None:
-    """The builtin exception class of that name."""
-    found = getattr(builtins, name, None) if isinstance(name, str) else None
-    return found if isinstance(found, type) and issubclass(found, BaseException) else None
 
 
 def clean_name(name: object, otherwise: str = "object") -> str:

@@ -24,7 +24,6 @@ from nbformat import NotebookNode
 from sphinx.cmd.build import build_main
 
 from autograder.files import write_file
-from autograder.garbage import collect_seldom
 from autograder.lessons.audit.kernel_run import failures, run_in_kernel
 from autograder.lessons.audit.passed_gates import PassedGates, fingerprint_of
 from autograder.lessons.audit.variants import solved_release
@@ -33,6 +32,7 @@ from autograder.lessons.build.notebook import assemble
 from autograder.lessons.build.text import read_lesson
 from autograder.lessons.commands.audit import PASSED
 from autograder.lessons.commands.demos import gallery
+from autograder.lessons.garbage_collection import collect_seldom
 from autograder.lessons.release import release_notebook
 from mini_autograd.widgets.demo import DemoWidget
 from mini_autograd.widgets.graph_explorer import GraphExplorer

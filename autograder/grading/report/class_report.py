@@ -17,7 +17,6 @@ from autograder.notebooks.verdicts import CellVerdict
 
 BARS = 10
 SLOWEST = 5
-STUDENTS_NAMED = 8
 
 
 @dataclass(frozen=True)

@@ -185,11 +185,6 @@ def _refused_in_tests(function: Callable[..., Any], reason: str) -> Callable[...
     return checked
 
 
-def off_guard() -> AbstractContextManager[None]:
-    """While inside, this thread runs our own code."""
-    return _while(on=False)
-
-
 def within_reach(folder: Path) -> AbstractContextManager[None]:
     """While inside, this folder holds files that a submission has written."""
     return _while(folder=folder)

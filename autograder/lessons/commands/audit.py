@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from autograder.files import COURSE
-from autograder.garbage import collect_seldom
+from autograder.lessons.garbage_collection import collect_seldom
 from autograder.sandbox.process.limits import Limits
 
 if TYPE_CHECKING:
