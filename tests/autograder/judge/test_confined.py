@@ -99,7 +99,7 @@ def test_a_large_file_beside_the_notebook_arrives_whole() -> None:
 
 
 def told(grade_id: str, points: str) -> str:
-    rest = '"max_points": 2, "message": "", "seconds": 0, "inside": false'
+    rest = '"max_points": 2, "message": "", "bugs": [], "inside": false'
     return f'{{"grade_id": "{grade_id}", "points": {points}, {rest}}}'
 
 
@@ -114,16 +114,16 @@ WITHOUT_TEXT = '{"output_type": "execute_result", "metadata": {}, "data": {}}'
         "[]",
         "[{}, []]",
         "[" * 100_000,
-        '[{"cells": [], "restarts": 0}, [[], []]]',
-        f'[{{"cells": [{told("cell1", "9")}], "restarts": 0}}, [[], []]]',
-        f'[{{"cells": [{told("cell1", "1")}], "restarts": 0}}, [[], []]]',
-        f'[{{"cells": [{told("cell1", "NaN")}], "restarts": 0}}, [[], []]]',
-        f'[{{"cells": [{told("other", "2")}], "restarts": 0}}, [[], []]]',
-        f'[{{"cells": [{told("cell1", "2")}], "restarts": 0}}, [[], [{ERROR}]]]',
-        f'[{{"cells": [{told("cell1", "2")}], "restarts": 0}}, [[], [{WITHOUT_TEXT}]]]',
-        f'[{{"cells": [{told("cell1", "2")}], "restarts": 0}}, [[], [3]]]',
-        f'[{{"cells": [{told("cell1", "2")}], "restarts": 0}}, [[]]]',
-        f'[{{"cells": [{told("cell1", "2")}], "restarts": "x"}}, [[], []]]',
+        '[{"cells": [], "test_seconds": [0], "restarts": 0}, [[], []]]',
+        f'[{{"cells": [{told("cell1", "9")}], "test_seconds": [0], "restarts": 0}}, [[], []]]',
+        f'[{{"cells": [{told("cell1", "1")}], "test_seconds": [0], "restarts": 0}}, [[], []]]',
+        f'[{{"cells": [{told("cell1", "NaN")}], "test_seconds": [0], "restarts": 0}}, [[], []]]',
+        f'[{{"cells": [{told("other", "2")}], "test_seconds": [0], "restarts": 0}}, [[], []]]',
+        f'[{{"cells": [{told("cell1", "2")}], "test_seconds": [0], "restarts": 0}}, [[], [{ERROR}]]]',
+        f'[{{"cells": [{told("cell1", "2")}], "test_seconds": [0], "restarts": 0}}, [[], [{WITHOUT_TEXT}]]]',
+        f'[{{"cells": [{told("cell1", "2")}], "test_seconds": [0], "restarts": 0}}, [[], [3]]]',
+        f'[{{"cells": [{told("cell1", "2")}], "test_seconds": [0], "restarts": 0}}, [[]]]',
+        f'[{{"cells": [{told("cell1", "2")}], "test_seconds": [0], "restarts": "x"}}, [[], []]]',
     ],
 )
 def test_an_answer_that_no_judge_could_give_is_none(answer: str, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -134,7 +134,7 @@ def test_an_answer_that_no_judge_could_give_is_none(answer: str, monkeypatch: py
 
 def test_an_answer_that_a_judge_could_give_is_believed(monkeypatch: pytest.MonkeyPatch) -> None:
     """Otherwise the test above would show nothing."""
-    answer = f'[{{"cells": [{told("cell1", "2")}], "restarts": 0}}, [[], []]]'
+    answer = f'[{{"cells": [{told("cell1", "2")}], "test_seconds": [0], "restarts": 0}}, [[], []]]'
     monkeypatch.setattr(module_of_judge._Judge, "ask", lambda *_: answer.encode())
     assert judge_apart(notebook(ANSWER, "# test\nassert twice(2) == 5")).points == 2
 
