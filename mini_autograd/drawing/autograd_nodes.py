@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.drawing.formatting import numpy_function, symbol
+from mini_autograd.drawing.formatting import OPERATORS, numpy_function, symbol
 from mini_autograd.drawing.graph import (
     Draft,
     Graph,
@@ -29,16 +29,7 @@ from mini_autograd.drawing.graph import (
 from mini_autograd.drawing.node_access import access_to
 from mini_autograd.drawing.unrecorded import Call, CallTrace
 
-COMPUTE: dict[str, Callable[..., Any]] = {
-    "+": lambda a, b: a + b,
-    "-": lambda a, b: a - b,
-    "*": lambda a, b: a * b,
-    "/": lambda a, b: a / b,
-    "@": lambda a, b: a @ b,
-    "**": lambda a, b: a**b,
-    "neg": lambda a: -a,
-    "relu": lambda a: np.maximum(a, 0.0),
-}
+COMPUTE: dict[str, Callable[..., Any]] = {**OPERATORS, "relu": lambda a: np.maximum(a, 0.0)}
 """What NumPy's functions of single numbers, such as exp, do not cover: they go by the names of PyTorch's operations."""
 
 INVERT: dict[str, Callable[[Any], Any]] = {"exp": np.log, "tanh": np.arctanh, "neg": lambda out: -out}

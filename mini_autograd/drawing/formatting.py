@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -14,6 +15,15 @@ SYMBOLS = {
     "mm": "@", "bmm": "@", "matmul": "@", "mv": "@", "dot": "@",
     "unsafeview": "view", "t": "transpose", "asstrided": "as_strided",
 }  # fmt: skip
+OPERATORS: dict[str, Callable[..., Any]] = {
+    "+": operator.add,
+    "-": operator.sub,
+    "*": operator.mul,
+    "/": operator.truediv,
+    "@": operator.matmul,
+    "**": operator.pow,
+    "neg": operator.neg,
+}
 INFIX = {"+", "-", "*", "/", "@"}
 MINUS, TIMES = "\u2212", "\u00d7"
 PRINTED = {"-": MINUS, "*": TIMES}

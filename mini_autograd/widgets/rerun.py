@@ -8,9 +8,8 @@ from __future__ import annotations
 import contextlib
 import io
 import itertools
-import operator
 import sys
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import replace
 from typing import Any
@@ -18,19 +17,10 @@ from typing import Any
 import numpy as np
 
 from mini_autograd.drawing import DRAWING_LIMIT, Graph, is_tensor, read_graph, watching
-from mini_autograd.drawing.formatting import numpy_function, short
+from mini_autograd.drawing.formatting import OPERATORS, numpy_function, short
 from mini_autograd.drawing.graph import Node, is_scalar
 from mini_autograd.widgets.expressions import NO_GRAD, ExpressionError, computed, names_used, parsed
 
-SIGNS: dict[str, Callable[..., Any]] = {
-    "+": operator.add,
-    "-": operator.sub,
-    "*": operator.mul,
-    "/": operator.truediv,
-    "@": operator.matmul,
-    "**": operator.pow,
-    "neg": operator.neg,
-}
 METHODS = {"mean", "relu", "rsqrt", "sigmoid", "sum"}
 """Operations without options that change numbers, and NumPy's functions of single numbers are such, too: a graph holds
 the name of an operation, but not its options."""
@@ -154,8 +144,8 @@ def _tensor(node: Node, inputs: Sequence[Any], engine: Engine, values: Mapping[s
 
 def operation_of(node: Node, inputs: Sequence[Any]) -> Any:
     """The result of a node's operation on these tensors. Raises ValueError if a graph does not hold its options."""
-    if node.operation in SIGNS:
-        return SIGNS[node.operation](*inputs)
+    if node.operation in OPERATORS:
+        return OPERATORS[node.operation](*inputs)
     if node.operation.startswith("**"):
         exponent = float(node.operation[2:])
         return inputs[0] ** (int(exponent) if exponent.is_integer() else exponent)

@@ -195,6 +195,14 @@ def test_pytorch_values_are_found_where_they_can_be():
     assert None not in values.values()
 
 
+@pytest.mark.parametrize("name", ["sin", "log1p", "sqrt", "square", "floor", "expm1", "abs"])
+def test_functions_that_numpy_has_are_computed(name):
+    a = torch.tensor(2.0, requires_grad=True)
+    middle = getattr(a * 3, name)()
+    graph = read_graph(middle + 1.0, {"a": a})
+    assert graph.nodes[graph.nodes[-1].inputs[0]].value == pytest.approx(middle.item())
+
+
 def test_pytorch_retained_gradients_and_hooks_are_left_alone():
     a = torch.tensor(2.0, requires_grad=True)
     calls = []
