@@ -11,6 +11,8 @@ expression is a function of tensors, or a text such as "a * b"; a graded noteboo
 
 from __future__ import annotations
 
+import ast
+import string
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -20,7 +22,6 @@ import numpy as np
 
 from autograder.bugs.bank import BY_NAME
 from autograder.bugs.bug import Bug, Variant
-from autograder.bugs.expressions import expression_of
 from autograder.runs.comparison import EPSILON
 from autograder.runs.engines import REFERENCE
 from autograder.runs.errors import LessonError
@@ -32,8 +33,12 @@ from mini_autograd.graph.function import AccumulateGrad, GraphRoot
 
 DIFFERENT = 1e7 * EPSILON
 """The relative difference between two gradients from which an example counts, well above rounding."""
-
-
+LONGEST, LARGEST = 400, 1e6
+"""Of an expression as a text: its characters, and the numbers in it."""
+METHODS = (
+    *("abs", "cos", "exp", "log", "log_softmax", "max", "mean", "min", "relu", "reshape", "sigmoid", "sin", "softmax"),
+    *("sqrt", "sum", "tanh", "transpose"),
+)
 Expression = Callable[..., Any] | str
 
 
@@ -181,6 +186,33 @@ def _answer(expression: Expression, inputs: Sequence[Any]) -> Evaluation:
     REFERENCE.start_backward(output, np.ones(output.shape))
     gradients = tuple(None if leaf.grad is None else np.array(leaf.grad.array) for leaf in leaves)
     return Evaluation(np.array(output.detach().array), gradients)
+
+
+def expression_of(text: str, inputs: int) -> Callable[..., Any]:
+    """The function that a text stands for, of inputs a, b, c, ... in order. The text may come from a submission: it is
+    read, never run as Python, and may use only numbers, operators and METHODS. Raises LessonError for anything else.
+    """
+    from mini_autograd.widgets.expressions import ExpressionError, computed, parsed  # not for functions of tensors
+
+    if not isinstance(text, str) or len(text) > LONGEST:
+        raise LessonError(f"an expression is a string of at most {LONGEST} characters, such as 'a * b + a'")
+    try:
+        tree = parsed(text)
+    except (ExpressionError, MemoryError) as error:
+        raise LessonError(f"{text!r} is not an expression: {error}") from error
+    names = list(string.ascii_lowercase[:inputs])
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Name) and node.id not in (*names, *METHODS):
+            raise LessonError(f"{text!r}: {node.id!r} is not an input; the inputs are {', '.join(names)}")
+        if isinstance(node, ast.Constant) and not _is_number(node.value):
+            raise LessonError(f"{text!r}: {node.value!r:.20} is not allowed here")
+        if isinstance(node, ast.Attribute) and node.attr not in METHODS:
+            raise LessonError(f"{text!r}: there is no method {node.attr!r}; the methods are {', '.join(METHODS)}")
+    return lambda *leaves: computed(tree, dict(zip(names, leaves, strict=True)), REFERENCE.no_grad)
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) <= LARGEST
 
 
 def _output(expression: Expression, leaves: Sequence[Any]) -> Any:
