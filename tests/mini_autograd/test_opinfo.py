@@ -397,6 +397,30 @@ def test_every_operation_is_sampled() -> None:
     assert {operation.__qualname__ for operation in operations.ALL} - seen <= INSIDE_OTHERS | TESTED_ELSEWHERE
 
 
+def as_float32_holds_it(value: Any) -> Any:
+    """A tensor of a sample, with digits that float32 can hold."""
+    if getattr(value, "dtype", None) != torch.float64:
+        return value
+    return value.detach().float().double().requires_grad_(value.requires_grad)
+
+
+def test_exact_operations_add_no_rounding() -> None:
+    seen = set()
+    for name in NAMES:
+        for sample in samples(name)[0][:8] if OPS[name].supports_autograd else ():
+            narrow, wide = (
+                both(OPS[name], sample.transform(as_float32_holds_it), dtype)[0].run()
+                for dtype in (torch.float32, torch.float64)
+            )
+            nodes = {type(node) for node in ancestors(differentiable(wide)) if node.next_functions}
+            if nodes and all(node.exact for node in nodes):
+                seen |= nodes
+                for found, expected in zip(narrow, wide, strict=True):
+                    np.testing.assert_array_equal(array_of(found), array_of(expected), name)
+    exact = {operation for operation in operations.ALL if operation.exact}
+    assert {operation.__qualname__ for operation in exact - seen} <= INSIDE_OTHERS | TESTED_ELSEWHERE
+
+
 def print_coverage() -> None:
     """What is covered, with the numbers of samples tried and known; what is not, and why."""
     for family, names in COVERED.items():
