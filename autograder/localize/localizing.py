@@ -37,7 +37,6 @@ from autograder.localize.places import (
     sentences,
     wrong_operand,
 )
-from autograder.localize.raised import freed_too_early
 from autograder.localize.returned import misfit, rule_is_right
 from autograder.localize.rule_patterns import pattern
 from autograder.localize.subexpressions import Part, Trial, between, expanded, needed, separated, single, try_parts
@@ -46,6 +45,7 @@ from autograder.runs.answers import INPUT_CHANGED, WRONG_TYPE, Problem
 from autograder.runs.engines import Draw
 from autograder.runs.expected import DRAWS, Expected
 from autograder.runs.programs import Program
+from autograder.runs.slips import FREED, hints_on
 
 NUMBER = re.compile(r"[-+]?\d[\d.]*(e[-+]?\d+)?")
 LARGEST = 20_000  # numbers in one draw
@@ -69,7 +69,7 @@ MADE_OF = {"-": ("+", "-a", "*"), "-a": ("*",), "/": ("**", "*"), "mean": ("sum"
 
 def localize(engine: Any, program: Program, expected: Sequence[Expected], problem: Problem) -> Place | None:
     """Find the place where an expression goes wrong. None when nothing definite can be said."""
-    if freed_too_early(problem.error):
+    if hints_on(problem.error) == FREED:  # a check walks each graph once, so no earlier walk has freed anything
         return RELEASED
     if problem.draw >= len(expected) or _size(expected[problem.draw].draw) > LARGEST:
         return None

@@ -10,12 +10,12 @@ from dataclasses import dataclass
 from textwrap import shorten
 
 from autograder.cards.heat_map import HeatMap
-from autograder.localize.raised import ANYTHING, FREED, IN_A_FUNCTION, hints_on
 from autograder.localize.rule_patterns import pattern
 from autograder.localize.showing import heat_maps, shown
 from autograder.localize.subexpressions import Part, Trial
 from autograder.runs.answers import GRADIENT_CHANGED, INPUT_CHANGED, NO_BACKWARD, NO_TENSOR, NOT_KEPT
 from autograder.runs.comparison import two_numbers
+from autograder.runs.slips import ANYTHING, FREED, IN_A_FUNCTION, hints_on
 
 KEEPING = (
     "Make a tensor of 0.1 and print its data with all digits. Add 0.2 to it. Which digits are right?",

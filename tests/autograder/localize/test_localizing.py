@@ -11,7 +11,6 @@ import pytest
 
 from autograder.localize.localizing import localize
 from autograder.localize.places import FUNCTIONS, function_hints
-from autograder.localize.raised import IN_A_FUNCTION, NOT_RECORDED
 from autograder.localize.subexpressions import rendered
 from autograder.localize.tracing import traces_of
 from autograder.runs import engine_protocol
@@ -21,6 +20,7 @@ from autograder.runs.engines import REFERENCE, Draw, forward
 from autograder.runs.expected import expected_of
 from autograder.runs.inputs import cases_of
 from autograder.runs.programs import programs_of
+from autograder.runs.slips import IN_A_FUNCTION, NOT_RECORDED
 from autograder.sandbox.sandbox import Sandbox
 from autograder.student import check_gradients
 from tests.autograder import student_engines as students
