@@ -12,9 +12,7 @@ from nbformat import NotebookNode
 from nbgrader.api import Gradebook
 from nbgrader.preprocessors import NbGraderPreprocessor
 
-from autograder.notebooks.verdicts import messages_by_answer
-
-NO_RESPONSE = "No response."
+from autograder.notebooks.verdicts import NO_RESPONSE, messages_by_answer
 
 
 class AutoComments(NbGraderPreprocessor):

@@ -16,11 +16,10 @@ from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import List
 
 from autograder.cards.style import escaped
-from autograder.nbgrader_plugins.auto_comments import NO_RESPONSE
 from autograder.notebooks.cells import grade_id, is_grade, is_solution, is_task, marks
 from autograder.notebooks.headings import headings, titles
 from autograder.notebooks.reading import NOT_ISOLATED, UNPROTECTED, note_of
-from autograder.notebooks.verdicts import fresh_parts, messages_by_answer, verdict
+from autograder.notebooks.verdicts import NO_RESPONSE, fresh_parts, messages_by_answer, verdict
 
 FOLD = "autograder_fold"
 LESSON = "Text of the lesson"

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 SENTENCE_END = re.compile(r"(?<=[.?!]) ")
 
+NO_RESPONSE = "No response."  # nbgrader's comment on an answer that is as it was handed out
 ENDED = "stopped the notebook's process"
 """What the message of a test says if student code ended its process."""
 

@@ -29,10 +29,16 @@ from autograder.notebooks.known_cells import (
     repair_metadata,
     restore_sources,
 )
-from autograder.notebooks.verdicts import CellVerdict, SolutionTrial, earned_points, messages_by_answer, verdict
+from autograder.notebooks.verdicts import (
+    NO_RESPONSE,
+    CellVerdict,
+    SolutionTrial,
+    earned_points,
+    messages_by_answer,
+    verdict,
+)
 from autograder.sandbox.process.limits import Limits
 
-NO_RESPONSE = "No response."
 MOST_LINES, MOST_TRACEBACK = 1000, 100  # nbgrader's LimitOutput
 
 
