@@ -11,6 +11,7 @@ import mini_autograd
 from mini_autograd.drawing import read_graph
 from mini_autograd.widgets import explore
 from mini_autograd.widgets.expressions import ExpressionError, names_used, parsed
+from mini_autograd.widgets.faults import faults_of
 from mini_autograd.widgets.graph_explorer import EXAMPLES
 from mini_autograd.widgets.rerun import Engine, Workbench
 
@@ -29,6 +30,15 @@ class Flipped:
     def __mul__(self, other):
         print("a student's debugging")
         return Flipped(self.data * other.data, (self, other), "*", lambda g: (g * other.data, g))
+
+
+@pytest.mark.parametrize(
+    ("operation", "value", "sent", "faults"), [("floor", 2.0, 1.0, 0), ("sin", np.sin(2.5), 1.0, 1)]
+)
+def test_a_gradient_through_a_step_is_no_fault(operation, value, sent, faults):
+    x = Flipped(2.5)
+    y = Flipped(value, (x,), operation, lambda g: (g * sent,))
+    assert len(faults_of(read_graph(y, {"x": x}))) == faults
 
 
 def bench_of(engine, build=lambda a, b: (a * b + a).tanh(), a=0.5, b=-0.5):
