@@ -47,9 +47,6 @@ class Diagnosis:
             return f"{texts[0]}. This fits, but it is not certain."
         return f"one of these: {'; or '.join(texts)}." if texts else ""
 
-    def hint(self) -> str:
-        return "" if self.certain is None else self.certain.hint
-
 
 def diagnose_all(evidence: Sequence[Outcome]) -> Diagnosis:
     """The diagnosis of a whole check; empty if it would take too long."""

@@ -120,4 +120,4 @@ def _hints(diagnosis: Diagnosis) -> tuple[str, ...]:
     if bug is None:
         return ()
     belief = f"This mistake often comes from a wrong belief: *{bug.misconception}*"
-    return diagnosis.hint(), belief, f"Look at {bug.where_to_look(diagnosis.operations)}."
+    return bug.hint, belief, f"Look at {bug.where_to_look(diagnosis.operations)}."

@@ -18,13 +18,11 @@ from autograder.runs.comparison import EPSILON, ROUNDINGS, explained, largest_fi
 from autograder.runs.context import CheckContext, tell
 from autograder.runs.engines import Run, run_where_it_lives
 from autograder.runs.errors import LessonError
-from autograder.runs.expected import Expected, expected_of, measured
+from autograder.runs.expected import DRAWS, Expected, expected_of, measured
 from autograder.runs.inputs import Array, Spec, cases_of
 from autograder.runs.programs import Program, argument_names, programs_of
+from autograder.runs.rounding import DISTURBANCE, SAMPLES
 from autograder.runs.slips import NO_RETURN
-
-DRAWS = 4
-DISTURBANCE, SAMPLES = 2.0**-30, 3
 
 Traced = tuple[Program, Sequence[Expected]]
 """An expression, and what is right for each of its draws."""

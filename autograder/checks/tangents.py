@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from autograder.cards.check_report import Line, Report
-from autograder.checks.functions import SAMPLES, Mismatch, allowed_for, compare_numbers, disturbed
+from autograder.checks.functions import Mismatch, allowed_for, compare_numbers, disturbed
 from autograder.localize.showing import shown
 from autograder.runs import engine_protocol
 from autograder.runs.answers import Unusable, failure_in, number_or_array
@@ -28,6 +28,7 @@ from autograder.runs.finite_differences import random_line
 from autograder.runs.inputs import Array, Spec, cases_of
 from autograder.runs.methods import reference_methods
 from autograder.runs.programs import Program, programs_of
+from autograder.runs.rounding import SAMPLES
 from mini_autograd import func
 
 AGREEMENT = 1e-9  # relative: how well the trusted routes must agree
