@@ -1,4 +1,4 @@
-"""One submission: read, graded directly or by nbgrader's converter, and kept as a result.
+"""One submission: read, taken through the steps of grading, and kept as a result.
 
 The files of a submission come in, and a result and a folder with graded notebooks go out.
 """

@@ -16,6 +16,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from autograder.grading.errors import MACHINE_FAULTS
 from autograder.grading.submission.assignments import Assignment, Submission, WorkFolders
 from autograder.grading.submission.class_records import NEEDS_A_LOOK
 from autograder.grading.submission.grader import Grader
@@ -54,8 +55,8 @@ class Workshop:
     def grade(self, submission: Submission) -> tuple[Result, Path | None]:
         """Return the result and the autograded folder, which the caller has to move away before the next submission.
 
-        Never raises for what a student did. A failure on our side raises OSError or gives a result with the status
-        `failed`.
+        Never raises for what a student did. A fault of this machine raises OSError; any other failure on our side gives
+        a result with the status `failed`.
         """
         started = time.perf_counter()
         self.graded += 1
@@ -64,13 +65,13 @@ class Workshop:
         try:
             self.folders.empty()
             result = self._with_what_is_missing(self._grade_undisturbed(submission), submission)
-        except OSError:
-            raise  # the machine's fault: no disk left, no memory; not a result of this submission
         except SandboxUnavailable as error:
             result = ungraded(self.assignment, submission.student, "not graded", str(error))
         except JudgeDied as error:
             result = ungraded(self.assignment, submission.student, "died", DIED.format(error))
         except Exception as error:
+            if isinstance(error, OSError) and error.errno in MACHINE_FAULTS:
+                raise  # no disk left, no memory: not a result of this submission
             result = self._failed(submission, f"{type(error).__name__}: {error}".splitlines()[0][:300])
         folder = self.folders.folder("autograded", submission.student)
         seconds = round(time.perf_counter() - started, 3)

@@ -15,7 +15,6 @@ import sys
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from autograder.grading.errors import MACHINE_FAULTS
 from autograder.grading.grader_version import grader_version
 from autograder.grading.submission.assignments import Submission
 from autograder.grading.submission.result import Result, ungraded
@@ -46,17 +45,14 @@ class GradedSubmission:
 
 
 def answered(workshop: Workshop, submission: Submission | Unread) -> GradedSubmission:
-    assignment = workshop.assignment
     if isinstance(submission, Unread):
-        return GradedSubmission(grader_version(), ungraded(assignment, submission.student, "failed", submission.reason))
+        result = ungraded(workshop.assignment, submission.student, "failed", submission.reason)
+        return GradedSubmission(grader_version(), result)
     try:
         result, folder = workshop.grade(submission)
         return GradedSubmission(grader_version(), result, files_of(folder) if folder else {})
     except OSError as error:
-        reason = f"{type(error).__name__}: {error}"[:300]
-        if error.errno in MACHINE_FAULTS:
-            return GradedSubmission(grader_version(), None, fault=reason)
-        return GradedSubmission(grader_version(), ungraded(assignment, submission.student, "failed", reason))
+        return GradedSubmission(grader_version(), None, fault=f"{type(error).__name__}: {error}"[:300])
 
 
 def files_of(folder: Path) -> dict[str, bytes]:

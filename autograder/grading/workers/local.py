@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograder.grading.errors import MACHINE_FAULTS
 from autograder.grading.submission.assignments import Assignment, Earlier, UnusableError, read_submission
 from autograder.grading.submission.result import ungraded
 from autograder.grading.submission.trials import failures, keep_trials, kept_trials
@@ -89,8 +88,6 @@ def grade_in_worker(task: Task) -> Finished:
     except SandboxUnavailable as error:
         return Finished(f"{str(error).rstrip('.')} (the trial of the solution)")
     except OSError as error:
-        if error.errno not in MACHINE_FAULTS:
-            return _failed(_job, task, error)
         return Finished(f"{error.strerror or error} ({task.student})")
     return Finished()
 
@@ -114,12 +111,3 @@ def _opened(job: Job) -> Workshop | None:
     if failures(trials) and not job.ignore_failing_solution:
         return None
     return Workshop(replace(job.assignment, trials=trials), job.spool.work)
-
-
-def _failed(job: Job, task: Task, error: OSError) -> Finished:
-    reason = f"{type(error).__name__}: {error}"[:300]
-    try:
-        job.spool.put(ungraded(job.assignment, task.student, "failed", reason), None)
-    except OSError as again:
-        return Finished(f"{again.strerror or again} ({task.student})")
-    return Finished()
