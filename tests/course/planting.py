@@ -70,7 +70,8 @@ class LessonTests:
         assert found.lost - set(mistake.may) == set(mistake.costs)
         assert not mistake.bug or mistake.bug in found.bugs
         assert found.seen or not self.visible
-        assert mistake.said in found.said or not shows(text_of(self.lesson), mistake)
+        old = f"if the signatures are old, run `autograder build {self.lesson[:2]}`"
+        assert mistake.said in found.said or not shows(text_of(self.lesson), mistake), old
 
     @pytest.mark.slow
     def test_a_solution_that_runs_again_undoes_no_later_one(self) -> None:
