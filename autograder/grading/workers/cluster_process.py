@@ -12,6 +12,8 @@ import pickle
 import select
 import shutil
 import sys
+import threading
+import time
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -24,6 +26,7 @@ from autograder.judge import FOR_CHECKS, JUDGE
 from autograder.sandbox.process.forkserver import preload
 
 FORGOTTEN = 60.0  # seconds without a submission until it ends
+CLEARING = 5.0  # seconds to clear away what it made, once its worker has gone
 
 
 @dataclass(frozen=True)
@@ -63,10 +66,20 @@ def files_of(folder: Path) -> dict[str, bytes]:
     return files
 
 
+def end_with_worker() -> None:
+    """End this process soon after its worker has gone, even in the middle of a submission: nobody takes the result."""
+    hanging_up = select.poll()
+    hanging_up.register(sys.stdin, 0)  # no event but the end of the worker
+    hanging_up.poll()
+    time.sleep(CLEARING)
+    os._exit(1)
+
+
 def main() -> None:
     """Import everything slow, then grade until standard input ends or nothing has come for a while."""
     answers = os.fdopen(os.dup(sys.stdout.fileno()), "wb")
     os.dup2(sys.stderr.fileno(), sys.stdout.fileno())  # what else is printed is no answer
+    threading.Thread(target=end_with_worker, name="end-with-worker", daemon=True).start()
     importlib.import_module("autograder.grading.workers.preloaded")
     if "checks" in sys.argv:
         preload([FOR_CHECKS], JUDGE)

@@ -12,11 +12,13 @@ from typing import Any
 
 import cloudpickle
 import distributed
+import psutil
 import pytest
 
 from autograder.grading.errors import CourseError
 from autograder.grading.submission.class_records import SubmissionRecord
 from autograder.grading.workers.cluster_connection import Connection
+from autograder.grading.workers.cluster_worker import SERVE
 from tests.autograder.grading.here import grade_all
 from tests.autograder.grading.test_faults import done, wait_for
 
@@ -111,26 +113,29 @@ def test_a_cluster_that_loses_all_its_workers_ends_the_run_and_loses_nothing(
     small_course.submit("bob", small_course.answered(length="import time; time.sleep(600); return len(word)"))
     path = small_course.root / "nbgrader_config.py"
     path.write_text(path.read_text() + "c.JudgeNotebook.cell_seconds = c.JudgeNotebook.query_seconds = 600\n")
+    grading: list[psutil.Process] = []
     with started_by_hand() as (address, processes):
-        ended = threading.Timer(
-            0, end_when_graded, (small_course, "ann", processes["worker" if lost == "workers" else lost])
-        )
+        ending = processes["worker" if lost == "workers" else lost]
+        ended = threading.Timer(0, end_when_graded, (small_course, "ann", ending, grading))
         ended.start()
         with pytest.raises(CourseError, match=r"(no workers for 3 seconds|was lost)\. What was graded is kept"):
             grade_on(address, small_course)
         ended.join()
-        assert processes["worker" if lost == "workers" else lost].poll() is not None
+        assert ending.poll() is not None
+    assert (len(grading) > 0) == (lost == "workers")
+    assert psutil.wait_procs(grading, timeout=60)[1] == []  # not even in the middle of a submission do they go on
     small_course.submit("bob", small_course.answered(shout="return word"))
     path.write_text(path.read_text().replace("600", "30"))
     records = grade_all(small_course)
     assert {name: record.points for name, record in records.items()} == {"ann": 5, "bob": 2}
 
 
-def end_when_graded(course: Any, student: str, process: subprocess.Popen) -> None:
-    """Kill a process as soon as a student has a result."""
+def end_when_graded(course: Any, student: str, process: subprocess.Popen, grading: list[psutil.Process]) -> None:
+    """Kill a process as soon as a student has a result, and list the processes in which it grades."""
     try:
         wait_for(lambda: student in done(course))
     finally:
+        grading += [child for child in psutil.Process(process.pid).children() if SERVE in child.cmdline()]
         process.kill()
 
 
