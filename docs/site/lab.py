@@ -233,6 +233,8 @@ def _copied(pyodide: Path, folder: Path) -> dict[str, Any]:
         if lock["info"] != wanted:
             raise LabError(f"The lab needs Pyodide {VERSION}, for Python {wanted['python']}; this is another one.")
         known = lock["packages"]
+        if missing := [name for name in ROOTS if name not in known]:
+            print(f"lab: this Pyodide lacks {', '.join(missing)}: in the lab, cells that need it will fail")
         kept = needed(known, (name for name in ROOTS if name in known))
         lock["packages"] = {name: known[name] for name in kept}
         for name in (*INTERPRETER, *(known[name]["file_name"] for name in kept)):

@@ -4,6 +4,8 @@ a kernel there. `python -m tests.tab.lessons` runs all lessons.
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
 import shutil
 from pathlib import Path
@@ -100,7 +102,11 @@ def pyodide(tmp_path_factory: pytest.TempPathFactory) -> Path:
         pytest.skip("there is no node, in which Pyodide runs, or no npm, which has it")
     folder = tmp_path_factory.mktemp("tab")
     archive = shutil.make_archive(str(folder / "release"), "tar", assembled())  # as Pyodide publishes it
-    return with_course(Path(archive), folder / "pyodide")
+    told = io.StringIO()
+    with contextlib.redirect_stdout(told):
+        made = with_course(Path(archive), folder / "pyodide")
+    assert "lacks matplotlib" in told.getvalue()  # who builds a site learns what will fail in it
+    return made
 
 
 @pytest.mark.parametrize(
