@@ -20,6 +20,10 @@ LACKING = {
 }
 """What an error says -> what the system lacks."""
 
+if IN_BROWSER:
+    # Its own counts microseconds in 32 bits: 36 minutes after Python has started, it raises.
+    time.process_time, time.process_time_ns = time.perf_counter, time.perf_counter_ns
+
 processor_time = getattr(time, "thread_time", time.perf_counter)
 """The seconds that this thread has computed, or, where no clock knows them, the seconds that have passed."""
 
