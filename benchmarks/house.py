@@ -135,7 +135,7 @@ class RightTensor(MiniTensor):
 
 
 def check(walk: Walk, engine: type[MiniTensor] = MiniTensor) -> None:
-    """The example of the README: a card with a diagnosis."""
+    """A check of gradients; with the first engine, a card with a diagnosis."""
     from autograder.student import between, check_gradients
 
     expressions = {"a + b": lambda a, b: a + b, "a * b": lambda a, b: a * b}

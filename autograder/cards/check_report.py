@@ -38,6 +38,7 @@ NOT_HERE = "not here"
 COLORS = {"right": RIGHT, NOT_HERE: UNDECIDED, "wrong": WRONG, "unanswered": UNDECIDED, "answered": TEXT}
 LIKELY = "Likely:"
 SEVERAL, NEAR = "one of these", "something like"  # each begins a diagnosis that is not certain
+UNSURE = "not certain."  # ends one
 HINT_LABELS = ("Hint: a question", "The idea behind it", "Where to look")
 ASKED_FIRST = "A question first"
 
@@ -129,8 +130,9 @@ class Report:
 
     @property
     def certain(self) -> bool:
-        """Whether the diagnosis is one mistake that fits, rather than several, or one that nearly fits."""
-        return bool(self.diagnosis) and not self.diagnosis.startswith((SEVERAL, NEAR))
+        """Whether the diagnosis is one mistake that fits: not several, nor one that nearly fits or may be another."""
+        told = self.diagnosis
+        return bool(told) and not told.startswith((SEVERAL, NEAR)) and not told.endswith(UNSURE)
 
     def without_cause(self) -> Report:
         """The same verdicts without any guess at their cause."""

@@ -4,7 +4,8 @@ import pytest
 
 from autograder.bugs.bank import bug
 from autograder.bugs.bug import THE_RULE
-from autograder.bugs.matching import diagnose_all
+from autograder.bugs.matching import Diagnosis, diagnose_all
+from autograder.cards.check_report import Report
 from autograder.runs.answers import Comparison, Outcome, Problem
 from autograder.runs.errors import Raised
 from autograder.runs.expected import expected_of
@@ -56,6 +57,13 @@ def test_an_exception_alone_is_never_certain():
     error = Raised("ValueError", "operands could not be broadcast together with shapes (3,4) (4,2)")
     diagnosis = diagnose_all([evidence_of(lambda a, b: a @ b, [[(3, 4), (4, 2)]], None, raised=error)])
     assert diagnosis.certain is None
+
+
+@pytest.mark.parametrize(("certain", "fitting"), [(True, 1), (False, 1), (False, 2)])
+def test_only_a_certain_diagnosis_names_its_bug_in_a_report(certain, fitting):
+    candidates = (bug("operands_swapped"), bug("sign_lost"))[:fitting]
+    told = Diagnosis(candidates[0] if certain else None, candidates).sentence()
+    assert Report("a check", (), diagnosis=told).certain == certain
 
 
 def test_right_numbers_called_wrong_get_no_diagnosis():
