@@ -103,7 +103,7 @@ def gallery(ran: NotebookNode) -> str:
         "These are recordings: their numbers were measured or computed when this page was built. Steps and the buttons "
         "above a picture work. Sliders, fields and what can be clicked in a picture need Python: *Start Python here*, "
         "below a picture, runs it in this page, and `make demos` opens all demos in a notebook. The demos that use "
-        "PyTorch, the last one among them, stay recordings here: a browser has no PyTorch.",
+        "PyTorch, the last one among them, stay recordings here: a browser has none. Others that cannot run say so.",
     ]
     parts += [_outputs(cell, ran) if is_code(cell) else cell.source for cell in ran.cells[1:]]
     return "\n\n".join(filter(None, parts)) + "\n"
