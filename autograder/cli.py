@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from types import ModuleType
 
-from autograder.files import DISTRIBUTION
+from autograder.course_folder import DISTRIBUTION
 
 # The packages of the extras of pyproject.toml. Without PyTorch: where a Python has no build of it, the rest works.
 COURSE = ("anywidget", "ipywidgets", "jupyterlab", "jupytext", "matplotlib", "nbgrader", "rich")

@@ -24,8 +24,8 @@ from pathlib import Path
 from typing import Any
 
 from autograder.lessons.audit.variants import solved_release
-from autograder.lessons.build.lesson_files import lesson_texts
-from autograder.lessons.build.notebook import assemble
+from autograder.lessons.builder.lesson_files import lesson_texts
+from autograder.lessons.builder.notebook import assemble
 from autograder.notebooks.cells import grade_id
 from docs.site.lab import PYODIDE, build_lab
 from tests.browser.conftest import Lab, browser

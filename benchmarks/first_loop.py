@@ -90,7 +90,7 @@ def make_course(root: Path, submissions: int) -> None:
     from autograder.grading.commands.class_run import loaded
     from autograder.grading.pretend_class import pretend_course
     from autograder.grading.pretend_class.students import notebook_of
-    from autograder.lessons.build.notebook import styles
+    from autograder.lessons.builder.notebook import styles
 
     pretend_course.make_course(root, LESSON)
     honest = [member for member in loaded(PROJECT / "course" / "pretend_class.py").CLASS if not member.hostile]

@@ -28,7 +28,7 @@ from unittest.mock import patch
 
 from rich.table import Table
 
-from autograder.lessons.build.lesson_files import lesson_texts, place_files
+from autograder.lessons.builder.lesson_files import lesson_texts, place_files
 from autograder.lessons.mistakes.listed import KnownMistake, mistakes_of
 from autograder.lessons.mistakes.signatures import told_apart
 from benchmarks.reading_time import FIRST, GIVEN, MUCH, STRETCH, reading, reading_ease
@@ -87,9 +87,9 @@ class Figures:
 
 def figures(text: Path, quick: bool, mutants: bool) -> Figures:
     """Count one lesson, and run it unless `quick`, with its mutants if asked."""
-    from autograder.lessons.build.notebook import assemble
-    from autograder.lessons.build.quiz_cells import read_questions
-    from autograder.lessons.build.text import read_lesson
+    from autograder.lessons.builder.notebook import assemble
+    from autograder.lessons.builder.quiz_cells import read_questions
+    from autograder.lessons.builder.text import read_lesson
 
     cells = read_lesson(text)
     counts = reading(cells)
@@ -134,7 +134,7 @@ def mutants_of(text: Path) -> dict[str, Any]:
 
 def fewest_styles(text: Path) -> int:
     """The number of other solutions of the exercise that has the fewest."""
-    from autograder.lessons.build.notebook import assemble, styles
+    from autograder.lessons.builder.notebook import assemble, styles
     from autograder.notebooks.cells import grade_id, is_code_solution
 
     given = styles(text).values()
@@ -151,7 +151,7 @@ def statements(text: Path) -> int:
 
 def test_words(text: Path) -> int:
     """The number of words in the test cells of a lesson as students get them, quizzes left out."""
-    from autograder.lessons.build.notebook import assemble
+    from autograder.lessons.builder.notebook import assemble
     from autograder.lessons.release import release_notebook
     from autograder.notebooks.cells import is_code, is_test
 

@@ -1,7 +1,7 @@
 """How long a lesson takes, by counting: words at 180 a minute, given lines of code at 12 a minute, and a minute and a
 half for each line of the reference solution.
 
-Optional parts (see autograder/lessons/build/further.py) do not count as core.
+Optional parts (see autograder/lessons/builder/further.py) do not count as core.
 """
 
 from __future__ import annotations
@@ -14,9 +14,9 @@ from functools import cache
 
 import pyphen
 
-from autograder.lessons.build.expansion import only_imports
-from autograder.lessons.build.further import with_parts
-from autograder.lessons.build.text import TextCell
+from autograder.lessons.builder.expansion import only_imports
+from autograder.lessons.builder.further import with_parts
+from autograder.lessons.builder.text import TextCell
 
 WORDS_A_MINUTE = 180
 GIVEN_LINES_A_MINUTE = 12

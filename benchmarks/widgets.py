@@ -27,8 +27,8 @@ from typing import Any
 import numpy as np
 
 import mini_autograd as ma
-from autograder.lessons.build.lesson_files import lesson_texts
-from autograder.lessons.build.notebook import assemble, notebook_text
+from autograder.lessons.builder.lesson_files import lesson_texts
+from autograder.lessons.builder.notebook import assemble, notebook_text
 from autograder.lessons.release import release_notebook
 from autograder.lessons.student.progress import progress_of
 from autograder.quizzes.sealing import Answer, seal_quiz

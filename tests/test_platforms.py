@@ -19,8 +19,8 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell
 
 from autograder.lessons.audit.variants import solved_release
-from autograder.lessons.build.lesson_files import place_files
-from autograder.lessons.build.notebook import assemble
+from autograder.lessons.builder.lesson_files import place_files
+from autograder.lessons.builder.notebook import assemble
 from autograder.lessons.student.shell import CANNOT_RUN, RECORDED, SHOWED, STANDS_IN
 from autograder.notebooks.cells import has_tag, is_test
 from autograder.student import check_gradients

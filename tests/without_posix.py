@@ -50,7 +50,7 @@ def take_posix_away() -> None:
 
 def errors_in(lesson: str, workspace: Path) -> int:
     """The number of cells of the solved lesson that fail in the folder where a student runs them."""
-    from autograder.lessons.build.notebook import assemble
+    from autograder.lessons.builder.notebook import assemble
 
     text = next(LESSONS.glob(f"{lesson}_*/{lesson}_*.py"))
     os.chdir(workspace / text.stem)

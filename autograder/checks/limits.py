@@ -27,7 +27,7 @@ from typing import Any
 
 import autograder
 import mini_autograd as ma
-from autograder.alarm import alarm
+from autograder.runs.alarm import alarm
 from autograder.runs.context import current
 from autograder.runs.errors import TookTooMuch
 from mini_autograd.system import IN_BROWSER, SLOWER

@@ -18,7 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from autograder.alarm import HAS_TIMER, alarm
+from autograder.runs.alarm import HAS_TIMER, alarm
 from autograder.runs.plain_values import LONGEST_TEXT, described
 
 DEEPEST, MOST = 6, 10_000

@@ -19,7 +19,7 @@ from dataclasses import asdict
 from functools import partial
 from typing import Any
 
-from autograder.files import PROJECT
+from autograder.course_folder import PROJECT
 from autograder.judge.seeds import seed_of
 from autograder.judge.source import Source
 from autograder.judge.verdict import Verdict

@@ -17,7 +17,7 @@ from nbgrader.preprocessors import ClearSolutions, SaveCells
 from traitlets.config import Config
 from traitlets.utils.importstring import import_item
 
-from autograder.lessons.build.case_files import without_hidden_cases
+from autograder.lessons.builder.case_files import without_hidden_cases
 from autograder.nbgrader_plugins.configuration import RELEASE
 from autograder.nbgrader_plugins.release import QuizStubs, ReleaseError
 from autograder.notebooks.cells import grade_id

@@ -27,9 +27,9 @@ from autograder.files import write_file
 from autograder.lessons.audit.kernel_run import failures, run_in_kernel
 from autograder.lessons.audit.passed_gates import PassedGates, fingerprint_of
 from autograder.lessons.audit.variants import solved_release
-from autograder.lessons.build.lesson_files import files_beside, lesson_texts
-from autograder.lessons.build.notebook import assemble
-from autograder.lessons.build.text import read_lesson
+from autograder.lessons.builder.lesson_files import files_beside, lesson_texts
+from autograder.lessons.builder.notebook import assemble
+from autograder.lessons.builder.text import read_lesson
 from autograder.lessons.commands.audit import PASSED
 from autograder.lessons.commands.demos import gallery
 from autograder.lessons.garbage_collection import collect_seldom

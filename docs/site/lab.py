@@ -23,7 +23,7 @@ from typing import Any
 import nbformat
 from nbformat.v4 import new_markdown_cell
 
-from autograder.lessons.build.lesson_files import lesson_texts
+from autograder.lessons.builder.lesson_files import lesson_texts
 from autograder.lessons.student.delivery import Workspace, deliver_all
 from autograder.lessons.student.shell import RECORDED
 

@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.files import BUILT_IN, PROJECT, course_around, is_litter
+from autograder.course_folder import BUILT_IN, PROJECT, course_around
+from autograder.files import is_litter
 
 
 def test_a_folder_of_a_course_belongs_to_that_course(tmp_path: Path) -> None:

@@ -13,8 +13,8 @@ import pytest
 from playwright.sync_api import expect
 
 from autograder.lessons.audit.variants import solved_release
-from autograder.lessons.build.lesson_files import place_files
-from autograder.lessons.build.notebook import assemble
+from autograder.lessons.builder.lesson_files import place_files
+from autograder.lessons.builder.notebook import assemble
 from autograder.lessons.student.delivery import Workspace
 from autograder.notebooks.cells import grade_id
 from tests.browser.student_answers import ANSWERS, CHOSEN, OWN_CELL

@@ -11,8 +11,8 @@ import pytest
 from playwright.sync_api import Locator, expect
 
 from autograder.lessons.audit.variants import solved_release
-from autograder.lessons.build.lesson_files import place_files
-from autograder.lessons.build.notebook import assemble
+from autograder.lessons.builder.lesson_files import place_files
+from autograder.lessons.builder.notebook import assemble
 from tests.browser.conftest import fresh_page
 
 pytestmark = pytest.mark.browser

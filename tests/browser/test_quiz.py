@@ -14,7 +14,7 @@ from playwright.sync_api import expect
 from traitlets.config import Config
 
 from autograder.judge.judge import judge_notebook
-from autograder.lessons.build.notebook import assemble
+from autograder.lessons.builder.notebook import assemble
 from autograder.lessons.release import release_notebook
 from autograder.notebooks.cells import grade_id
 from autograder.quizzes.sealing import SEALED_TEXT, open_answer, open_questions

@@ -27,8 +27,8 @@ from autograder.cli import main
 from autograder.grading.pretend_class.pretend_course import make_course
 from autograder.grading.run import Request, grade_class
 from autograder.lessons.audit.variants import solved_release
-from autograder.lessons.build.lesson_files import files_beside, lesson_texts
-from autograder.lessons.build.notebook import assemble
+from autograder.lessons.builder.lesson_files import files_beside, lesson_texts
+from autograder.lessons.builder.notebook import assemble
 from autograder.lessons.release import ReleaseError, verify_release
 from autograder.lessons.student.shell import RECORDED
 from autograder.notebooks.cells import grade_id, is_code, is_test, points_of

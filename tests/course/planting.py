@@ -13,8 +13,8 @@ from typing import Any, ClassVar
 
 import pytest
 
-from autograder.lessons.build.lesson_files import STYLES
-from autograder.lessons.build.text import STYLE_TAG, TextCell
+from autograder.lessons.builder.lesson_files import STYLES
+from autograder.lessons.builder.text import STYLE_TAG, TextCell
 from autograder.lessons.mistakes import planting
 from autograder.lessons.mistakes.listed import KnownMistake, mistakes_of
 from autograder.lessons.mistakes.planting import LessonMarks

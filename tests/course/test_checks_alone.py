@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.lessons.build.names import missing_names
-from autograder.lessons.build.notebook import assemble
+from autograder.lessons.builder.names import missing_names
+from autograder.lessons.builder.notebook import assemble
 from autograder.notebooks.cells import grade_id, is_test
 from autograder.notebooks.statements import bound_names, parse
 

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.lessons.build.coverage import Coverage, checklist, coverage
+from autograder.lessons.builder.coverage import Coverage, checklist, coverage
 
 COURSE = Path(__file__).parents[2] / "course"
 TOPICS = checklist(COURSE / "checklist.toml")

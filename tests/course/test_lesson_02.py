@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from typing import Any
 
-from autograder.lessons.build.text import TextCell
+from autograder.lessons.builder.text import TextCell
 from autograder.lessons.mistakes.listed import mistakes_of
 from autograder.lessons.mistakes.planting import credit_of, run_lesson
 from tests.course.planting import LESSONS, LessonTests, text_of

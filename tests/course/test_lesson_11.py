@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from autograder.checks.cases import wrong_outcomes
-from autograder.lessons.build.cases import checks_of
+from autograder.lessons.builder.cases import checks_of
 from tests.course.planting import LessonTests, solved, styles, text_of
 
 LESSON = "11_training"

@@ -20,10 +20,10 @@ import torch
 from nbformat import NotebookNode
 
 from autograder.lessons.audit import variants
-from autograder.lessons.build.lesson_engines import calls_start, engine_after
-from autograder.lessons.build.lesson_files import lesson_texts, place_files
-from autograder.lessons.build.notebook import assemble, notebook_text, styles
-from autograder.lessons.build.text import read_lesson
+from autograder.lessons.builder.lesson_engines import calls_start, engine_after
+from autograder.lessons.builder.lesson_files import lesson_texts, place_files
+from autograder.lessons.builder.notebook import assemble, notebook_text, styles
+from autograder.lessons.builder.text import read_lesson
 from autograder.lessons.student import starting
 from autograder.notebooks.cells import grade_id
 from autograder.sandbox.inside.engine_file import FILE, SealedEngine, scratch

@@ -6,8 +6,8 @@ import tomllib
 
 import pytest
 
-from autograder.lessons.build.lesson_files import OUTCOMES
-from autograder.lessons.build.text import read_lesson
+from autograder.lessons.builder.lesson_files import OUTCOMES
+from autograder.lessons.builder.text import read_lesson
 from autograder.lessons.student.outcomes import outcome
 from tests.course.planting import LESSONS, text_of
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.lessons.build.text import read_lesson
+from autograder.lessons.builder.text import read_lesson
 from benchmarks.reading_time import FIRST, GIVEN, MUCH, STRETCH, reading, reading_ease, syllables
 
 MARKS = '"schema_version": 3, "task": false'

@@ -24,8 +24,8 @@ import pytest
 import torch
 
 import mini_autograd
-from autograder.lessons.build.lesson_files import lesson_texts
-from autograder.lessons.build.text import read_lesson
+from autograder.lessons.builder.lesson_files import lesson_texts
+from autograder.lessons.builder.text import read_lesson
 
 LESSONS = {path.name[:2]: path for path in lesson_texts(Path(__file__).parents[2] / "course")}
 ENOUGH = 10

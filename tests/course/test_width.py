@@ -5,8 +5,8 @@ from pathlib import Path
 
 import pytest
 
-from autograder.lessons.build.notebook import assemble
-from autograder.lessons.build.text import read_lesson
+from autograder.lessons.builder.notebook import assemble
+from autograder.lessons.builder.text import read_lesson
 
 LESSONS = sorted((Path(__file__).parents[2] / "course" / "lessons").glob("*/[0-9]*.py"))
 LONGEST = 104  # with the file browser open, a cell shows 105 characters of the usual font

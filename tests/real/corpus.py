@@ -17,7 +17,7 @@ from typing import Any
 from autograder.cards.check_report import Report
 from autograder.checks.limits import limited
 from autograder.checks.standard import try_engine
-from autograder.lessons.build.text import TextCell
+from autograder.lessons.builder.text import TextCell
 from autograder.lessons.mistakes.listed import KnownMistake, blocks_of
 from autograder.lessons.mistakes.planting import credit_of, run_lesson
 from autograder.notebooks.regions import without_hidden_tests

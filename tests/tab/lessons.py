@@ -25,8 +25,8 @@ import nbformat
 from nbformat import NotebookNode
 
 from autograder.lessons.audit.variants import solved_release
-from autograder.lessons.build.lesson_files import lesson_texts, place_files
-from autograder.lessons.build.notebook import assemble
+from autograder.lessons.builder.lesson_files import lesson_texts, place_files
+from autograder.lessons.builder.notebook import assemble
 from autograder.lessons.mistakes.listed import KnownMistake, mistakes_of
 from autograder.lessons.student.shell import CANNOT_RUN
 from autograder.notebooks.cells import grade_id, has_tag, is_code, is_code_solution, is_test

@@ -13,7 +13,7 @@ from typing import Any
 
 import pytest
 
-from autograder.lessons.build.lesson_files import lesson_texts
+from autograder.lessons.builder.lesson_files import lesson_texts
 from docs.site.lab import HERE, LOCK, ROOTS, LabError, needed, with_course
 from tests.tab.assemble import assembled, published_lock
 from tests.tab.lessons import COURSE, compared, deliver, run_in_tab

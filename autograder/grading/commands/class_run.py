@@ -17,7 +17,7 @@ from pathlib import Path
 from types import ModuleType
 from typing import TYPE_CHECKING
 
-from autograder.files import BUILT_IN, HOME
+from autograder.course_folder import BUILT_IN, HOME
 
 if TYPE_CHECKING:
     from rich.console import Console

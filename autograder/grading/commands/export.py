@@ -12,7 +12,7 @@ from pathlib import Path
 from shlex import quote
 from typing import TYPE_CHECKING, Any
 
-from autograder.files import COURSE
+from autograder.course_folder import COURSE
 
 if TYPE_CHECKING:
     from nbgrader.api import Assignment, Gradebook

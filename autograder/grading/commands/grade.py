@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograder.files import COURSE
+from autograder.course_folder import COURSE
 
 if TYPE_CHECKING:
     from autograder.grading.run import Request

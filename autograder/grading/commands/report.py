@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 from markupsafe import Markup
 
-from autograder.files import COURSE
+from autograder.course_folder import COURSE
 
 if TYPE_CHECKING:
     from autograder.grading.course import Course

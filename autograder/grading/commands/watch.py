@@ -16,7 +16,7 @@ from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING
 
-from autograder.files import COURSE
+from autograder.course_folder import COURSE
 
 if TYPE_CHECKING:
     from autograder.grading.submission.class_records import SubmissionRecord

@@ -20,7 +20,7 @@ from nbgrader.plugins import CsvExportPlugin
 from autograder.grading.course import Course, CourseError, generate_assignment, open_course, quieted
 from autograder.grading.pretend_class.students import Pretender, notebook_of
 from autograder.grading.submission.class_records import SubmissionRecord
-from autograder.lessons.build.notebook import build_lesson, styles
+from autograder.lessons.builder.notebook import build_lesson, styles
 
 CONFIGURATION = '''"""The course of the pretend class, made by `autograder class`."""
 

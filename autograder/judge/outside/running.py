@@ -18,13 +18,13 @@ from collections.abc import Coroutine, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from autograder.alarm import alarm
 from autograder.judge.outside.guard import on_guard
 from autograder.judge.outside.namespace import TestNamespace
 from autograder.judge.outside.steps import TestCode, TestStatement, test_code
 from autograder.notebooks.cells import CodeCell
 from autograder.notebooks.regions import LINE_END, hidden_lines
 from autograder.notebooks.trusted import is_stateful, split_import
+from autograder.runs.alarm import alarm
 from autograder.runs.context import check_context
 from autograder.sandbox.process.allowance import Allowance
 from autograder.sandbox.replies import print_again

@@ -23,10 +23,10 @@ from autograder.lessons.audit.finding import Finding
 from autograder.lessons.audit.kernel_run import crashes, failures, run_in_kernel, slowest_check, unanswered, validated
 from autograder.lessons.audit.passed_gates import PassedGates, fingerprint_of
 from autograder.lessons.audit.strength import AskedProgram, strength_of
-from autograder.lessons.build.cases import checks_of
-from autograder.lessons.build.lesson_files import LessonTextError, files_beside, place_files
-from autograder.lessons.build.notebook import assemble, styles
-from autograder.lessons.build.rules_of_tests import gradient_checks
+from autograder.lessons.builder.cases import checks_of
+from autograder.lessons.builder.lesson_files import LessonTextError, files_beside, place_files
+from autograder.lessons.builder.notebook import assemble, styles
+from autograder.lessons.builder.rules_of_tests import gradient_checks
 from autograder.lessons.mistakes.signatures import are_current, told_apart
 from autograder.lessons.release import ReleaseError, release_notebook, verify_helpers
 from autograder.notebooks.cells import grade_id, is_code_solution, is_test, points_of

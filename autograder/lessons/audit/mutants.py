@@ -26,7 +26,7 @@ from typing import Any
 from nbformat import NotebookNode
 
 from autograder.lessons.audit import variants
-from autograder.lessons.build.lesson_files import LessonTextError
+from autograder.lessons.builder.lesson_files import LessonTextError
 from autograder.lessons.release import without_solutions
 from autograder.notebooks.cells import grade_id, is_code_solution
 

@@ -25,7 +25,7 @@ import autograder
 import mini_autograd
 from autograder.files import write_if_changed
 from autograder.lessons.audit.finding import Finding
-from autograder.lessons.build.lesson_files import LessonTextError, files_beside
+from autograder.lessons.builder.lesson_files import LessonTextError, files_beside
 from autograder.sandbox.process.isolation import isolation_available
 
 NOT_RUN = {"grading", "__pycache__"}

@@ -16,7 +16,7 @@ from multiprocessing import get_context
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from autograder.files import COURSE
+from autograder.course_folder import COURSE
 from autograder.lessons.garbage_collection import collect_seldom
 from autograder.sandbox.process.limits import Limits
 
@@ -58,7 +58,7 @@ def run(arguments: argparse.Namespace) -> int:
     from rich.console import Console
 
     from autograder.lessons.audit.passed_gates import PassedGates
-    from autograder.lessons.build.lesson_files import LessonTextError, texts_asked_for
+    from autograder.lessons.builder.lesson_files import LessonTextError, texts_asked_for
 
     try:
         texts = texts_asked_for(arguments.course, arguments.lessons)
@@ -140,8 +140,8 @@ def try_mutants(text: Path, most: int) -> Tried:
     """Try the mutants of one lesson."""
     from autograder.lessons.audit.gates import SECRETS, points_of_tests
     from autograder.lessons.audit.mutants import chosen_among, mutants_in, survivors_among, tried
-    from autograder.lessons.build.lesson_files import place_files
-    from autograder.lessons.build.notebook import assemble
+    from autograder.lessons.builder.lesson_files import place_files
+    from autograder.lessons.builder.notebook import assemble
 
     source = assemble(text)
     judge = isolated_judge(Limits(cell_seconds=5.0, query_seconds=3.0))

@@ -7,7 +7,7 @@ import shutil
 import sys
 from pathlib import Path
 
-from autograder.files import BUILT_IN
+from autograder.course_folder import BUILT_IN
 
 OURS = ("*.py", "*.toml", "lessons/*/*", "data/*", "pictures/*")
 """The files of a course before anything is built."""

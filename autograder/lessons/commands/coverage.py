@@ -7,10 +7,10 @@ import sys
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from autograder.files import COURSE
+from autograder.course_folder import COURSE
 
 if TYPE_CHECKING:
-    from autograder.lessons.build.coverage import Coverage, Topic
+    from autograder.lessons.builder.coverage import Coverage, Topic
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -21,8 +21,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the table. The exit status is 1 when a lesson that exists leaves a topic out, or claims an unknown one."""
-    from autograder.lessons.build.coverage import coverage
-    from autograder.lessons.build.lesson_files import LessonTextError
+    from autograder.lessons.builder.coverage import coverage
+    from autograder.lessons.builder.lesson_files import LessonTextError
 
     try:
         found = coverage(arguments.course)

@@ -7,7 +7,7 @@ import json
 import sys
 from pathlib import Path
 
-from autograder.files import BUILT_IN, HOME
+from autograder.course_folder import BUILT_IN, HOME
 
 NAME = "gallery"
 

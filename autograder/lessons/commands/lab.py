@@ -6,7 +6,7 @@ import argparse
 import sys
 from pathlib import Path
 
-from autograder.files import BUILT_IN, HOME
+from autograder.course_folder import BUILT_IN, HOME
 
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
@@ -22,7 +22,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Deliver, then become the server. The exit status is 1 when there is nothing to show."""
-    from autograder.lessons.build.lesson_files import lesson_texts
+    from autograder.lessons.builder.lesson_files import lesson_texts
     from autograder.lessons.student import lab
     from autograder.lessons.student.delivery import Workspace, deliver_all
     from autograder.lessons.student.packing import PackingError, unpack

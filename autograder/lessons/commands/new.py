@@ -8,10 +8,11 @@ import shlex
 import sys
 from pathlib import Path
 
-from autograder.files import COURSE, write_file
-from autograder.lessons.build.case_files import cases_file
-from autograder.lessons.build.lesson_files import MISTAKES as MISTAKES_FILE
-from autograder.lessons.build.lesson_files import STYLES
+from autograder.course_folder import COURSE
+from autograder.files import write_file
+from autograder.lessons.builder.case_files import cases_file
+from autograder.lessons.builder.lesson_files import MISTAKES as MISTAKES_FILE
+from autograder.lessons.builder.lesson_files import STYLES
 
 NAME = re.compile(r"(?:(\d\d)_)?([a-z][a-z0-9_]*)")
 BAD_NAME = "{!r} is not a valid name. Use lowercase letters, digits and underscores, such as my_lesson or 17_my_lesson."

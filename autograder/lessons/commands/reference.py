@@ -6,7 +6,8 @@ import argparse
 import sys
 from pathlib import Path
 
-from autograder.files import COURSE, write_if_changed
+from autograder.course_folder import COURSE
+from autograder.files import write_if_changed
 from autograder.sandbox.inside.engine_file import REFERENCE_FILE, SEALED_ENGINE, open_engine
 
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 
-from autograder.lessons.build.lesson_files import MISTAKES, LessonTextError
-from autograder.lessons.build.text import read_lesson
+from autograder.lessons.builder.lesson_files import MISTAKES, LessonTextError
+from autograder.lessons.builder.text import read_lesson
 
 BLOCK = "# %% "
 FIELDS = ("says", "costs", "may", "bug")

@@ -16,8 +16,8 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
-from autograder.lessons.build.lesson_files import MISTAKES, LessonTextError, lesson_texts
-from autograder.lessons.build.text import TextCell, read_lesson
+from autograder.lessons.builder.lesson_files import MISTAKES, LessonTextError, lesson_texts
+from autograder.lessons.builder.text import TextCell, read_lesson
 from autograder.lessons.mistakes.listed import KnownMistake
 from autograder.lessons.mistakes.reach import CallRecord, functions_changed
 from autograder.notebooks.regions import without_hidden_tests

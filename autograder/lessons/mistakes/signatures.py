@@ -19,10 +19,10 @@ import autograder
 from autograder.checks import cases
 from autograder.checks.known import Signatures
 from autograder.files import write_if_changed
-from autograder.lessons.build.case_files import cases_file
-from autograder.lessons.build.cases import checks_of
-from autograder.lessons.build.lesson_files import MISTAKES, SIGNATURES
-from autograder.lessons.build.text import TextCell
+from autograder.lessons.builder.case_files import cases_file
+from autograder.lessons.builder.cases import checks_of
+from autograder.lessons.builder.lesson_files import MISTAKES, SIGNATURES
+from autograder.lessons.builder.text import TextCell
 from autograder.lessons.mistakes.listed import KnownMistake, mistakes_of
 from autograder.lessons.mistakes.planting import cells_that_define, run_lesson
 

@@ -20,14 +20,14 @@ from typing import Any
 
 import autograder
 from autograder.files import write_file
-from autograder.lessons.build.lesson_files import LessonTextError, files_beside, lesson_texts
+from autograder.lessons.builder.lesson_files import LessonTextError, files_beside, lesson_texts
 from autograder.sandbox.inside import engine_file
 
 HIDDEN_FOLDER = ".course"
 STATE_FILE = "delivered.json"
 PACKAGE = Path(autograder.__file__).parent
 BUILDER = (
-    *("lessons/build/*.py", "lessons/release.py", "nbgrader_plugins/configuration.py", "nbgrader_plugins/release.py"),
+    *("lessons/builder/*.py", "lessons/release.py", "nbgrader_plugins/configuration.py", "nbgrader_plugins/release.py"),
     *("notebooks/cells.py", "notebooks/regions.py", "notebooks/giving_points.py", "quizzes/sealing.py"),
     "sandbox/inside/engine_file.py",
 )
@@ -157,7 +157,7 @@ def deliver_all(texts: Sequence[Path], course_dir: Path, workspace: Workspace) -
 def _files(text: Path, course_dir: Path) -> Iterator[tuple[str, bytes]]:
     """The files of a lesson as students get them: name in the workspace, content."""
     # Slow to import, and needed after a change only.
-    from autograder.lessons.build.notebook import assemble, notebook_text
+    from autograder.lessons.builder.notebook import assemble, notebook_text
     from autograder.lessons.release import ReleaseError, release_notebook
 
     try:

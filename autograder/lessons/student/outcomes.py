@@ -13,7 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
-from autograder.lessons.build.lesson_files import OUTCOMES
+from autograder.lessons.builder.lesson_files import OUTCOMES
 from autograder.lessons.student.stand_in import renamed
 from autograder.runs.errors import CheckFailed
 

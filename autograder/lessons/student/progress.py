@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import quote
 
 from autograder.cards.style import FAINT, RIGHT, RULE, SANS, TEXT, UNDECIDED
-from autograder.lessons.build.lesson_files import LESSON_NAME
+from autograder.lessons.builder.lesson_files import LESSON_NAME
 from autograder.notebooks.cells import grade_id, is_code_solution, is_test, points_of, tested_by
 from autograder.notebooks.headings import headings
 from autograder.quizzes.sealing import SEALED_TEXT, SealError, is_held_back, open_answer, question_keys

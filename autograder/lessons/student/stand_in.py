@@ -20,7 +20,7 @@ from types import CodeType, FunctionType, ModuleType
 from typing import Any
 
 import mini_autograd
-from autograder.lessons.build.lesson_files import HELPERS
+from autograder.lessons.builder.lesson_files import HELPERS
 from autograder.notebooks.magics import plain_python
 
 ENGINE = mini_autograd.__name__

@@ -20,7 +20,7 @@ from typing import Any
 
 from autograder.checks.beside import check_named
 from autograder.checks.limits import limited
-from autograder.lessons.build.names import completed, is_of_course
+from autograder.lessons.builder.names import completed, is_of_course
 from autograder.notebooks.cells import DEMO, grade_id, has_tag, is_grade
 from autograder.notebooks.headings import titles
 from autograder.notebooks.magics import plain_python

@@ -20,7 +20,7 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.files import BUILT_IN
+from autograder.course_folder import BUILT_IN
 from autograder.sandbox.inside.protocol import words
 from autograder.sandbox.process.kind import CODE, STUDENT, Kind
 from autograder.sandbox.process.limits import Limits, SandboxUnavailable

@@ -12,14 +12,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from autograder import alarm
 from autograder.checks import steps
 from autograder.checks.cases import Case, CaseStep, Check, run_check, wrong_outcomes
 from autograder.checks.known import Signatures, passed_checks
 from autograder.checks.outcomes import difference, same, short_name
-from autograder.lessons.build.case_files import without_hidden_cases
-from autograder.lessons.build.cases import checks_of, points_in_words, test_source
+from autograder.lessons.builder.case_files import without_hidden_cases
+from autograder.lessons.builder.cases import checks_of, points_in_words, test_source
 from autograder.notebooks.regions import without_hidden_tests
+from autograder.runs import alarm
 from autograder.runs.context import CheckContext
 from autograder.runs.errors import LessonError
 from autograder.runs.inputs import between

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from autograder.checks.beside import load
-from autograder.lessons.build.notebook import assemble
+from autograder.lessons.builder.notebook import assemble
 from autograder.lessons.release import release_notebook
 from autograder.notebooks.cells import grade_id
 from autograder.runs.context import check_context

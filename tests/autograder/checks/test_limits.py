@@ -14,9 +14,9 @@ from unittest.mock import Mock
 import psutil
 import pytest
 
-from autograder.alarm import HAS_TIMER
 from autograder.checks import limits
 from autograder.checks.limits import limited
+from autograder.runs.alarm import HAS_TIMER
 from autograder.runs.errors import TookTooMuch
 from autograder.student import check_function, check_gradients
 from tests.autograder import student_engines

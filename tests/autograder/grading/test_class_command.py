@@ -10,7 +10,7 @@ import nbformat
 import pytest
 
 from autograder.cli import main
-from autograder.files import COURSE
+from autograder.course_folder import COURSE
 from autograder.grading.commands.class_run import loaded
 from autograder.grading.pretend_class.pretend_course import changed, disagreements, files_of
 from autograder.grading.pretend_class.students import Edit, Pretender, faults, notebook_of

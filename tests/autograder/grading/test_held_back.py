@@ -9,7 +9,7 @@ import pytest
 from nbformat import NotebookNode
 
 from autograder.cli import main
-from autograder.lessons.build.notebook import build_lesson
+from autograder.lessons.builder.notebook import build_lesson
 from autograder.notebooks.cells import grade_id
 from autograder.quizzes.sealing import SEALED_TEXT, is_held_back, open_questions
 from autograder.sandbox.inside.engine_file import REFERENCE_FILE, SEALED_ENGINE, open_engine

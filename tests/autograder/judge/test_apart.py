@@ -12,9 +12,9 @@ from typing import Any, NoReturn
 import numpy as np
 import pytest
 
-from autograder.alarm import alarm
 from autograder.judge import JUDGE, JudgeDied, Verdict, judge_apart
 from autograder.judge.rehearsal import rehearse
+from autograder.runs.alarm import alarm
 from autograder.sandbox.process import forkserver
 from autograder.sandbox.process.kind import STUDENT, Kind
 from autograder.sandbox.process.limits import Limits

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from autograder.files import PROJECT
+from autograder.course_folder import PROJECT
 from autograder.judge import JudgeDied, Source, judge_apart
 from autograder.judge import apart as module_of_judge
 from autograder.sandbox.process import forkserver

@@ -11,9 +11,9 @@ import nbformat
 import pytest
 
 from autograder import cli
-from autograder.lessons.build.lesson_files import LessonTextError
-from autograder.lessons.build.notebook import assemble, build_lesson, styles
-from autograder.lessons.build.text import read_lesson
+from autograder.lessons.builder.lesson_files import LessonTextError
+from autograder.lessons.builder.notebook import assemble, build_lesson, styles
+from autograder.lessons.builder.text import read_lesson
 from autograder.notebooks.cells import TESTED
 from autograder.quizzes import sealing
 

@@ -210,7 +210,7 @@ def test_the_builder_is_where_it_is_looked_for(pattern: str) -> None:
 def test_a_changed_builder_delivers_again(deliver: Deliver, monkeypatch: pytest.MonkeyPatch) -> None:
     deliver()
     monkeypatch.setattr("autograder.lessons.student.delivery.version", lambda name: "another")
-    monkeypatch.setattr("autograder.lessons.build.expansion.HINT_COMMENT", "# Hints.")
+    monkeypatch.setattr("autograder.lessons.builder.expansion.HINT_COMMENT", "# Hints.")
     assert deliver() == [("updated", "01_squares.ipynb"), ("unchanged", "points.csv")]
 
 

@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
-from autograder.lessons.build.lesson_engines import engine_after, engine_before
-from autograder.lessons.build.lesson_files import LessonTextError
-from autograder.lessons.build.notebook import assemble
+from autograder.lessons.builder.lesson_engines import engine_after, engine_before
+from autograder.lessons.builder.lesson_files import LessonTextError
+from autograder.lessons.builder.notebook import assemble
 from autograder.lessons.release import release_notebook
 from autograder.lessons.student.delivery import Workspace
 from autograder.sandbox.inside.engine_file import EngineError, open_engine, seal_engine

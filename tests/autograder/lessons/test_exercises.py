@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 from jupyter_client.manager import KernelManager
 
-from autograder.lessons.build.lesson_files import place_files
-from autograder.lessons.build.notebook import assemble, notebook_text
+from autograder.lessons.builder.lesson_files import place_files
+from autograder.lessons.builder.notebook import assemble, notebook_text
 from autograder.lessons.release import release_notebook
 from autograder.notebooks.cells import grade_id, has_tag, is_code, is_code_solution, is_test
 

@@ -21,7 +21,7 @@ from autograder import cli
 from autograder.judge.seeds import seed_of
 from autograder.lessons.audit import gates, passed_gates, variants
 from autograder.lessons.audit.gates import Lesson, audit_lesson
-from autograder.lessons.build.notebook import assemble
+from autograder.lessons.builder.notebook import assemble
 from autograder.lessons.commands import audit
 from autograder.notebooks.cells import grade_id, is_code_solution, is_test
 from autograder.runs.context import check_context, listening

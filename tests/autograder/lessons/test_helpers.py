@@ -13,9 +13,9 @@ import pytest
 from autograder import cli
 from autograder.lessons.audit import gates
 from autograder.lessons.audit.variants import solved_release
-from autograder.lessons.build.lesson_engines import engine_after
-from autograder.lessons.build.lesson_files import LessonTextError
-from autograder.lessons.build.notebook import assemble, build_lesson, notebook_text
+from autograder.lessons.builder.lesson_engines import engine_after
+from autograder.lessons.builder.lesson_files import LessonTextError
+from autograder.lessons.builder.notebook import assemble, build_lesson, notebook_text
 from autograder.lessons.commands.audit import isolated_judge
 from autograder.lessons.student import starting
 from autograder.lessons.student.delivery import Workspace

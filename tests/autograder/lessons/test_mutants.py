@@ -9,7 +9,7 @@ import pytest
 
 from autograder import cli
 from autograder.lessons.audit.mutants import listed_survivors, mutants_of, tried
-from autograder.lessons.build.lesson_files import LessonTextError
+from autograder.lessons.builder.lesson_files import LessonTextError
 
 SOLUTION = '''def rule(grad, a, b):
     """The docstring stays 1."""

@@ -8,7 +8,7 @@ import nbformat
 import pytest
 
 from autograder.cli import main
-from autograder.lessons.build.notebook import build_lesson
+from autograder.lessons.builder.notebook import build_lesson
 from autograder.lessons.commands.audit import isolated_judge
 
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.lessons.build.lesson_files import MISTAKES, LessonTextError
+from autograder.lessons.builder.lesson_files import MISTAKES, LessonTextError
 from autograder.lessons.mistakes.listed import KnownMistake, mistakes_of
 from autograder.lessons.mistakes.planting import run_lesson
 

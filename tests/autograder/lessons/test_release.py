@@ -10,7 +10,7 @@ import nbformat
 import pytest
 from nbformat import NotebookNode
 
-from autograder.lessons.build.notebook import assemble, build_lesson
+from autograder.lessons.builder.notebook import assemble, build_lesson
 from autograder.lessons.release import ReleaseError, release_notebook, verify_release, without_solutions
 
 SECRETS = ["factor", "HIDDEN", "SOLUTION", "1.75", "exponent", "lowest point", "sign_lost", "return x + x"]

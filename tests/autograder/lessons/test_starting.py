@@ -17,7 +17,7 @@ from traitlets.config import Config
 from autograder.files import files_below
 from autograder.judge.judge import judge_notebook
 from autograder.lessons.audit import variants
-from autograder.lessons.build.notebook import assemble, notebook_text
+from autograder.lessons.builder.notebook import assemble, notebook_text
 from autograder.lessons.release import release_notebook
 from autograder.lessons.student import starting
 from autograder.notebooks.cells import grade_id

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from autograder.lessons.build.text import read_lesson
+from autograder.lessons.builder.text import read_lesson
 from mini_autograd import widgets
 
 LESSONS = Path(__file__).resolve().parents[3] / "course" / "lessons"

@@ -6,7 +6,7 @@ from pathlib import Path
 import pytest
 import torch
 
-from autograder.lessons.build.lesson_engines import engine_after
+from autograder.lessons.builder.lesson_engines import engine_after
 from autograder.runs.context import check_context
 from autograder.sandbox.sandbox import Sandbox
 from autograder.student import between, check_gradients

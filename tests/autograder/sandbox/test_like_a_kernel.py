@@ -17,8 +17,8 @@ from autograder.files import files_below
 from autograder.lessons.audit.kernel_run import run_in_kernel
 from autograder.lessons.audit.passed_gates import PassedGates, fingerprint_of
 from autograder.lessons.audit.variants import solved_release
-from autograder.lessons.build.lesson_files import place_files
-from autograder.lessons.build.notebook import assemble
+from autograder.lessons.builder.lesson_files import place_files
+from autograder.lessons.builder.notebook import assemble
 from autograder.lessons.commands.audit import PASSED
 from autograder.notebooks.cells import is_test
 from autograder.sandbox.process.limits import Limits

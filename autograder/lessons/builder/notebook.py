@@ -15,13 +15,13 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_notebook
 
 from autograder.files import write_if_changed
-from autograder.lessons.build.case_files import cases_file
-from autograder.lessons.build.expansion import CHECK_COMMENT, IMPORT_COMMENT, expanded
-from autograder.lessons.build.lesson_engines import calls_start, engine_after, owners_of_names, with_engine
-from autograder.lessons.build.lesson_files import place_files
-from autograder.lessons.build.rules import Owner, check_lesson, engine_names_are_kept
-from autograder.lessons.build.rules_of_tests import cases_hide_no_names
-from autograder.lessons.build.text import TextCell, read_lesson
+from autograder.lessons.builder.case_files import cases_file
+from autograder.lessons.builder.expansion import CHECK_COMMENT, IMPORT_COMMENT, expanded
+from autograder.lessons.builder.lesson_engines import calls_start, engine_after, owners_of_names, with_engine
+from autograder.lessons.builder.lesson_files import place_files
+from autograder.lessons.builder.rules import Owner, check_lesson, engine_names_are_kept
+from autograder.lessons.builder.rules_of_tests import cases_hide_no_names
+from autograder.lessons.builder.text import TextCell, read_lesson
 from autograder.notebooks.cells import TESTED, defined_names, grade_id, is_code_solution, is_test
 from autograder.notebooks.regions import given_lines
 

@@ -6,8 +6,8 @@ import ast
 from collections.abc import Collection, Iterator, Sequence
 from pathlib import Path
 
-from autograder.lessons.build.lesson_files import LessonTextError
-from autograder.lessons.build.text import TextCell, syntax_tree
+from autograder.lessons.builder.lesson_files import LessonTextError
+from autograder.lessons.builder.text import TextCell, syntax_tree
 from autograder.notebooks.giving_points import POINTS_GIVING, called, gives_points
 from autograder.notebooks.statements import bound_names, tree_of
 

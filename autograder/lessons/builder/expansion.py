@@ -9,11 +9,11 @@ from collections import Counter
 from collections.abc import Sequence
 from dataclasses import replace
 
-from autograder.lessons.build.lesson_files import IMPORT_OF_HELPERS
-from autograder.lessons.build.names import completed
-from autograder.lessons.build.quiz_cells import expand_quiz
-from autograder.lessons.build.shares import points_of_test
-from autograder.lessons.build.text import TextCell
+from autograder.lessons.builder.lesson_files import IMPORT_OF_HELPERS
+from autograder.lessons.builder.names import completed
+from autograder.lessons.builder.quiz_cells import expand_quiz
+from autograder.lessons.builder.shares import points_of_test
+from autograder.lessons.builder.text import TextCell
 from autograder.notebooks.regions import without_hidden_tests
 from autograder.notebooks.statements import bound_names, parse
 from autograder.quizzes.sealing import seal_hints

@@ -11,7 +11,7 @@ from typing import NoReturn
 
 import pytest
 
-from autograder.alarm import alarm
+from autograder.runs.alarm import alarm
 
 if sys.platform == "win32":
     pytest.skip("no alarms on Windows", allow_module_level=True)
@@ -44,7 +44,7 @@ def test_it_goes_off_once_for_each_time_that_it_is_told() -> None:
 
 
 def test_code_that_swallows_it_hears_it_again(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("autograder.alarm.AGAIN", 0.05)
+    monkeypatch.setattr("autograder.runs.alarm.AGAIN", 0.05)
     heard = 0
 
     def swallow_the_first() -> None:

@@ -11,8 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from autograder.lessons.build.lesson_files import LessonTextError, lesson_texts
-from autograder.lessons.build.text import TextCell, read_lesson
+from autograder.lessons.builder.lesson_files import LessonTextError, lesson_texts
+from autograder.lessons.builder.text import TextCell, read_lesson
 
 CHECKLIST = "checklist.toml"
 LONGEST_WORDS = 50

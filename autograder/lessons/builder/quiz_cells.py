@@ -20,7 +20,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from inspect import cleandoc
 
-from autograder.lessons.build.text import TextCell
+from autograder.lessons.builder.text import TextCell
 from autograder.quizzes.sealing import Answer, seal_quiz
 
 FIRST_LINE = "# Run this cell to answer the quiz with clicks."

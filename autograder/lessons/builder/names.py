@@ -13,7 +13,7 @@ from collections.abc import Iterable, Iterator, Sequence, Set
 from functools import lru_cache
 from types import CodeType
 
-from autograder.lessons.build.lesson_files import HELPERS
+from autograder.lessons.builder.lesson_files import HELPERS
 from autograder.notebooks.statements import parse
 
 GLOBAL_READS = {"LOAD_GLOBAL", "LOAD_NAME"}

@@ -8,9 +8,9 @@ from pathlib import Path
 
 from autograder.checks.beside import load
 from autograder.checks.cases import REGISTER, Check
-from autograder.lessons.build.case_files import cases_file, hidden_statements
-from autograder.lessons.build.lesson_files import LessonTextError
-from autograder.lessons.build.shares import ALL, APART
+from autograder.lessons.builder.case_files import cases_file, hidden_statements
+from autograder.lessons.builder.lesson_files import LessonTextError
+from autograder.lessons.builder.shares import ALL, APART
 
 _LOADED: dict[Path, tuple[int, Mapping[str, Check]]] = {}
 

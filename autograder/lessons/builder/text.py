@@ -18,9 +18,9 @@ from typing import Any
 import jupytext
 from nbformat import NotebookNode
 
-from autograder.lessons.build.case_files import cases_file
-from autograder.lessons.build.cases import checks_of, points_in_words, test_source
-from autograder.lessons.build.lesson_files import STYLES, LessonTextError
+from autograder.lessons.builder.case_files import cases_file
+from autograder.lessons.builder.cases import checks_of, points_in_words, test_source
+from autograder.lessons.builder.lesson_files import STYLES, LessonTextError
 from autograder.notebooks.cells import grade_id, is_grade, is_solution, marks
 from autograder.notebooks.statements import tree_of
 

@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 from autograder.files import write_file
-from autograder.lessons.build.case_files import cases_file, without_hidden_cases
+from autograder.lessons.builder.case_files import cases_file, without_hidden_cases
 
 STYLES = "styles.py"
 """The file of a lesson with other right solutions, as cells with a tag `style:NAME`."""

@@ -18,12 +18,12 @@ from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 
-from autograder.lessons.build.expansion import expanded
-from autograder.lessons.build.further import with_parts
-from autograder.lessons.build.lesson_files import LessonTextError, lesson_texts
-from autograder.lessons.build.names import is_of_course, missing_names, names_bound_by
-from autograder.lessons.build.rules import Owner
-from autograder.lessons.build.text import NBGRADER_DEFAULTS, TextCell, read_lesson, syntax_tree
+from autograder.lessons.builder.expansion import expanded
+from autograder.lessons.builder.further import with_parts
+from autograder.lessons.builder.lesson_files import LessonTextError, lesson_texts
+from autograder.lessons.builder.names import is_of_course, missing_names, names_bound_by
+from autograder.lessons.builder.rules import Owner
+from autograder.lessons.builder.text import NBGRADER_DEFAULTS, TextCell, read_lesson, syntax_tree
 from autograder.notebooks.statements import parse
 from autograder.sandbox.inside.engine_file import EngineCell, SealedEngine, seal_engine
 

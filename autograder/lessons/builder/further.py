@@ -6,7 +6,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 
-from autograder.lessons.build.text import TextCell
+from autograder.lessons.builder.text import TextCell
 
 HEADING = re.compile(r"^(#+) +(.*)$")
 FURTHER = re.compile(r"^further$|\((further|just run it)\)", re.IGNORECASE)

@@ -11,14 +11,14 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
-from autograder.lessons.build.further import headings
-from autograder.lessons.build.rules_of_tests import (
+from autograder.lessons.builder.further import headings
+from autograder.lessons.builder.rules_of_tests import (
     checks_exist,
     graded_cells_have_points,
     points_in_a_test_add_up,
     tests_assert,
 )
-from autograder.lessons.build.text import PLAIN_TAGS, STYLE_TAG, TextCell, syntax_tree
+from autograder.lessons.builder.text import PLAIN_TAGS, STYLE_TAG, TextCell, syntax_tree
 from autograder.notebooks.giving_points import called
 from autograder.notebooks.regions import HIDDEN_TESTS, MARK_SCHEME, SOLUTION, edges
 from autograder.notebooks.statements import bound_names
