@@ -74,6 +74,9 @@ COMMANDS = (
     ),
     Command("grade", "autograder.grading.commands.grade", "grade the submissions of a class", "grading"),
     Command(
+        "extension", "autograder.grading.commands.extension", "give a student more time, or show who has it", "grading"
+    ),
+    Command(
         "import",
         "autograder.grading.commands.import_lms",
         "import submissions downloaded from Canvas or Moodle",

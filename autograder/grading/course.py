@@ -7,6 +7,7 @@ course's root; so opening a course changes this process's working directory for 
 from __future__ import annotations
 
 import contextlib
+import fnmatch
 import functools
 import glob
 import logging
@@ -17,6 +18,7 @@ import tempfile
 import traceback
 from collections.abc import Iterator
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 from pathlib import Path
 
 from nbgrader.api import Base, Gradebook
@@ -243,6 +245,27 @@ def submitted_students(course: Course, assignment: str, pattern: str = "*") -> l
     coursedir = course.coursedir
     found = _names_at(coursedir.format_path(coursedir.submitted_directory, HERE, assignment), pattern)
     return [student for student in found if student not in coursedir.student_id_exclude.split(",")]
+
+
+def absent_students(course: Course, assignment: str, pattern: str = "*") -> list[str]:
+    """The students in the gradebook who have no submission of the assignment in the course directory, sorted."""
+    with course.connection() as connection:
+        known = set(connection.execute(select(TABLES["student"].c.id)).scalars())
+    excluded = course.coursedir.student_id_exclude.split(",")
+    gone = known - set(submitted_students(course, assignment)) - set(excluded)
+    return sorted(student for student in gone if fnmatch.fnmatchcase(student, pattern))
+
+
+def deadlines(course: Course, assignment: str) -> tuple[datetime | None, dict[str, timedelta]]:
+    """The due date of an assignment that is in the gradebook, in UTC, and the students' extensions, as nbgrader keeps
+    them.
+    """
+    assignments, submitted = TABLES["assignment"], TABLES["submitted_assignment"]
+    with course.connection() as connection:
+        row = connection.execute(select(assignments).where(assignments.c.name == assignment)).one()
+        given = submitted.c.assignment_id == row.id, submitted.c.extension.is_not(None)
+        extended = connection.execute(select(submitted).where(*given))
+        return row.duedate, {it.student_id: it.extension for it in extended if it.extension}
 
 
 def hidden_submissions(course: Course, assignment: str) -> list[str]:

@@ -18,6 +18,7 @@ from typing import Any
 from autograder.grading.course import (
     Course,
     CourseError,
+    absent_students,
     generate_assignment,
     hidden_submissions,
     is_in_gradebook,
@@ -41,7 +42,7 @@ from autograder.grading.workers.feedback_pages import write_feedback
 from autograder.grading.workers.local import Finished, Job, Task, grade_in_worker, on_path, open_worker
 from autograder.grading.workers.pool import Died, KeptPools, WorkerPool
 from autograder.grading.workers.spool import Spool
-from autograder.nbgrader_plugins.times import shown_time
+from autograder.nbgrader_plugins.times import seconds_late, shown_time
 from autograder.notebooks.verdicts import CellVerdict, SolutionTrial
 from autograder.sandbox.process.isolation import isolation_available
 from autograder.sandbox.process.limits import SandboxUnavailable
@@ -92,14 +93,16 @@ def grade_class(
     on_record: Callable[[SubmissionRecord], None] = lambda record: None,
     on_notice: Callable[[str], None] = lambda notice: None,
     on_remark: Callable[[str], None] = lambda remark: None,
+    on_absent: Callable[[list[str]], None] = lambda students: None,
 ) -> list[SubmissionRecord]:
     """Grade the submissions of one assignment in parallel. Raises `CourseError` for a request that cannot be met.
 
     `on_notice` is told what is wrong with the assignment itself, which may make its marks wrong, and with feedback
-    pages. `on_remark` is told which tests run in the submission's process.
+    pages. `on_remark` is told which tests run in the submission's process, `on_absent` who has handed in nothing.
     """
     with opened_class(request) as opened:
         records = opened.grade(opened.require_students(), on_start, on_record, on_notice, on_remark)
+        on_absent(absent_students(opened.course, request.assignment, request.student))
         if request.feedback:
             for notice in opened.write_feedback([record.student for record in records]):
                 on_notice(notice)
@@ -241,7 +244,7 @@ class _Run:
             if waiting is not None:
                 self._take(student)
             elif known is not None and not self.request.force:
-                self._report(replace(record(known, entries[student]), unchanged=True))
+                self._report(replace(self._record(known, entries[student]), unchanged=True))
             else:
                 todo.append(Task(student, self._submitted(student), earlier.get(student, Earlier())))
         self._flush()
@@ -358,17 +361,21 @@ class _Run:
         entries = self.marks.write(results)
         for result in results:
             self.spool.remove(result.student)
-            self._report(record(result, entries[result.student]))
+            self._report(self._record(result, entries[result.student]))
         self.pending.clear()
         self.written = time.monotonic()
+
+    def _record(self, result: Result, entry: Entry) -> SubmissionRecord:
+        return record(result, entry, self.assignment)
 
     def _report(self, found: SubmissionRecord) -> None:
         self.records.append(found)
         self.on_record(found)
 
 
-def record(result: Result, entry: Entry) -> SubmissionRecord:
+def record(result: Result, entry: Entry, assignment: Assignment) -> SubmissionRecord:
     """The record of a submission, with its points from the gradebook."""
+    handed_in = datetime.fromisoformat(result.timestamp) if result.timestamp else None
     cells = tuple(_cell_records(result, entry))
     penalties = [row["late_submission_penalty"] or 0.0 for row in entry.notebooks.values()]
     return SubmissionRecord(
@@ -382,7 +389,8 @@ def record(result: Result, entry: Entry) -> SubmissionRecord:
         reason=result.reason,
         isolation=result.isolation,
         late_penalty=sum(penalties),
-        handed_in=shown_time(datetime.fromisoformat(result.timestamp)) if result.timestamp else "",
+        handed_in=shown_time(handed_in) if handed_in else "",
+        late_seconds=seconds_late(handed_in, assignment.due, entry.extension),
     )
 
 
@@ -405,4 +413,5 @@ def read_records(course: Course, name: str) -> tuple[Assignment, list[Submission
         entries = marks.entries(sorted(kept))
     finally:
         marks.close()
-    return assignment, [record(kept[student], entries[student]) for student in sorted(kept) if student in entries]
+    graded = [student for student in sorted(kept) if student in entries]
+    return assignment, [record(kept[student], entries[student], assignment) for student in graded]

@@ -9,7 +9,7 @@ zone (`c.Exchange.timezone`, by which nbgrader writes it) can say which. nbgrade
 from __future__ import annotations
 
 import re
-from datetime import UTC, datetime
+from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from traitlets.config import Config
@@ -65,6 +65,15 @@ def read_time(text: str | bytes, course_zone: str = "") -> datetime | None:
 def shown_time(moment: datetime) -> str:
     """A time of submission as people read it, in UTC."""
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
+
+
+def seconds_late(handed_in: datetime | None, due: datetime | None, extension: timedelta | None) -> float:
+    """How long after the due date, with the student's extension, something was handed in; 0 if it was in time, or if
+    one of the times is not known.
+    """
+    if handed_in is None or due is None:
+        return 0.0
+    return max(0.0, (handed_in - due - (extension or timedelta())).total_seconds())
 
 
 def zone_of(config: Config) -> str:

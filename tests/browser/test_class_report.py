@@ -19,7 +19,7 @@ def test_the_page_does_not_scroll_sideways_and_can_be_printed(chromium, tmp_path
         for number in range(20)
     ]
     killed = record("kim", 0, "A hidden test failed: your code stopped the notebook's process.")
-    report = ClassReport("02_scalar_engine", "course", "today", [*records, killed], {})
+    report = ClassReport([*records, killed], "02_scalar_engine", "course", "today", {})
     with mock.patch.object(command, "collected", return_value=report):
         command.write(None, "02_scalar_engine", tmp_path / "report.html")
     page = chromium.new_page()

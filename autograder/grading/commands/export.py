@@ -41,9 +41,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--for",
         dest="platform",
-        choices=("canvas", "moodle", "nbgrader"),
+        choices=("canvas", "moodle", "nbgrader", "questions"),
         default="nbgrader",
-        help="which table of marks to write (default: nbgrader)",
+        help="which table to write: one for the LMS, nbgrader's, or the marks of each question (default: nbgrader)",
     )
     parser.add_argument("--course", type=Path, default=COURSE, metavar="DIR", help="an nbgrader course directory")
     parser.add_argument("--to", type=Path, metavar="FILE", help="where to write it (default: PLATFORM.csv)")
@@ -141,8 +141,12 @@ def _write_marks(
     """
     from autograder.files import atomic_write
     from autograder.grading.gradebook.exporters import CanvasExportPlugin, HarmlessCsvExportPlugin, MoodleExportPlugin
+    from autograder.grading.gradebook.question_table import write_questions
     from autograder.grading.lms.answering import fill_worksheet
 
+    if arguments.platform == "questions":
+        write_questions(course, gradebook, [it.name for it in _chosen(gradebook, arguments.lessons)], target)
+        return None
     if arguments.moodle_worksheet:
         return fill_worksheet(course, gradebook, arguments.lessons[0], arguments.moodle_worksheet, target)
     plugins: dict[str, Any] = {
@@ -264,16 +268,26 @@ def _waiting(gradebook: Gradebook, lessons: Sequence[str]) -> Iterator[str]:
 
 
 def unfinished(course: Course, gradebook: Gradebook, lessons: Sequence[str]) -> Iterator[str]:
-    """Name the students who are not graded, and those whose mark in the file may still change, lesson by lesson."""
+    """Name the students who are absent, late or not graded, and those whose mark in the file may still change, lesson
+    by lesson.
+    """
     from nbgrader.api import SubmittedAssignment
 
-    from autograder.grading.course import submitted_students
+    from autograder.grading.course import absent_students, submitted_students
     from autograder.grading.gradebook.zeros import states
+    from autograder.grading.submission.class_records import span
+    from autograder.nbgrader_plugins.times import seconds_late
 
     for assignment in _chosen(gradebook, lessons):
         name, found = assignment.name, states(gradebook, assignment.name)
         own = SubmittedAssignment.assignment_id == assignment.id
-        known = {student for (student,) in gradebook.db.query(SubmittedAssignment.student_id).filter(own)}
+        submissions = gradebook.db.query(SubmittedAssignment).filter(own).all()
+        known = {it.student_id for it in submissions}
+        if absent := set(absent_students(course, name)) - (known - found.unscored):
+            yield f"{name}: handed in nothing: {_named(absent, 'student')}."
+        seconds = {it.student_id: seconds_late(it.timestamp, assignment.duedate, it.extension) for it in submissions}
+        if late := {f"{student} by {span(after)}" for student, after in seconds.items() if after}:
+            yield f"{name}: late: {_named(late)}."
         if ungraded := set(submitted_students(course, name)) - (known - found.unscored):
             yield f"{name}: not graded yet: {_named(ungraded)}. Run autograder grade {quote(name)}, and export again."
         if found.looked_at:

@@ -102,16 +102,19 @@ def _grade(arguments: argparse.Namespace, cluster: Connection | None) -> int:
         from autograder.files import atomic_write
         from autograder.grading.report import progress_display
         from autograder.grading.run import grade_class
-        from autograder.grading.submission.class_records import NEEDS_A_LOOK
+        from autograder.grading.submission.class_records import NEEDS_A_LOOK, Standing
         from autograder.notebooks.reading import UNPROTECTED
     request = _request(arguments, cluster)
     console = progress_display.wide_console()
     started = time.perf_counter()
     with progress_display.reporter(console) as reporter:
-        records = grade_class(request, reporter.start, reporter.record, reporter.notice, reporter.remark)
+        told = (reporter.start, reporter.record, reporter.notice, reporter.remark, reporter.missing)
+        records = grade_class(request, *told)
     console.print(progress_display.results_table(records, arguments.lesson))
     for notice in [*reporter.notices, *reporter.remarks]:
         console.print(f"{arguments.lesson}: {progress_display.shown_name(notice)}", soft_wrap=True)
+    for line in progress_display.standing_lines(Standing(records, absent=reporter.absent)):
+        console.print(line, soft_wrap=True)
     console.print(_summary(request, records, time.perf_counter() - started))
     if request.unsafe:
         console.print(UNPROTECTED)
@@ -143,12 +146,7 @@ def _summary(request: Request, records: Sequence[SubmissionRecord], seconds: flo
     where = f"on {request.cluster.address}" if request.cluster else workers
     count = f"{len(records)} submission" + "s" * (len(records) != 1)
     done = f"{count} in {seconds:.1f} s {where}"
-    by_hand = sum(bool(record.by_hand) for record in records)
-    return (
-        done
-        + (f", {unchanged} of them unchanged since they were graded" if unchanged else "")
-        + (f"; {by_hand} waiting for a person" if by_hand else "")
-    )
+    return done + (f", {unchanged} of them unchanged since they were graded" if unchanged else "")
 
 
 def _all_graded_before(arguments: argparse.Namespace) -> bool:

@@ -53,12 +53,13 @@ def write(course: Course, lesson: str, target: Path) -> None:
     from jinja2 import Environment, PackageLoader
 
     from autograder.files import atomic_write
+    from autograder.grading.submission.class_records import span
 
     report = collected(course, lesson, target)
     environment = Environment(
         loader=PackageLoader("autograder.grading.report"), autoescape=True, trim_blocks=True, lstrip_blocks=True
     )
-    environment.filters["coded"] = coded
+    environment.filters |= {"coded": coded, "span": span}
     target.parent.mkdir(parents=True, exist_ok=True)
     page = environment.get_template("report.html.j2").render(report=report)
     with atomic_write(target) as draft:
@@ -77,9 +78,10 @@ def coded(text: str) -> Markup:
 
 def collected(course: Course, lesson: str, target: Path) -> ClassReport:
     """Everything that the page shows."""
-    from autograder.grading.course import CourseError, is_in_gradebook, require_source
+    from autograder.grading.course import CourseError, absent_students, is_in_gradebook, require_source
     from autograder.grading.gradebook.assignment_reader import is_released_as_usual
     from autograder.grading.journal import NAME, Journal
+    from autograder.grading.questions import titles_in_order
     from autograder.grading.report.class_report import ClassReport, made_now
     from autograder.grading.report.notices import notices
     from autograder.grading.report.similarity import as_reference, groups, joined
@@ -102,33 +104,19 @@ def collected(course: Course, lesson: str, target: Path) -> ClassReport:
     said = notices(assignment, as_written=is_released_as_usual(course.app.config))
     journal = Journal.read(Spool.of(course.root, lesson).root / NAME)
     return ClassReport(
+        records,
         lesson,
         course.coursedir.course_id,
         made_now(),
-        records,
         pages,
         alike,
         complete,
         [*said, *journal.complaints()],
-        titles=_titles(course, assignment),
+        titles={name: title for (_, name), title in titles_in_order(course, lesson).items()},
+        absent=absent_students(course, lesson),
         answers=journal.answers,
         as_reference=as_reference(answers, _reference(course, assignment)),
     )
-
-
-def _titles(course: Course, assignment: Assignment) -> dict[str, str]:
-    """The headings above the tests, from the released notebooks, or from the source if nothing is released."""
-    import nbformat
-
-    from autograder.notebooks.headings import titles
-
-    found: dict[str, str] = {}
-    for notebook in assignment.notebooks:
-        folders = (course.folder(step, ".", assignment.name) for step in ("release", "source"))
-        path = next((path for folder in folders if (path := folder / f"{notebook}.ipynb").is_file()), None)
-        if path is not None:
-            found.update(titles(nbformat.read(path, as_version=4).cells))
-    return found
 
 
 def _feedback(

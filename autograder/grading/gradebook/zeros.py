@@ -25,7 +25,8 @@ def without_notebook(course: Course, gradebook: Gradebook, assignment: str) -> s
     `autograder grade` keeps the reason with its result. For submissions that nbgrader itself graded, the graded
     notebook shows it.
     """
-    zeros = _zeros(gradebook, assignment)
+    unscored = states(gradebook, assignment).unscored
+    zeros = {student: names for student, names in _zeros(gradebook, assignment).items() if student not in unscored}
     reasons = _reasons(gradebook, assignment)
     folders = {student: course.folder("autograded", student, assignment) for student in zeros.keys() - reasons.keys()}
     by_nbgrader = {

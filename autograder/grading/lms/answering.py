@@ -14,11 +14,10 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-import nbformat
 from nbgrader.api import Grade, Gradebook, SubmittedAssignment
 
 from autograder.files import atomic_write
-from autograder.grading.course import Course, notebooks_of
+from autograder.grading.course import Course
 from autograder.grading.gradebook.exporters import marks_by_student
 from autograder.grading.gradebook.tables import (
     Entries,
@@ -42,9 +41,9 @@ from autograder.grading.lms.importing import (
 )
 from autograder.grading.lms.names import MOODLE, Upload
 from autograder.grading.lms.roster import IN_ENGLISH, NUMBER, roster_of
+from autograder.grading.questions import Place, titles_in_order
 from autograder.grading.submission.result import Result
 from autograder.grading.watching.copying import WhatCounts
-from autograder.notebooks.cells import grade_id
 from autograder.notebooks.verdicts import CellVerdict, fresh_parts
 
 # Columns of Moodle's grading worksheet.
@@ -107,7 +106,7 @@ def fill_worksheet(course: Course, gradebook: Gradebook, assignment: str, worksh
     require_columns(worksheet, head, (IDENTIFIER, NAME, GRADE), "Moodle grading worksheet", IN_ENGLISH)
     roster, marks = roster_of(gradebook, MOODLE, worksheet), marks_by_student(gradebook, [assignment])[assignment]
     maximum, entries = float(gradebook.find_assignment(assignment).max_score or 0.0), Entries(without_row=set(marks))
-    order, results = order_of_cells(course, assignment), kept_results(gradebook, assignment)
+    titles, results = titles_in_order(course, assignment), kept_results(gradebook, assignment)
     for row in rows:
         key = NUMBER.search(row[IDENTIFIER] or "")
         student = roster.student_of(Upload("", MOODLE, key[0] if key else "", row[NAME] or "", ""))
@@ -118,7 +117,7 @@ def fill_worksheet(course: Course, gradebook: Gradebook, assignment: str, worksh
         row[GRADE] = entries.entry(student, GRADE, row[GRADE] or "", mark)
         if COMMENTS in head:
             submission = gradebook.find_submission(assignment, student)
-            row[COMMENTS] = harmless(comment(submission, order, results.get(student)))
+            row[COMMENTS] = harmless(comment(submission, titles, results.get(student)))
     with atomic_write(target) as draft, open(draft, "w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, head, extrasaction="ignore")
         writer.writeheader()
@@ -126,20 +125,9 @@ def fill_worksheet(course: Course, gradebook: Gradebook, assignment: str, worksh
     return entries
 
 
-def order_of_cells(course: Course, assignment: str) -> dict[tuple[str, str], int]:
-    """The place in the assignment of each cell, by notebook and name. The gradebook does not say it."""
-    order: dict[tuple[str, str], int] = {}
-    for name in notebooks_of(course, assignment):
-        folders = (course.folder(step, ".", assignment) for step in ("release", "source"))
-        path = next(path for folder in folders if (path := folder / f"{name}{NOTEBOOK}").is_file())
-        for cell in nbformat.read(path, as_version=4).cells:
-            order[name, grade_id(cell)] = len(order)
-    return order
-
-
-def comment(submission: SubmittedAssignment, order: Mapping[tuple[str, str], int], result: Result | None) -> str:
-    """A short explanation of a mark, as HTML: the sum, the tests that lost points, each with what it said, and what
-    people wrote. `result`: what `autograder grade` kept of this submission.
+def comment(submission: SubmittedAssignment, titles: Mapping[Place, str], result: Result | None) -> str:
+    """A short explanation of a mark, as HTML: the sum, the exercises that lost points, each with what its tests said,
+    and what people wrote. `result`: what `autograder grade` kept of this submission.
     """
     parts = [f"{number(submission.score)} of {number(submission.max_score)} points."]
     if submission.late_submission_penalty:
@@ -149,12 +137,18 @@ def comment(submission: SubmittedAssignment, order: Mapping[tuple[str, str], int
         return " ".join([*parts, f"No notebook had the name {names}, so none was graded."])
     judged = {cell.place: cell for cell in result.cells} if result is not None else {}
     for notebook in sorted(submission.notebooks, key=lambda one: str(one.name)):
-        lost = [grade for grade in _sorted(notebook.grades, order) if grade.score < grade.max_score]
-        reasons = fresh_parts(_reason(grade, judged.get((notebook.name, grade.name))) for grade in lost)
-        for grade, reason in zip(lost, reasons, strict=True):
-            points = f"{grade.name}: {number(grade.score)} of {number(grade.max_score)}."
-            parts += [points, _as_sentence(reason)] if reason else [points]
-        written = _sorted(notebook.comments, order)
+        exercises: dict[str, list[Grade]] = {}
+        for grade in _sorted(notebook.grades, titles):
+            exercises.setdefault(titles.get((notebook.name, grade.name), grade.name), []).append(grade)
+        lost = [grade for grades in exercises.values() for grade in grades if grade.score < grade.max_score]
+        said = fresh_parts(_reason(grade, judged.get((notebook.name, grade.name))) for grade in lost)
+        reasons = dict(zip(lost, said, strict=True))
+        for title, grades in exercises.items():
+            if any(grade in reasons for grade in grades):
+                earned, points = sum(grade.score for grade in grades), sum(grade.max_score for grade in grades)
+                parts.append(f"{html.escape(title, quote=False)}: {number(earned)} of {number(points)}.")
+                parts += [_as_sentence(reason) for grade in grades if (reason := reasons.get(grade))]
+        written = _sorted(notebook.comments, titles)
         parts += [row.manual_comment for row in written if row.manual_comment]
     return " ".join(parts)
 
@@ -172,6 +166,7 @@ def _as_sentence(message: str) -> str:
     return line if line.endswith((".", "?", "!")) else f"{line}."
 
 
-def _sorted(rows: Iterable[Any], order: Mapping[tuple[str, str], int]) -> list[Any]:
+def _sorted(rows: Iterable[Any], titles: Mapping[Place, str]) -> list[Any]:
     """Rows of the gradebook that are about cells, in the order of the cells. Cells that are gone come last."""
+    order = {place: at for at, place in enumerate(titles)}
     return sorted(rows, key=lambda row: order.get((row.notebook.name, row.name), len(order)))

@@ -11,7 +11,7 @@ from datetime import datetime
 from autograder.bugs.bank import BUGS
 from autograder.grading.journal import Answered
 from autograder.grading.report.similarity import AsReference, Group
-from autograder.grading.submission.class_records import SubmissionRecord
+from autograder.grading.submission.class_records import Standing, SubmissionRecord
 from autograder.notebooks.reading import NOT_ISOLATED, UNPROTECTED
 from autograder.notebooks.verdicts import CellVerdict
 
@@ -74,7 +74,7 @@ class Stuck:
 
 
 @dataclass(frozen=True)
-class ClassReport:
+class ClassReport(Standing):
     """One lesson of one class. `titles` are the headings above tests, `answers` the attempts that were answered while
     the class was watched, by student and in order. `as_reference`: answers that are nearly the reference solution.
     """
@@ -82,7 +82,6 @@ class ClassReport:
     lesson: str
     course: str
     made: str
-    records: Sequence[SubmissionRecord]
     feedback: dict[str, str]
     groups: Sequence[Group] = ()
     compared_all: bool = True
@@ -90,25 +89,6 @@ class ClassReport:
     titles: Mapping[str, str] = field(default_factory=dict)
     answers: Mapping[str, Sequence[Answered]] = field(default_factory=dict)
     as_reference: Sequence[AsReference] = ()
-
-    @property
-    def max_points(self) -> float:
-        return max((record.max_points or 0.0 for record in self.records), default=0.0)
-
-    @property
-    def graded(self) -> list[SubmissionRecord]:
-        """The judged submissions. A notebook that could not be read says nothing about the lesson."""
-        return [record for record in self.records if record.status == "graded"]
-
-    @property
-    def final(self) -> list[SubmissionRecord]:
-        """The judged submissions whose mark is final: none of its points waits for a person."""
-        return [record for record in self.graded if not record.open_points]
-
-    @property
-    def troubled(self) -> list[SubmissionRecord]:
-        """The submissions that a person should look at."""
-        return [one for one in self.records if one.status != "graded" or one.reason or one.stopped or one.by_hand]
 
     @property
     def slowest(self) -> list[SubmissionRecord]:
@@ -124,19 +104,12 @@ class ClassReport:
         return "; ".join(sorted({record.isolation for record in self.records if record.isolation}))
 
     @property
-    def mean(self) -> float | None:
-        return statistics.fmean(scores) if (scores := self._scores()) else None
-
-    @property
     def median(self) -> float | None:
-        return statistics.median(scores) if (scores := self._scores()) else None
+        return statistics.median(scores) if (scores := self.scores) else None
 
     @property
     def full_marks(self) -> int:
-        return sum(score >= self.max_points > 0 for score in self._scores())
-
-    def _scores(self) -> list[float]:
-        return [record.points or 0.0 for record in self.final]
+        return sum(score >= self.max_points > 0 for score in self.scores)
 
     @property
     def bars(self) -> list[Bar]:

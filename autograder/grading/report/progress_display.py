@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -10,10 +11,12 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from autograder.grading.submission.class_records import NEEDS_A_LOOK, SubmissionRecord
+from autograder.grading.submission.class_records import NEEDS_A_LOOK, Standing, SubmissionRecord, span
 
 WIDTH_OF_FILES = 120
 LONGEST_LINE = 160
+MOST_NAMED = 10
+SAY_EVERY = 10.0  # seconds
 WIDEST_NAME = 32  # a longer name is wrapped, which leaves room for the points
 
 
@@ -27,22 +30,31 @@ def wide_console() -> Console:
 
 
 class Reporter:
-    """Receives the records of a run as they come."""
+    """Receives the records of a run as they come. Without a bar, a line now and then says how far it is."""
 
     def __init__(self, console: Console) -> None:
         self.console = console
         self.done = 0
+        self.said_at = time.monotonic()
         self.total = 0
         self.notices: list[str] = []
+        self.absent: list[str] = []
         self.remarks: list[str] = []
+
+    def missing(self, students: list[str]) -> None:
+        """Take the students who have handed in nothing."""
+        self.absent = students
 
     def start(self, total: int) -> None:
         self.total = total
 
     def record(self, record: SubmissionRecord) -> None:
         self.done += 1
-        line = f"{self.done}/{self.total} {summary(record)}"
-        self.console.print(line, soft_wrap=True)
+        if record.status in NEEDS_A_LOOK:
+            self.console.print(summary(record), soft_wrap=True)
+        if time.monotonic() - self.said_at >= SAY_EVERY and self.done < self.total:
+            self.said_at = time.monotonic()
+            self.console.print(f"{self.done}/{self.total}")
 
     def notice(self, text: str) -> None:
         """Keep a notice for the end, where it is not scrolled away."""
@@ -115,3 +127,23 @@ def results_table(records: Sequence[SubmissionRecord], assignment: str) -> Table
         about = [shown_name(record.student), shown_points(record), f"{record.seconds:.1f}"]
         table.add_row(*about, *[record.handed_in.removesuffix(" UTC")] * timed, f"{status}{record.finding}")
     return table
+
+
+def standing_lines(standing: Standing) -> Iterator[str]:
+    """Where a class stands, a line for each kind of student that an instructor looks for."""
+    if standing.mean is not None:
+        final, all_of_them = len(standing.final), len(standing.records)
+        some = f", over {final} of {all_of_them}" if final < all_of_them else ""
+        before = ", before late penalties" if any(record.late_penalty for record in standing.records) else ""
+        yield f"mean {standing.mean:.1f} of {standing.max_points:g}{some}{before}"
+    late = (f"{one.student} by {span(one.late_seconds)}" if one.late_seconds else one.student for one in standing.late)
+    looked_at = [one.student for one in standing.troubled if one not in standing.waiting]
+    for what, students, most in (
+        ("handed in nothing", standing.absent, len(standing.absent)),  # the table does not name them
+        ("late", list(late), MOST_NAMED),
+        ("waiting for a person", [one.student for one in standing.waiting], MOST_NAMED),
+        ("need a look", looked_at, MOST_NAMED),
+    ):
+        if students:
+            more = ", ..." if len(students) > most else ""
+            yield f"{what}: {len(students)} ({', '.join(map(shown_name, students[:most]))}{more})"

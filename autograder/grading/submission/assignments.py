@@ -12,7 +12,7 @@ import os
 import shutil
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from functools import cached_property
 from pathlib import Path
 from typing import Any
@@ -65,6 +65,12 @@ class Assignment:
         about = [self.name, sorted(known), sorted(points), sorted(notebooks), due, self.grader, self.settings.unsafe]
         digest = hashlib.sha256(f"{json.dumps(about)}\0{self.described}\0".encode() + self.settings.secret)
         return _with_files(digest, self.files, ())
+
+    @property
+    def due(self) -> datetime | None:
+        """The due date, in UTC without a zone."""
+        due: datetime | None = self.rows["assignment"][0]["duedate"]
+        return due
 
     @property
     def notebooks(self) -> list[str]:

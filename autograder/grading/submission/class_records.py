@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
 from autograder.notebooks.verdicts import ENDED, CellVerdict
@@ -17,7 +18,8 @@ NEEDS_A_LOOK: tuple[Status, ...] = ("failed", "died", "not graded")
 @dataclass(frozen=True)
 class SubmissionRecord:
     """The result of one submission. Points are the gradebook's, messages the judge's. `handed_in`: when, as the time in
-    `timestamp.txt` was understood; empty if there is none.
+    `timestamp.txt` was understood; empty if there is none. `late_seconds`: how long after the due date that was, with
+    the student's extension.
     """
 
     student: str
@@ -32,6 +34,7 @@ class SubmissionRecord:
     late_penalty: float = 0.0
     unchanged: bool = False
     handed_in: str = ""
+    late_seconds: float = 0.0
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "open_points": self.open_points}
@@ -75,11 +78,12 @@ class SubmissionRecord:
 
     @property
     def lateness(self) -> str:
-        """What lateness takes from the points, and what it leaves, in words, or the empty string."""
+        """By how much it is late, what that takes from the points and what it leaves, or the empty string."""
+        late = f"late by {span(self.late_seconds)}" if self.late_seconds else "late"
         if not self.late_penalty:
-            return ""
+            return late if self.late_seconds else ""
         left = max(0.0, (self.points or 0.0) - self.late_penalty)
-        return f"late: {self.late_penalty:g} taken off, {left:g} left"
+        return f"{late}: {self.late_penalty:g} taken off, {left:g} left"
 
     @property
     def finding(self) -> str:
@@ -88,3 +92,59 @@ class SubmissionRecord:
         """
         found = ". ".join(part for part in (self.lateness, self.first_message) if part)
         return f"{found} ({self.by_hand})" if found and self.by_hand else found or self.by_hand
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a class stands with one assignment. `absent`: the students in the gradebook who have handed in nothing."""
+
+    records: Sequence[SubmissionRecord]
+    absent: Sequence[str] = field(default=(), kw_only=True)
+
+    @property
+    def graded(self) -> list[SubmissionRecord]:
+        """The judged submissions. A notebook that could not be read says nothing about the lesson."""
+        return [record for record in self.records if record.status == "graded"]
+
+    @property
+    def final(self) -> list[SubmissionRecord]:
+        """The judged submissions whose mark is final: none of its points waits for a person."""
+        return [record for record in self.graded if not record.open_points]
+
+    @property
+    def late(self) -> list[SubmissionRecord]:
+        return [record for record in self.records if record.lateness]
+
+    @property
+    def waiting(self) -> list[SubmissionRecord]:
+        """The submissions in which a person has something to mark."""
+        return [record for record in self.records if record.by_hand]
+
+    @property
+    def troubled(self) -> list[SubmissionRecord]:
+        """The submissions that a person should look at."""
+        return [one for one in self.records if one.status != "graded" or one.reason or one.stopped or one.by_hand]
+
+    @property
+    def max_points(self) -> float:
+        return max((record.max_points or 0.0 for record in self.records), default=0.0)
+
+    @property
+    def scores(self) -> list[float]:
+        """The final marks, before late penalties."""
+        return [record.points or 0.0 for record in self.final]
+
+    @property
+    def mean(self) -> float | None:
+        scores = self.scores
+        return sum(scores) / len(scores) if scores else None
+
+
+def span(seconds: float) -> str:
+    """A span of time as people say it, in its two largest units."""
+    minutes, second = divmod(max(1, round(seconds)), 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    parts = [(days, "d"), (hour, "h"), (minute, "min"), (second, "s")]
+    first = next(at for at, (count, _) in enumerate(parts) if count)
+    return " ".join(f"{count} {unit}" for count, unit in parts[first : first + 2] if count)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import fnmatch
 import os
 from collections.abc import Iterable, Iterator
-from datetime import datetime, timedelta
+from datetime import datetime
 from functools import cached_property
 from pathlib import PurePosixPath
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ from autograder.grading.submission import usual_steps
 from autograder.grading.submission.assignments import Assignment, Submission, WorkFolders
 from autograder.grading.submission.result import Graded, Result, nothing
 from autograder.judge import rehearse_apart
-from autograder.nbgrader_plugins.times import TIMESTAMP, read_time
+from autograder.nbgrader_plugins.times import TIMESTAMP, read_time, seconds_late
 from autograder.notebooks.reading import NO_FILE, note_of, read_submission, stand_in
 
 if TYPE_CHECKING:
@@ -37,7 +37,6 @@ class Grader:
         self.assignment, self.folders = assignment, folders
         self.notebooks = usual_steps.known_notebooks(assignment.rows, assignment.files)
         self.ignored = (*assignment.ignored, "*.ipynb")
-        self.due: datetime | None = assignment.rows["assignment"][0]["duedate"]
 
     @cached_property
     def own_steps(self) -> OwnSteps:
@@ -103,8 +102,7 @@ class Grader:
 
     def _needs_own_steps(self, timestamp: datetime | None, submission: Submission) -> bool:
         """Whether the course has steps of its own, or one that takes points from this submission for being late."""
-        extension = submission.earlier.extension or timedelta()
-        late = timestamp is not None and self.due is not None and timestamp > self.due + extension
+        late = seconds_late(timestamp, self.assignment.due, submission.earlier.extension) > 0
         return not self.assignment.usual or (self.assignment.penalties and late)
 
     def _handed_in(self, submission: Submission) -> Iterator[tuple[str, NotebookNode]]:

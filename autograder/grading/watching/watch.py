@@ -15,13 +15,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from datetime import timedelta
 from itertools import chain, islice, takewhile
 from pathlib import Path
 from threading import Event
 
 from nbgrader.exchange import ExchangeError
 
-from autograder.grading.course import notebooks_of
+from autograder.grading.course import deadlines, notebooks_of
 from autograder.grading.errors import CourseError, faults_said
 from autograder.grading.journal import NAME, Journal, day, now
 from autograder.grading.run import FailingSolutionError, OpenClass, Request, has_a_name, opened_class
@@ -54,6 +55,7 @@ SUBMIT_AGAIN = "What you submitted before still counts. Save the notebook, and s
 RENAME = "Rename it to {} and submit again."
 NOT_COLLECTED = "{attempt.student}: the attempt {attempt.folder.name} is not collected: {why}."
 Signature = tuple[tuple[str, int, int], ...]
+DUE = ""  # in a signature: the due date and the extension, in seconds
 
 
 @dataclass(frozen=True)
@@ -238,15 +240,19 @@ class Watch:
         return bool(why)
 
     def _changed(self, taken: set[str]) -> list[str]:
-        """The students whose submissions changed after they were graded, or everybody if the assignment has changed.
+        """The students whose submissions or due dates changed after they were graded, or everybody if the assignment
+        has changed.
 
         A folder that is still being copied changes from look to look, so it has to stay the same for one.
         """
         self._start_again_when_the_assignment_has_changed()
         found, course, name = [], self.opened.course, self.opened.request.assignment
+        due, extensions = deadlines(course, name)
         moving: dict[str, Signature] = {}
         for student in filter(has_a_name, self.opened.students()):
-            signature = _signature(course.folder("submitted", student, name))
+            more_time = extensions.get(student, timedelta()).total_seconds()
+            deadline = DUE, int(due.timestamp()) if due else 0, int(more_time)
+            signature = (*_signature(course.folder("submitted", student, name)), deadline)
             if signature == self.seen.get(student) and not self.everybody:
                 continue
             if student in taken or self.everybody or self.moving.get(student) == signature:

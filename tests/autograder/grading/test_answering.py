@@ -13,6 +13,7 @@ from pathlib import Path
 
 import nbformat
 import pytest
+from nbformat.v4 import new_markdown_cell
 
 from autograder.cli import main
 from tests.autograder.conftest import SmallCourse
@@ -142,7 +143,7 @@ def test_moodles_worksheet_is_filled_with_marks_and_comments(
     assert "Moodle: 2 new, 0 changed; everything else stays as it is." in capsys.readouterr().out
     assert after[0]["Feedback comments"] == "5 of 5 points."
     reason = 'This is not true: `assert shout("abc") == "ABC"`.'
-    assert after[1]["Feedback comments"] == f"2 of 5 points. test_shout: 0 of 3. {reason}"
+    assert after[1]["Feedback comments"] == f"2 of 5 points. Words: 2 of 5. {reason}"
     assert after[2] == before[2]
     for row, old in zip(after, before, strict=True):
         assert {name: row[name] for name in row if name not in ("Grade", "Feedback comments")} == {
@@ -158,6 +159,12 @@ def test_a_comment_follows_the_lesson_and_says_what_was_not_found(
     taken_over: tuple[Path, list[str]], tmp_path: Path
 ) -> None:
     root, export = taken_over
+    path = root / "release" / "words" / "strings.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    for at, title in ((3, "## Upper & lower"), (1, "## Length")):
+        notebook.cells.insert(at, new_markdown_cell(title))
+    path.chmod(0o644)
+    nbformat.write(notebook, path)
     with sqlite3.connect(root / "gradebook.db") as connection:
         first = connection.execute("select id from base_cell where name = 'test_length'").fetchone()
         connection.execute("update grade set auto_score = 0")
@@ -172,7 +179,7 @@ def test_a_comment_follows_the_lesson_and_says_what_was_not_found(
     main(export)
     with (tmp_path / "marks.csv").open() as file:
         ann, bob, _ = (row["Feedback comments"] for row in csv.DictReader(file))
-    assert ann == "0 of 5 points. test_length: 0 of 2. test_shout: 0 of 3."
+    assert ann == "0 of 5 points. Length: 0 of 2. Upper &amp; lower: 0 of 3."
     assert bob == "0 of 5 points. No notebook had the name strings.ipynb, so none was graded."
 
 

@@ -149,7 +149,7 @@ def test_a_folder_whose_name_is_no_text_is_left_out_and_named(small_course: Any,
     with in_this_process():
         assert main(["grade", "words", "--course", str(small_course.root)]) == 1
     printed = capfd.readouterr().out
-    assert "1/1 ann  graded  5 / 5" in printed
+    assert "│ ann     │  5 / 5 │" in printed
     assert r"words: the folder b'J\xfcrgen' is left out, because its name is not UTF-8." in printed
 
 
@@ -202,7 +202,7 @@ def test_a_name_cannot_steer_the_terminal(small_course: Any, capfd: pytest.Captu
     with in_this_process():
         main(["grade", "words", "--course", str(small_course.root)])
     said = "".join(capfd.readouterr())
-    assert "an?cn?  graded  5 / 5" in said
+    assert "│ an?cn?  │  5 / 5 │" in said
     assert "\x1bc" not in said
 
 
@@ -244,7 +244,7 @@ def test_pages_that_cannot_be_made_are_named(small_course: Any, capfd: pytest.Ca
     with in_this_process():
         assert main(["grade", "words", "--course", str(small_course.root), "--feedback"]) == 1
     printed = capfd.readouterr().out
-    assert "ann  graded  5 / 5" in printed
+    assert "│ ann     │  5 / 5 │" in printed
     assert "words: the feedback for ann could not be made: [Errno 20] Not a directory" in printed
     assert "feedback for bob" not in printed
 

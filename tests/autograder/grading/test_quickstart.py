@@ -123,7 +123,7 @@ def test_our_marks_are_those_of_nbgrader(
     nbgrader("autograde", "ps1", cwd=theirs)
     assert main(["grade", "ps1", "--course", str(ours)]) == 0
     said = capsys.readouterr().out
-    assert "; 10 waiting for a person" in said, "a task, and two have written an essay"
+    assert "waiting for a person: 10 (" in said, "a task, and two have written an essay"
     lines = {line.split()[1]: line for line in said.splitlines() if " graded " in line}
     assert [name for name, line in lines.items() if "part-a" in line] == ["student1"]
     expected, found = marks(theirs), marks(ours)

@@ -50,7 +50,7 @@ def test_what_is_counted() -> None:
         record("ida", 0, "The cell is missing.", status="unreadable", reason="The file is empty."),
         record("jan", 0, "The cell is missing.", status="missing", reason="No lesson.ipynb was handed in."),
     ]
-    report = ClassReport("lesson", "course", "today", records, {})
+    report = ClassReport(records, "lesson", "course", "today", {})
     assert [(mistake.title, mistake.students) for mistake in report.mistakes] == [
         ("operands swapped", ("bob", "cem")),
         ("sign lost", ("dan",)),
@@ -75,7 +75,7 @@ def test_what_is_counted() -> None:
     ],
 )
 def test_a_submission_that_ended_its_process_needs_a_look(message: str) -> None:
-    report = ClassReport("lesson", "course", "today", [record("ann", 4), record("bob", 0, message)], {})
+    report = ClassReport([record("ann", 4), record("bob", 0, message)], "lesson", "course", "today", {})
     assert [(entry.student, entry.stopped) for entry in report.troubled] == [("bob", message)]
 
 
