@@ -1,8 +1,8 @@
 """Forward mode, as PyTorch's `autograd.forward_ad`: tensors carry tangents, and operations pass them on.
 
 The one idea to know: an operation's rule, `jvp(ctx, *tangents)`, stands next to its `backward`, and is called right
-after `forward` with the same ctx, so tangents travel along with the values and nothing is kept. If the operation itself
-is recorded, the rule gets Tensors and is recorded too.
+after `forward` with the same ctx, so tangents travel along with the values. If the operation itself is recorded, the
+rule gets Tensors and is recorded too, and the level keeps the tangents, for a backward pass through the operation.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from mini_autograd.graph.function import Connected, Function, tensor_of
+from mini_autograd.graph.function import CONSTANT, Connected, Function, tensor_of
 from mini_autograd.graph.grad_mode import FORWARD, state, without_forward_mode
 from mini_autograd.graph.views import Step, follow
 from mini_autograd.operations.shapes.indexing import assign
@@ -45,6 +45,7 @@ class Level:
     def __init__(self) -> None:
         self.carriers: list[Tensor] = []
         self.duals: dict[Tensor, Tensor] = {}  # by the tensor whose memory they show
+        self.of_nodes: dict[Function, Sequence[Tensor | None]] = {}  # the tangents of what a node may have saved
         self.changed: set[Tensor] = set()  # whose memory was changed in place: their views carry parts of their tangent
 
     def tangent_of(self, tensor: Tensor) -> Tensor | None:
@@ -81,6 +82,13 @@ class Level:
         tensor._tangent = tangent  # type: ignore[attr-defined]
         self.carriers.append(tensor)
 
+    def restore(self, saved: Tensor, node: Function, place: int) -> Tensor:
+        """The value, which `node` saved and a backward pass needs, with the tangent that it had."""
+        known = self.of_nodes.get(node)
+        if known is not None and known[place] is not None:
+            self.give(saved, as_tangent(known[place], saved))
+        return saved
+
     def push(self, ctx: Function, inputs: Sequence[Any], output: Any, recorded: bool) -> None:
         """Give an operation's output its tangent, computed from the tangents of the inputs.
 
@@ -92,14 +100,17 @@ class Level:
         rule = getattr(type(ctx), "jvp", None)
         if rule is None:
             raise NotImplementedError(MISSING.format(name=name_of(ctx)))
-        with_graph = recorded or any(tangent is not None and tangent.requires_grad for tangent in tangents)
+        if not recorded:
+            ctx.origins = (CONSTANT,) * len(ctx.saved_tensors)
         with without_forward_mode(), np.errstate(all="ignore"):
-            if with_graph and recorded:
+            if recorded or any(tangent is not None and tangent.requires_grad for tangent in tangents):
                 result = rule(Connected(ctx), *tangents)
             else:
                 result = rule(ctx, *[None if tangent is None else tangent.array for tangent in tangents])
             if result is not None:
                 self.give(output, as_tangent(result, output))
+        if recorded:
+            self.of_nodes[ctx] = (*tangents, tangent_of(output))  # in the order of `ctx.origins`: OUTPUT is -1
 
     def push_custom(self, ctx: Any, inputs: Sequence[Any], outputs: Sequence[Any], recorded: bool) -> None:
         """Give a custom Function's outputs their tangents. Its `jvp` gets Tensors.
@@ -130,6 +141,8 @@ class Level:
                 check_tangent(tangent, number, output)
                 check_memory(tangent, output, ctx.dirty, inputs, tangents)
                 self.give(output, tangent)
+        if recorded:
+            self.of_nodes[ctx] = results
 
 
 def check_tangent(tangent: Any, number: int, output: Any) -> None:
@@ -240,24 +253,6 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
 def name_of(ctx: Function) -> str:
     """PyTorch's name of an operation, such as `mul`, derived from our name of its node."""
     return ctx.name().rstrip("0123456789").removesuffix("Backward").lower()
-
-
-def jvp(function: Any, primals: Sequence[Tensor], tangents: Sequence[Tensor]) -> tuple[Any, Any]:
-    """`torch.func.jvp`: the value of `function(*primals)` and its derivative in the direction `tangents`.
-
-    Raises RuntimeError unless there is one tangent per primal.
-    """
-    if len(primals) != len(tangents):
-        raise RuntimeError("jvp: expected primals and tangents to have the same number of elements")
-    with dual_level():
-        output = function(*[make_dual(x, t) for x, t in zip(primals, tangents, strict=True)])
-        parts = output if isinstance(output, tuple | list) else (output,)
-        unpacked = [unpack_dual(part) for part in parts]
-        values = [part.primal for part in unpacked]
-        slopes = [tensor_of(np.zeros_like(p.primal.array)) if p.tangent is None else p.tangent for p in unpacked]
-    if isinstance(output, tuple | list):
-        return tuple(values), tuple(slopes)
-    return values[0], slopes[0]
 
 
 __all__ = ["UnpackedDualTensor", "dual_level", "make_dual", "unpack_dual"]

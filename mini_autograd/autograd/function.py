@@ -223,7 +223,10 @@ class Function(graph.Function):
         if value is None or (number is None and isinstance(value, graph.Tensor)):
             return value
         array = value.array if isinstance(value, graph.Tensor) else value
-        return graph.tensor_of(array, edge if number is None else OutputOf(self, number))
+        if number is None:
+            return graph.tensor_of(array, edge)
+        output = graph.tensor_of(array, OutputOf(self, number))
+        return output if state.forward_level is None else state.forward_level.restore(output, self, number)
 
     def check_changed(self, values: Any) -> None:
         """Raise PyTorch's error if a saved tensor has been changed since."""

@@ -15,11 +15,15 @@ from mini_autograd.graph.function import tensor_of
 from mini_autograd.graph.grad_mode import enable_grad
 from mini_autograd.numerics.arrays import unit
 from mini_autograd.operations.shapes.joining import stack
-from mini_autograd.tensors.gradients import grad, refuse_tangents
+from mini_autograd.tensors.gradients import carries_tangent, grad
 from mini_autograd.tensors.tensor import Tensor
 
 __all__ = ["hessian", "hvp", "jacobian", "jvp", "vhp", "vjp"]
 
+TANGENT_LOST = (
+    "the functions of autograd.functional would lose the tangent of a tensor in forward mode. Those of torch.func, such"
+    " as torch.func.jacrev, keep it."
+)
 SCALAR = "The Tensor returned by the function given to {name} should contain a single element"
 
 
@@ -158,7 +162,7 @@ def pushed(
 def prepared(inputs: Any, create_graph: bool, name: str) -> list[Tensor]:
     """The inputs as tensors that require grad, connected to what they came from if a graph is wanted.
 
-    Raises TypeError for anything else, and ForwardOverReverseError for a tensor that carries a tangent.
+    Raises TypeError for anything else, and RuntimeError for a tensor that carries a tangent.
     """
     xs = list(inputs) if isinstance(inputs, tuple) else [inputs]
     for number, x in enumerate(xs):
@@ -167,7 +171,8 @@ def prepared(inputs: Any, create_graph: bool, name: str) -> list[Tensor]:
             if isinstance(inputs, tuple):
                 raise TypeError(f"{what[:-7]}value at index {number} has type {type(x)}.")
             raise TypeError(f"{what}has type {type(x)}.")
-    refuse_tangents(xs)
+    if any(map(carries_tangent, xs)):
+        raise RuntimeError(TANGENT_LOST)
     return [x.view_as_itself() if create_graph and x.requires_grad else x.detach().requires_grad_() for x in xs]
 
 
@@ -192,7 +197,7 @@ def checked_scalar(output: Any, name: str) -> Tensor:
         raise RuntimeError(f"The function given to {name} should return a single Tensor")
     if output.numel() != 1:
         raise RuntimeError(SCALAR.format(name=name))
-    return output.reshape(())
+    return output
 
 
 def directions(v: Any, like: Sequence[Tensor], many: bool, name: str, what: str) -> list[Tensor]:

@@ -38,7 +38,8 @@ def run_backward(
     wanted: Iterable[Edge] | None = None,
     visited: Iterable[Function] = (),
 ) -> Pending:
-    """Propagate `grads`, the gradients of the outputs `edges`, backward: arrays, or Tensors if `create_graph`.
+    """Propagate `grads`, the gradients of the outputs `edges`, backward: arrays, or Tensors if `create_graph`, or if
+    they carry tangents, so that rules get Tensors.
 
     Without `wanted`, gradients end in the `.grad` of the leaves. With it, they end at those edges: nothing else is
     computed, no `.grad` is touched, and the result maps each edge to the gradient that arrived there, or None. The
@@ -52,7 +53,7 @@ def run_backward(
     with enable_grad() if create_graph else no_grad(), np.errstate(all="ignore"):
         send(pending, root, grads)
         needed = set() if ends is None else nodes_leading_to(ends, order).union(visited)
-        visit_all(order, pending, (ends, needed), retain_graph, create_graph)
+        visit_all(order, pending, (ends, needed), retain_graph, any(isinstance(grad, graph.Tensor) for grad in grads))
     return ends or {}
 
 
@@ -61,7 +62,7 @@ def visit_all(
     pending: Pending,
     goal: tuple[Pending | None, set[Function]],
     retain_graph: bool,
-    create_graph: bool,
+    of_tensors: bool,
 ) -> None:
     """Visit the nodes in this order, each with the gradients that wait for it, and send on what its rule returns.
 
@@ -70,7 +71,7 @@ def visit_all(
     and the nodes that must run for them.
     """
     ends, needed = goal
-    plain = not (create_graph or (state.watchers and anomaly.active()))
+    plain = not (of_tensors or (state.watchers and anomaly.active()))
     for node in order:
         grad = pending.pop(node, None)
         if (
@@ -85,7 +86,7 @@ def visit_all(
             continue
         else:
             arrived, grad = collect(pending, node, grad), None
-            sent = None if arrived is None else visit(node, arrived, ends, needed, create_graph)
+            sent = None if arrived is None else visit(node, arrived, ends, needed, of_tensors)
             if sent is None:
                 continue
         send(pending, node, sent if type(sent) is tuple else (sent,))

@@ -435,7 +435,7 @@ def find_origins(saved: tuple, arrays: Sequence[Any], output: Any) -> tuple[int,
 
 
 class Connected:
-    """The `ctx` that a rule sees when the backward pass is itself recorded.
+    """The `ctx` that a rule sees when the backward pass is itself recorded, or carries tangents.
 
     `saved_tensors` are then Tensors that lead back into the graph: a saved input through the edge of that input, the
     saved output through this node. Other attributes are the node's own.
@@ -457,7 +457,8 @@ class Connected:
             return tensor_of(value)
         if origin <= COPY:
             origin = COPY - origin
-        return tensor_of(value, output_edge(self._node) if origin == OUTPUT else self._node.inputs[origin])
+        tensor = tensor_of(value, output_edge(self._node) if origin == OUTPUT else self._node.inputs[origin])
+        return tensor if state.forward_level is None else state.forward_level.restore(tensor, self._node, origin)
 
     def __getattr__(self, name: str) -> Any:
         value = getattr(self._node, name)

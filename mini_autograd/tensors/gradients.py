@@ -22,11 +22,6 @@ from mini_autograd.operations.shapes.joining import stack
 Tensors = Any
 """A Tensor or a sequence of Tensors."""
 
-TANGENT_LOST = (
-    "cannot differentiate a gradient in forward mode: this engine does not carry tangents "
-    "through a backward pass. Use torch.func.hessian, or forward mode inside reverse mode: "
-    "torch.func.jacrev(torch.func.jacfwd(f))."
-)
 CREATE_GRAPH_CYCLE = (
     "Using backward() with create_graph=True will create a reference cycle between the parameter and its gradient "
     "which can cause a memory leak. We recommend using autograd.grad when creating the graph to avoid this. If you "
@@ -179,24 +174,18 @@ def wanted_edges(inputs: Sequence[Any]) -> list[Edge]:
     return [tensor.gradient_edge for tensor in inputs]
 
 
-class ForwardOverReverseError(RuntimeError):
-    """Forward mode is asked to differentiate a backward pass."""
-
-
-def refuse_tangents(tensors: Sequence[Any]) -> None:
-    """Raise ForwardOverReverseError if one of these carries a tangent: the results of a backward pass have none."""
-    if state.forward_level is not None and any(getattr(x, "_tangent", None) is not None for x in tensors):
-        raise ForwardOverReverseError(TANGENT_LOST)
+def carries_tangent(x: Any) -> bool:
+    """Whether a tensor (or None) has a tangent in forward mode."""
+    return state.forward_level is not None and x is not None and state.forward_level.tangent_of(x) is not None
 
 
 def seeds(outputs: Sequence[Any], grads: Sequence[Any], create_graph: bool) -> tuple[tuple[Edge, ...], list[Any]]:
-    """The edges from which a pass starts, and the gradients it starts with: arrays, or Tensors if `create_graph`.
+    """The edges from which a pass starts, and the gradients it starts with: arrays, or Tensors if `create_graph`, or if
+    something carries a tangent, which forward mode then takes through the pass.
 
-    Raises RuntimeError if a gradient is missing or has another shape, or if an output does not require grad, and
-    ForwardOverReverseError if `create_graph` is set and an output carries a tangent.
+    Raises RuntimeError if a gradient is missing or has another shape, or if an output does not require grad.
     """
-    if create_graph:
-        refuse_tangents(outputs)
+    of_tensors = create_graph or any(map(carries_tangent, (*outputs, *grads)))
     if len(grads) not in (0, len(outputs)):
         raise RuntimeError(f"got {len(outputs)} tensors and {len(grads)} gradients")
     grads = grads or [None] * len(outputs)
@@ -212,7 +201,7 @@ def seeds(outputs: Sequence[Any], grads: Sequence[Any], create_graph: bool) -> t
         if not output.requires_grad or is_cut_off(output):
             raise RuntimeError(f"element {index} of tensors does not require grad and does not have a grad_fn")
         grad = graph.tensor_of(one_as(output.array)) if grad is None else grad
-        started.append(grad if create_graph else grad.array)
+        started.append(grad if of_tensors else grad.array)
     return tuple([output.gradient_edge for output in outputs]), started
 
 

@@ -1,5 +1,6 @@
-"""Random programs of operations, views, in-place changes, custom Functions, hooks, retained gradients and passes that
-free the graph or keep it, each run under PyTorch and under mini_autograd.
+"""Random programs of operations, views, in-place changes, custom Functions, hooks, retained gradients, passes that free
+the graph or keep it, and transforms of functions (`func`, `autograd.functional`), each run under PyTorch and under
+mini_autograd.
 
 A program is a list of steps drawn from a seed; a step picks its operands among the tensors that exist by then. Both
 libraries must refuse the same steps, and end with the same values, first and second gradients. If PyTorch's last pass
@@ -113,6 +114,62 @@ x.__setitem__(x > 1, 0.5)
 x.__setitem__((0, [0, -1]), z.mean())
 """.strip().splitlines()
 
+FUNCTIONS = """
+v * v
+v.exp() * z.mean()
+v.T.tanh() + z.sum() if v.ndim == 2 else v.sigmoid()
+v.cumsum(-1) * v
+(v * v).sum(-1)
+v.unsqueeze(0).expand(2, *v.shape) * v
+lib.cat([v.reshape(-1), v.reshape(-1)[:1] * 2])
+lib.where(v > 1, v, v ** 3)
+v * z.detach().mean()
+lib.func.grad(lambda u: (u ** 3 * z.mean()).sum())(v)
+lib.func.vjp(lambda u: u ** 3, v)[1](v * v)[0]
+lib.func.jvp(lambda u: u ** 3, (v,), (v * v,))[1]
+lib.func.jacrev(lambda u: u.sum() ** 3)(v)
+lib.func.jacfwd(lambda u: u.sum() ** 3 * z.mean())(v.reshape(-1)[:2])
+v * lib.no_grad()(lib.func.grad(lambda u: (u ** 3).sum()))(v)
+v * lib.no_grad()(lambda u: u * u)(v)
+lib.no_grad()(lambda u: lib.enable_grad()(lib.func.grad(lambda t: (t ** 3).sum()))(u) * v)(v)
+""".strip().splitlines()
+"""Functions of v; they may use z, which is outside."""
+
+TRANSFORMS = """
+lib.func.grad(lambda v: g(v).sum())(x)
+lib.func.grad_and_value(lambda v: g(v).sum())(x)[1]
+lib.func.grad(lambda v: (g(v).sum(), v), has_aux=True)(x)[1] * 2
+lib.func.vjp(g, x)[1](g(x) * 2)[0]
+lib.func.jvp(g, (x,), (x + 1,))[1]
+lib.func.jacrev(g)(p)
+lib.func.jacfwd(g)(p)
+lib.func.jacfwd(g)(x[:2])
+lib.func.hessian(g)(p)
+lib.func.hessian(lambda a, b: (g(a) * b.sum()).sum(), argnums=(0, 1))(p, p * 2)[0][1]
+lib.func.vmap(g)(x)
+lib.func.vmap(g, in_dims=-1, out_dims=-1)(x)
+lib.func.vmap(lib.func.grad(lambda v: g(v).sum()))(x)
+lib.func.jvp(lib.func.jacrev(g), (p,), (p + 1,))[1]
+lib.func.jacfwd(lib.func.jacfwd(lambda v: v ** 3 * z.mean()))(p)
+lib.func.grad(lambda v: lib.func.vjp(g, p)[1](v)[0].sum())(g(p) * 2)
+lib.func.vjp(lib.func.vjp(g, p)[1], g(p))[1]((p,))[0]
+lib.func.grad(lambda v: lib.func.jvp(g, (p,), (v,))[1].sum())(p)
+lib.no_grad()(lib.func.grad(lambda v: g(v).sum()))(x)
+lib.no_grad()(lib.func.vjp)(g, x)[0] * 2
+functional.jacobian(g, p)
+functional.jacobian(g, p * 1, create_graph=True)
+functional.hessian(lambda v: g(v).sum(), p)
+functional.hessian(lambda v: g(v).sum().reshape(1), p * 1, create_graph=True)
+functional.vjp(g, x, g(x))[1]
+functional.jvp(g, x, x + 1)[1]
+functional.vjp(g, p * 1, g(p) * 2, create_graph=True)[1]
+functional.jvp(g, p * 1, p + 1, create_graph=True)[1]
+functional.hvp(lambda v: g(v).sum().reshape(1), p, p + 1)[0]
+functional.hvp(lambda v: g(v).sum(), p, p + 1)[1]
+functional.vhp(lambda v: g(v).sum(), p * 1, p + 1, create_graph=True)[1]
+""".strip().splitlines()
+"""Derivatives of g, one of these functions; p is a small part of x."""
+
 CHANGED = (
     "modified by an inplace operation",
     "has been modified inplace",
@@ -139,10 +196,10 @@ Step = tuple[str, str, int, int, int]
 def program_of(seed: int) -> list[Step]:
     """The 3 to 12 steps of a program."""
     draw = random.Random(seed)
-    kinds = {"one": ONE, "two": TWO, "in place": IN_PLACE, "switch": SWITCHES}
+    kinds = {"one": ONE, "two": TWO, "in place": IN_PLACE, "switch": SWITCHES, "transform": TRANSFORMS}
     steps = []
     for _ in range(draw.randint(3, 12)):
-        (kind,) = draw.choices([*kinds], [50, 25, 20, 5])
+        (kind,) = draw.choices([*kinds], [50, 25, 20, 5, 5])
         steps.append((kind, draw.choice(kinds[kind]), *(draw.randrange(10**6) for _ in range(3))))
     return steps
 
@@ -177,6 +234,10 @@ class Run:
             with self.lib.set_grad_enabled(self.recording):
                 if kind == "switch":
                     self.switch(text)
+                elif kind == "transform":
+                    g = eval(f"lambda v: {FUNCTIONS[axis % len(FUNCTIONS)]}", known)
+                    known |= {"g": g, "p": x.reshape(-1)[:3], "functional": self.lib.autograd.functional}
+                    self.tensors.append(eval(text, known) * 1)  # for some are views in PyTorch, of nothing known here
                 elif kind == "in place":
                     assert x.grad_fn is None or x.requires_grad  # PyTorch finds a view's history when it is asked for
                     eval(text, known)
@@ -232,21 +293,21 @@ class Run:
         """First and second gradients with respect to the leaves, and what `.grad` holds after a pass."""
         recorded = [(n, x) for n, x in enumerate(self.tensors) if x.grad_fn is not None]
         wanted = [x for x in self.leaves if x.requires_grad]
+        first = second = [None] * len(wanted)
         if not recorded or not wanted:
-            return []
+            return [*first, *second, *[x.grad for x in wanted + self.retained]]
         total = sum((x * x.detach()).sum() * (0.1 + n / 100) for n, x in recorded)
         grad = self.lib.autograd.grad
         first = grad(total, wanted, create_graph=True, allow_unused=True)
         lengths = sum((g * g).sum() for g in first if g is not None and g.requires_grad)
-        second = [None] * len(wanted)  # if the first ones are constant
-        if hasattr(lengths, "shape"):
+        if hasattr(lengths, "shape"):  # otherwise the first ones are constant
             second = grad(lengths, wanted, allow_unused=True, retain_graph=True)
         total.backward()
         return [*first, *second, *[x.grad for x in wanted + self.retained]]
 
 
 def arrays(values: list[Any]) -> list[Any]:
-    return [None if value is None else np.array(value.detach().numpy()) for value in values]
+    return [None if value is None else np.array(value.numpy(force=True)) for value in values]
 
 
 def overlap_in_part(x: Any, z: Any) -> bool:

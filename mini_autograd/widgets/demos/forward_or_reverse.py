@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.autograd.forward_ad import jvp
+from mini_autograd.func import jvp
 from mini_autograd.tensors.creation import tensor
 from mini_autograd.tensors.gradients import grad
 from mini_autograd.widgets.demo import COLORS, Bet, Demo, Shown, Slider

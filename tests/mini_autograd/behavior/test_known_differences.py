@@ -76,6 +76,11 @@ SCRIPTS: dict[str, tuple[str, Any, Any]] = {
         [1.0, 1.0, 1.0],
         "RuntimeError",
     ),
+    "no_grad in forward mode inside forward mode": (
+        "j = lib.func.jacfwd; j(j(lambda v: v * lib.no_grad()(lambda u: u * u)(v)))(f0).item()",
+        5.0,
+        15.0,
+    ),
     "an operation that the course does not use": (
         "lib.var_mean(X, 0)[0].grad_fn.name()",
         "AttributeError",
