@@ -33,14 +33,16 @@ class Answered:
 @dataclass
 class Journal:
     """The journal of one assignment. `released`: what was last answered, for each student. `collected`: how many
-    attempts were collected, for each student and day. `answers`: all answers to each student, in order. `skipped`: the
-    numbers of the lines that cannot be read.
+    attempts were collected and count for the day's limit, for each student and day. `attempts`: the names of all that
+    were collected, for each student. `answers`: all answers to each student, in order. `skipped`: the numbers of the
+    lines that cannot be read.
     """
 
     path: Path
     released: dict[str, str] = field(default_factory=dict)
     answers: dict[str, list[Answered]] = field(default_factory=dict)
     collected: dict[tuple[str, str], int] = field(default_factory=dict)
+    attempts: dict[str, list[str]] = field(default_factory=dict)
     skipped: list[int] = field(default_factory=list)
 
     @classmethod
@@ -85,9 +87,12 @@ class Journal:
             points = entry["points"], entry["of_points"]
             answer = Answered(at, *points, entry["failing"], entry.get("open_points", 0.0))  # older ones say nothing
             self.released[student] = entry["of"]
-            self.answers.setdefault(student, []).append(answer)
+            if not entry.get("back"):  # an earlier attempt came back, which is no new answer
+                self.answers.setdefault(student, []).append(answer)
         elif entry["event"] == "collected":
-            self.collected[student, day(at)] = self.collected.get((student, day(at)), 0) + 1
+            self.attempts.setdefault(student, []).append(entry["attempt"])
+            if entry.get("counts", True):
+                self.collected[student, day(at)] = self.collected.get((student, day(at)), 0) + 1
 
 
 def now() -> datetime:

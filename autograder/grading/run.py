@@ -15,6 +15,9 @@ from pathlib import Path
 from shlex import quote
 from typing import Any
 
+from nbgrader.api import MissingEntry
+
+from autograder.grading.attempts import Kept, kept_in
 from autograder.grading.course import (
     Course,
     CourseError,
@@ -64,6 +67,8 @@ UNDECIDED = (
     "So nobody knows where these tests have to run. Where an answer earns less outside of its process than inside, or "
     "nothing, the result inside counts, and is marked: a submission can forge it."
 )
+BETTER_BEFORE = "{}: the attempt has {:g} points and does not count: an earlier one has {:g}."
+BEST = "best"  # the folder of attempts that are kept while later ones are tried
 DIED = "The process that graded this submission was killed, twice. Other students' marks are not affected."
 
 
@@ -102,6 +107,9 @@ def grade_class(
     """
     with opened_class(request) as opened:
         records = opened.grade(opened.require_students(), on_start, on_record, on_notice, on_remark)
+        if back := opened.put_better_ones_back(records, on_notice):
+            again = {record.student: record for record in opened.grade(back)}
+            records = [again.get(record.student, record) for record in records]
         on_absent(absent_students(opened.course, request.assignment, request.student))
         if request.feedback:
             for notice in opened.write_feedback([record.student for record in records]):
@@ -123,6 +131,7 @@ def opened_class(request: Request, *, waiting: bool = False) -> Iterator[OpenCla
                 opened.require_students()  # without any, nothing should be released, or a gradebook made
             generate_assignment(course, request.assignment)
         with opened.spool.held():
+            opened.put_back_what_is_gone()
             yield opened
 
 
@@ -196,6 +205,40 @@ class OpenClass:
         """Sentences about what an instructor has changed in the source but not yet in the gradebook."""
         assignment = read_assignment(self.course, self.request.assignment, unsafe=self.request.unsafe)
         return differences(assignment, as_written=is_released_as_usual(self.course.app.config))
+
+    def kept(self, student: str) -> Kept:
+        """The better attempt of a student, while a later one is tried."""
+        return Kept(self.spool.root / BEST / student)
+
+    def put_back_what_is_gone(self) -> None:
+        """End the exchange of two attempts in which a run was killed: one is kept, and none is in its place."""
+        for student, kept in kept_in(self.spool.root / BEST).items():
+            target = self.course.folder("submitted", student, self.request.assignment)
+            if not target.exists():
+                kept.put_back(target)
+
+    def put_better_ones_back(self, records: Iterable[SubmissionRecord], on_notice: Callable[[str], None]) -> list[str]:
+        """Put an attempt in its place again that has earned more than the one that was tried after it. Returns the
+        students, whose submissions have to be graded again.
+        """
+        back = []
+        for record in records:
+            kept = self.kept(record.student)
+            if not kept.there or record.status == "not graded":
+                continue
+            if record.status in NEEDS_A_LOOK or record.counts < kept.earned:
+                on_notice(BETTER_BEFORE.format(record.student, record.counts, kept.earned))
+                kept.put_back(self.course.folder("submitted", record.student, record.assignment))
+                back.append(record.student)
+            kept.forget()
+        return back
+
+    def earned(self, student: str) -> float | None:
+        """The points that count in the gradebook for a student's submission, or None if it has none."""
+        with self.course.gradebook() as gradebook, contextlib.suppress(MissingEntry):
+            found = gradebook.find_submission(self.request.assignment, student)
+            return max(0.0, found.score - (found.late_submission_penalty or 0.0))
+        return None
 
     def write_feedback(self, students: Sequence[str]) -> list[str]:
         """Make the feedback pages of these students. Returns a sentence for each that could not be made."""

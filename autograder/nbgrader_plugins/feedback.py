@@ -17,6 +17,7 @@ from traitlets import Bool, List
 # A browser that reads this loads nothing and runs nothing, whatever else the page says.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:"
 POLICY_TAG = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"/>'
+ABOUT_ATTEMPT = "<!-- about this attempt -->"  # in the template: where a page says what only its release knows
 SCRIPT = re.compile(r"<script\b.*?</script\s*>\s*", re.DOTALL | re.IGNORECASE)
 HEAD = re.compile(r"<head\b[^>]*>", re.IGNORECASE)
 

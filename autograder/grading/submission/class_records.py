@@ -45,6 +45,11 @@ class SubmissionRecord:
         return sum(cell.max_points for cell in self.cells if cell.waiting)
 
     @property
+    def counts(self) -> float:
+        """The points that count: after the late penalty."""
+        return max(0.0, (self.points or 0.0) - self.late_penalty)
+
+    @property
     def what_is_open(self) -> str:
         """The open points in words, to follow the points, or the empty string."""
         return f", {self.open_points:g} open" if self.open_points else ""
@@ -82,8 +87,7 @@ class SubmissionRecord:
         late = f"late by {span(self.late_seconds)}" if self.late_seconds else "late"
         if not self.late_penalty:
             return late if self.late_seconds else ""
-        left = max(0.0, (self.points or 0.0) - self.late_penalty)
-        return f"{late}: {self.late_penalty:g} taken off, {left:g} left"
+        return f"{late}: {self.late_penalty:g} taken off, {self.counts:g} left"
 
     @property
     def finding(self) -> str:

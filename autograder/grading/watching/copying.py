@@ -68,9 +68,11 @@ class Notebooks:
 
     def harm_to(self, other: Notebooks) -> str:
         """Why a submission with these must not take the place of another one, or nothing."""
-        worse = [name for name in self.problems if name in other.readable]
+        worse = sorted(other.readable - self.readable)
         if not worse:
             return ""
+        if worse[0] not in self.problems:
+            return f"{worse[0]} is not among its files, and was among those of the one before"
         return f"{worse[0]} is not a notebook, and the one before is ({self.problems[worse[0]].rstrip('.')})"
 
 

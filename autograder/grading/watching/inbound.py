@@ -11,6 +11,7 @@ set it back. Otherwise it is the time at which they changed.
 from __future__ import annotations
 
 import contextlib
+import html
 import os
 import pwd
 import re
@@ -28,6 +29,7 @@ from autograder.files import atomic_write, swap_folders
 from autograder.grading.course import Course, notebooks_of
 from autograder.grading.errors import CourseError
 from autograder.grading.watching.copying import Notebooks, RefusedError, WhatCounts, copy_submission
+from autograder.nbgrader_plugins.feedback import ABOUT_ATTEMPT
 from autograder.nbgrader_plugins.times import TIMESTAMP, NoTimeError, read_time, zone_of
 
 SECRET = "submission_secret.txt"
@@ -174,11 +176,13 @@ class Inbound:
         folder = self.course.folder("submitted", student, self.assignment)
         return Notebooks.inside(folder, notebooks_of(self.course, self.assignment))
 
-    def place(self, copy: Copy) -> None:
-        """Replace what the student handed in before by a copy of an attempt, completely or not at all."""
+    def place(self, copy: Copy, before: Path | None = None) -> None:
+        """Replace what the student handed in before by a copy of an attempt, completely or not at all. `before`: where
+        to keep that.
+        """
         target = self.course.folder("submitted", copy.attempt.student, self.assignment)
         target.parent.mkdir(parents=True, exist_ok=True)
-        swap_folders(copy.folder, target, copy.folder.with_name("old"))
+        swap_folders(copy.folder, target, before or copy.folder.with_name("old"))
 
     def _write_time(self, path: Path, counts: datetime) -> None:
         """Write the time of a submission, unless it is there. The student may have put anything in its place."""
@@ -206,8 +210,9 @@ class Inbound:
                     (late if when - other.time > SKEW else in_time).append(when)
         return any(abs(when - changed) < A_COPY for when in late) and not any(when <= changed for when in in_time)
 
-    def release(self, pages: Sequence[Path], secret: str) -> None:
+    def release(self, pages: Sequence[Path], secret: str, about: str = "") -> None:
         """Put feedback pages, named after the attempt's secret, where *Fetch feedback* finds them, each in one step.
+        `about`: what they say of the attempt, as text.
 
         Raises nbgrader's `ExchangeError` if the exchange's folder cannot be used.
         """
@@ -215,7 +220,8 @@ class Inbound:
         for page in pages:
             name = notebook_hash(secret=secret, notebook_id=page.stem)
             with atomic_write(Path(self.releaser.dest_path, f"{name}.html")) as draft:
-                shutil.copyfile(page, draft)
+                said = f'<p class="attempt">{html.escape(about)}</p>' if about else ABOUT_ATTEMPT
+                draft.write_bytes(page.read_bytes().replace(ABOUT_ATTEMPT.encode(), said.encode()))
 
     def _check_owner(self, attempt: Attempt) -> None:
         """Refuse a folder under another person's name. nbgrader takes it and warns; here nobody would see that."""

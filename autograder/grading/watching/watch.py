@@ -6,6 +6,7 @@ answered. So a killed run loses nothing, and the next run repeats nothing.
 
 from __future__ import annotations
 
+import contextlib
 import dataclasses
 import html
 import math
@@ -15,13 +16,14 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from datetime import timedelta
+from datetime import datetime, timedelta
 from itertools import chain, islice, takewhile
 from pathlib import Path
 from threading import Event
 
 from nbgrader.exchange import ExchangeError
 
+from autograder.grading.attempts import Attempts
 from autograder.grading.course import deadlines, notebooks_of
 from autograder.grading.errors import CourseError, faults_said
 from autograder.grading.journal import NAME, Journal, day, now
@@ -30,6 +32,7 @@ from autograder.grading.submission.class_records import SubmissionRecord
 from autograder.grading.watching.copying import Notebooks, RefusedError
 from autograder.grading.watching.inbound import SECRET, TIMESTAMP, Attempt, Copy, Inbound
 from autograder.grading.workers.pool import KeptPools
+from autograder.nbgrader_plugins.times import seconds_late
 
 EVERY, AFTER_A_FAULT = 1.0, 30.0  # seconds between two looks
 TOGETHER = 8  # submissions to grade before answering them, so that the first need not wait for the last
@@ -51,7 +54,11 @@ NOT_GRADED = """<!DOCTYPE html>
 </body></html>
 """
 MISNAMED = "its name is not that of this assignment's notebook"
-SUBMIT_AGAIN = "What you submitted before still counts. Save the notebook, and submit again."
+STILL_COUNTS = "What you submitted before still counts."
+SUBMIT_AGAIN = f"{STILL_COUNTS} Save the notebook, and submit again."
+TOMORROW = "It will be graded tomorrow, unless you submit another one."
+TOO_LATE = "it came after the due date, and the one before was in time"
+EARLIER_COUNTS = "It does not count: an earlier one has {:g} points, and the best one counts."
 RENAME = "Rename it to {} and submit again."
 NOT_COLLECTED = "{attempt.student}: the attempt {attempt.folder.name} is not collected: {why}."
 Signature = tuple[tuple[str, int, int], ...]
@@ -76,7 +83,7 @@ def watched(request: Request, attempts_per_day: int | None, events: Events) -> I
     try:
         with opened_class(dataclasses.replace(request, pools=pools), waiting=True) as opened:
             try:
-                yield Watch(opened, attempts_per_day, events)
+                yield Watch(opened, attempts_per_day, events, attempts=Attempts(config=opened.course.app.config))
             except KeyboardInterrupt:
                 pools.kill()
                 raise
@@ -92,6 +99,8 @@ class Watch:
     attempts_per_day: int | None
     events: Events
     inbound: Inbound | None = None
+    attempts: Attempts = field(default_factory=Attempts)
+    passed: set[str] = field(default_factory=set)  # attempts that were not taken: their folders' names
     settled: dict[str, Attempt] = field(default_factory=dict)
     everybody: bool = True
     seen: dict[str, Signature] = field(default_factory=dict)
@@ -100,6 +109,8 @@ class Watch:
     left_out_at: float = 0.0
     assignment: Signature | None = None
     new_assignment: bool = False
+    due: datetime | None = None
+    extensions: dict[str, timedelta] = field(default_factory=dict)
     unchanged: int = 0  # submissions of this look about which there is nothing to say
 
     def __post_init__(self) -> None:
@@ -128,7 +139,7 @@ class Watch:
         """Look, or say why that cannot be done and wait. Returns whether there was anything."""
         try:
             with faults_said():
-                return self.look()
+                return self.look(stop)
         except CourseError as error:
             if first and isinstance(error, FailingSolutionError):
                 raise
@@ -137,18 +148,27 @@ class Watch:
             stop.wait(AFTER_A_FAULT)
             return True
 
-    def look(self) -> bool:
-        """Collect, grade and answer what has arrived since the last look. Returns whether there was anything."""
+    def look(self, stop: Event | None = None) -> bool:
+        """Collect, grade and answer what has arrived since the last look, and then what has to be graded again, among
+        which what arrives meanwhile goes first. Stops between two submissions. Returns whether there was anything.
+        """
+        stop = stop or Event()
         taken, again = self._collect(), self.everybody
         self._say_left_out(again)
         self.unchanged = 0
-        changed = self._changed(taken)
-        for start in range(0, len(changed), TOGETHER):
-            self._grade(changed[start : start + TOGETHER])
+        changed, backlog = self._changed(taken)
+        busy = bool(changed or backlog or self.moving)
+        while (changed or backlog) and not stop.is_set():
+            together = TOGETHER if changed else self.opened.request.workers
+            part = (changed or backlog)[:together]
+            self._grade(part)
+            later, everybody = self._changed(self._collect())
+            changed = [*changed[together:], *(student for student in later if student not in changed[together:])]
+            backlog = everybody or [student for student in backlog if student not in (*part, *changed)]
         if again and self.unchanged:
             self._say(ONE_UNCHANGED if self.unchanged == 1 else UNCHANGED.format(self.unchanged))
         self.events.looking(len(self.seen), len(self.moving))
-        return bool(changed or self.moving)
+        return busy
 
     def _say_left_out(self, now: bool) -> None:
         """Say what lies among the submissions but is not graded. Looking for it takes longer than for submissions."""
@@ -158,7 +178,10 @@ class Watch:
                 self._say(sentence)
 
     def _collect(self) -> set[str]:
-        """Take over the newest attempts that may be graded now. Returns their students."""
+        """Take over the attempts that may be graded now: the newest of each student, or, where the best one counts,
+        one after the other. Returns their students.
+        """
+        self.due, self.extensions = deadlines(self.opened.course, self.opened.request.assignment)
         if self.inbound is None:
             return set()
         taken, attempts_of = set(), self.inbound.attempts()
@@ -169,13 +192,22 @@ class Watch:
             last = next(arrived, None)
             if last is None or self.settled.get(student) == last:
                 continue
-            is_new = self._is_new(self.inbound, last)
-            if is_new(last) and not self._has_a_turn(last):
+            new = list(takewhile(self._is_new(self.inbound, last), chain([last], arrived)))
+            if self.attempts.best:
+                new = [] if self.opened.kept(student).there else [it for it in new if self._is_untried(it)][-1:]
+            if new and not self._has_a_turn(self.inbound, new[0]):
                 continue
-            self.settled[student] = last
-            if self._take(self.inbound, student, takewhile(is_new, chain([last], arrived))):
+            if self.attempts.best:
+                self.passed |= {attempt.folder.name for attempt in new}
+            else:
+                self.settled[student] = last
+            if self._take(self.inbound, student, new):
                 taken.add(student)
         return taken
+
+    def _is_untried(self, attempt: Attempt) -> bool:
+        name = attempt.folder.name
+        return name not in self.passed and name not in self.journal.attempts.get(attempt.student, ())
 
     def _is_new(self, inbound: Inbound, last: Attempt) -> Callable[[Attempt], bool]:
         """Whether an attempt is later than what the student has in the course directory."""
@@ -189,37 +221,51 @@ class Watch:
             return lambda attempt: False
         return lambda attempt: time is None or attempt.time > time
 
-    def _has_a_turn(self, attempt: Attempt) -> bool:
-        most, today = self.attempts_per_day, day(now())
-        if most is None or self.journal.collected.get((attempt.student, today), 0) < most:
+    def _has_a_turn(self, inbound: Inbound, attempt: Attempt) -> bool:
+        """Whether an attempt may be graded today. If not, its student is told, too."""
+        most = self.attempts_per_day
+        if most is None or self._graded_today(attempt.student) < most:
             return True
-        self._say(f"{attempt.student}: {most} attempts were graded on {today}; the next one waits until tomorrow.")
+        waits = f"{attempt.student}: {most} attempts were graded on {day(now())}; the next one waits until tomorrow."
+        if waits not in self.said:
+            with self._folder_for_copies() as work, contextlib.suppress(RefusedError):
+                folder = inbound.copy(attempt, Path(work, "waits")).folder
+                with self._said_why_not_released(attempt.student):
+                    self._release_advice(inbound, folder, f"today's attempts ({most}) are used up", TOMORROW)
+        self._say(waits)
         return False
 
+    def _graded_today(self, student: str) -> int:
+        return self.journal.collected.get((student, day(now())), 0)
+
+    def _folder_for_copies(self) -> tempfile.TemporaryDirectory[str]:
+        return tempfile.TemporaryDirectory(prefix="attempts-", dir=self.opened.spool.work, ignore_cleanup_errors=True)
+
     def _take(self, inbound: Inbound, student: str, attempts: Iterable[Attempt]) -> bool:
-        """Take over the first of these attempts, which is the last of a student; but one that is refused, or that would
-        replace a notebook by a file that is none, leaves its place to the one before. Returns whether one was taken.
+        """Take over the first of these attempts, which is the last of a student; but one that is refused or late, or
+        that would replace a notebook by a file that is none, leaves its place to the one before. Returns whether one
+        was taken.
         """
         best: Copy | None = None
-        with tempfile.TemporaryDirectory(
-            prefix="attempts-", dir=self.opened.spool.work, ignore_cleanup_errors=True
-        ) as work:
+        with self._folder_for_copies() as work:
             for number, attempt in enumerate(islice(attempts, MOST_TRIED)):
                 try:
                     copy = inbound.copy(attempt, Path(work, str(number)))
                 except RefusedError as refused:
                     self._say(NOT_COLLECTED.format(attempt=attempt, why=refused))
                     continue
-                if best is None or self._leaves_its_place(inbound, best, copy.notebooks):
+                if best is None or self._leaves_its_place(inbound, best, copy.notebooks, copy.time):
                     best = copy
-                if not best.notebooks.problems:
+                if best.notebooks.readable and not self._is_late(student, best.time):
                     break
             if best is None:
                 return False
-            if best.notebooks.problems and self._leaves_its_place(inbound, best, inbound.notebooks(student)):
+            there, time = inbound.collected(student)
+            if there and self._leaves_its_place(inbound, best, inbound.notebooks(student), time):
                 return False
-            inbound.place(best)
-        self.journal.add("collected", student, attempt=best.attempt.folder.name, handed_in=f"{best.time} UTC")
+            self._place(inbound, best)
+        about = {"attempt": best.attempt.folder.name, "handed_in": f"{best.time} UTC"}
+        self.journal.add("collected", student, **about, counts=bool(best.notebooks.readable))
         if best.doubted:
             folder = self.opened.course.folder("submitted", student, self.opened.request.assignment)
             counts = COPIED if best.time == best.attempt.time else LATER.format(folder / TIMESTAMP)
@@ -230,38 +276,61 @@ class Watch:
             self._say(f"{student}: left out (links, other people's files, or too large): {shown}.")
         return True
 
-    def _leaves_its_place(self, inbound: Inbound, copy: Copy, before: Notebooks) -> bool:
-        """Whether an attempt must not replace what was handed in before. If so, say that, also to the student."""
+    def _place(self, inbound: Inbound, copy: Copy) -> None:
+        """Put an attempt where it is graded. If the best one counts, the one before is kept until that is known."""
+        student = copy.attempt.student
+        earned = self.opened.earned(student) if self.attempts.best and inbound.collected(student)[0] else None
+        if earned is None:
+            inbound.place(copy)
+            return
+        with self.opened.kept(student).place_for(earned) as before:
+            inbound.place(copy, before)
+
+    def _is_late(self, student: str, time: datetime | None) -> bool:
+        return seconds_late(time, self.due, self.extensions.get(student)) > 0
+
+    def _leaves_its_place(self, inbound: Inbound, copy: Copy, before: Notebooks, time: datetime | None) -> bool:
+        """Whether an attempt must not replace what was handed in before, at that time. If so, say that, also to the
+        student.
+        """
+        student, advice = copy.attempt.student, SUBMIT_AGAIN
+        in_time = before.readable and not self._is_late(student, time)
         why = copy.notebooks.harm_to(before)
+        if not why and in_time and self._is_late(student, copy.time) and not self.attempts.late_replaces:
+            why, advice = TOO_LATE, STILL_COUNTS
+        elif why and not copy.notebooks.problems:
+            wanted = " or ".join(sorted(before.readable))
+            advice = f"{STILL_COUNTS} {RENAME.format(wanted)}"
         if why:
             self._say(NOT_COLLECTED.format(attempt=copy.attempt, why=why))
-            with self._said_why_not_released(copy.attempt.student):
-                self._release_advice(inbound, copy.folder, why, SUBMIT_AGAIN)
+            with self._said_why_not_released(student):
+                self._release_advice(inbound, copy.folder, why, advice)
         return bool(why)
 
-    def _changed(self, taken: set[str]) -> list[str]:
-        """The students whose submissions or due dates changed after they were graded, or everybody if the assignment
-        has changed.
+    def _changed(self, taken: set[str]) -> tuple[list[str], list[str]]:
+        """The students whose submissions or due dates changed after they were graded, and, if the assignment has
+        changed, everybody else.
 
         A folder that is still being copied changes from look to look, so it has to stay the same for one.
         """
         self._start_again_when_the_assignment_has_changed()
-        found, course, name = [], self.opened.course, self.opened.request.assignment
-        due, extensions = deadlines(course, name)
+        course, name = self.opened.course, self.opened.request.assignment
+        found: list[str] = []
+        others: list[str] = []
         moving: dict[str, Signature] = {}
         for student in filter(has_a_name, self.opened.students()):
-            more_time = extensions.get(student, timedelta()).total_seconds()
-            deadline = DUE, int(due.timestamp()) if due else 0, int(more_time)
+            more_time = self.extensions.get(student, timedelta()).total_seconds()
+            deadline = DUE, int(self.due.timestamp()) if self.due else 0, int(more_time)
             signature = (*_signature(course.folder("submitted", student, name)), deadline)
             if signature == self.seen.get(student) and not self.everybody:
                 continue
             if student in taken or self.everybody or self.moving.get(student) == signature:
-                found.append(student)
+                (found if student in taken or not self.everybody else others).append(student)
                 self.seen[student] = signature
             else:
                 moving[student] = signature
         self.moving, self.everybody = moving, False
-        return found
+        return found, others
 
     def _start_again_when_the_assignment_has_changed(self) -> None:
         """Grade everybody again when source and release have stopped changing and the gradebook has the source's tests.
@@ -279,14 +348,17 @@ class Watch:
             self.new_assignment = False
         self.assignment = signature
 
-    def _grade(self, students: list[str]) -> None:
+    def _grade(self, students: list[str], back: bool = False) -> None:
+        """Grade and answer. `back`: earlier attempts that count again, about which there is nothing new to say."""
         records = self.opened.grade(students, on_notice=self._say, on_remark=self._say)
         unanswered = [record for record in records if self._unanswered(record)]
         for problem in self.opened.write_feedback([it.student for it in unanswered if it.status != "missing"]):
             self._say(problem)
         for record in unanswered:
-            self._answer(record)
+            self._answer(record, back)
         self.unchanged += sum(record.unchanged and record not in unanswered for record in records)
+        if returned := self.opened.put_better_ones_back(records, self._say):
+            self._grade(returned, back=True)
         if waiting := [record for record in records if record.status == "not graded"]:
             raise CourseError(f"{len(waiting)} of the submissions could not be graded now: {waiting[0].reason}")
 
@@ -301,8 +373,32 @@ class Watch:
         counting = [entry for entry in signature if missing or entry[0].endswith(".ipynb")]
         return "; ".join([record.status] * missing + [f"{name} {time} {size}" for name, time, size in counting])
 
-    def _answer(self, record: SubmissionRecord) -> None:
+    def _about(self, record: SubmissionRecord) -> str:
+        """What a student is told about an attempt: its number, how many are left today, and whether it counts."""
+        kept, said = self.opened.kept(record.student), []
+        if number := len(self.journal.attempts.get(record.student, ())):
+            said.append(f"Attempt {number}.")
+        if self.attempts_per_day is not None:
+            left = max(0, self.attempts_per_day - self._graded_today(record.student))
+            said.append(f"{left or 'No'} more {'is' if left == 1 else 'are'} graded today.")
+        if kept.there:
+            worse = record.counts < kept.earned
+            said.append(EARLIER_COUNTS.format(kept.earned) if worse else "It counts: it is the best one so far.")
+        return " ".join(said)
+
+    def _answer(self, record: SubmissionRecord, back: bool = False) -> None:
         """Release the feedback, and record that in the journal."""
+        if back:
+            self.journal.add(
+                "released",
+                record.student,
+                of=self._graded(record),
+                points=record.points,
+                of_points=record.max_points,
+                failing=record.first_lost,
+                back=True,
+            )
+            return
         released = self._release(record)
         points = {"points": record.points, "of_points": record.max_points, "open_points": record.open_points}
         self.journal.add(
@@ -330,7 +426,7 @@ class Watch:
                 submitted, advice = course.folder("submitted", record.student, name), RENAME.format(wanted)
                 return self._release_advice(self.inbound, submitted, MISNAMED, advice)
             folder = course.folder("feedback", record.student, name)
-            return _release_pages(self.inbound, folder, folder)
+            return _release_pages(self.inbound, folder, folder, self._about(record))
         return False
 
     @contextmanager
@@ -359,12 +455,14 @@ class Watch:
             self.events.notice(notice)
 
 
-def _release_pages(inbound: Inbound, folder: Path, secret: Path) -> bool:
-    """Release the pages of a folder. `secret`: the folder with the attempt's secret. Returns whether there are both."""
+def _release_pages(inbound: Inbound, folder: Path, secret: Path, about: str = "") -> bool:
+    """Release the pages of a folder. `secret`: the folder with the attempt's secret. Returns whether there are both.
+    `about`: what they say of the attempt.
+    """
     pages = sorted(folder.glob("*.html"))
     if not pages or not (secret / SECRET).is_file():
         return False
-    inbound.release(pages, (secret / SECRET).read_text("ascii"))
+    inbound.release(pages, (secret / SECRET).read_text("ascii"), about)
     return True
 
 

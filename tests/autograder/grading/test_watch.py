@@ -29,6 +29,7 @@ from unittest import mock
 
 import nbformat
 import pytest
+from nbgrader.api import Gradebook
 from nbgrader.utils import notebook_hash
 
 from autograder.cli import main
@@ -203,8 +204,9 @@ def test_a_misnamed_attempt_after_a_good_one_is_answered_with_its_own_page(excha
         first = exchange.hand_in("ann")
         assert watch.look() == {"ann": (5, True)}
         _, page = misnamed(exchange, "ann", at(5))
-        assert watch.look() == {"ann": (0, True)}
-    assert Path(page).is_file()
+        assert watch.look() == {}, "it takes the place of no notebook"
+    said = "What you submitted before still counts. Rename it to strings.ipynb and submit again."
+    assert said in Path(page).read_text()
     assert "5 of 5 points" in exchange.answer(first)
 
 
@@ -1131,3 +1133,127 @@ def test_a_solution_that_fails_is_not_watched(exchange: Exchange) -> None:
     exchange.hand_in("ann")
     with watcher(exchange.course) as watch, pytest.raises(CourseError, match="length"):
         watch.watch.until(Event())
+
+
+def with_setting(exchange: Exchange, line: str) -> None:
+    configuration = exchange.course.root / "nbgrader_config.py"
+    configuration.write_text(f"{configuration.read_text()}{line}\n")
+
+
+def points_of(exchange: Exchange, student: str) -> float:
+    with Gradebook(f"sqlite:///{exchange.course.root}/gradebook.db") as gradebook:
+        return gradebook.find_submission(ASSIGNMENT, student).score
+
+
+def due(exchange: Exchange, minutes: float) -> None:
+    with Gradebook(f"sqlite:///{exchange.course.root}/gradebook.db") as gradebook:
+        gradebook.update_or_create_assignment(ASSIGNMENT, duedate=at(minutes))
+
+
+def test_the_best_attempt_counts_where_the_course_says_so(exchange: Exchange) -> None:
+    with_setting(exchange, "c.Attempts.best = True")
+    with watcher(exchange.course, attempts_per_day=3) as watch:
+        attempts = [exchange.hand_in("ann", at(0), shout=WRONG), exchange.hand_in("ann", at(1))]
+        assert watch.look() == {"ann": (5, True)}, "both were tried, one after the other"
+        attempts.append(exchange.hand_in("ann", at(2), length="return 3", shout=WRONG))
+        assert watch.look() == {"ann": (0, True)}
+        assert points_of(exchange, "ann") == 5
+        exchange.hand_in("ann", at(3))
+        assert watch.look() == {}
+    assert "ann: the attempt has 0 points and does not count: an earlier one has 5." in watch.notices
+    said = [re.search(r'<p class="attempt">(.*?)</p>', exchange.answer(attempt)) for attempt in attempts]
+    assert [found and found[1] for found in said] == [
+        "Attempt 1. 2 more are graded today.",
+        "Attempt 2. 1 more is graded today. It counts: it is the best one so far.",
+        "Attempt 3. No more are graded today. It does not count: an earlier one has 5 points, and the best one counts.",
+    ]
+    journal = Journal.read(Spool.of(exchange.course.root, ASSIGNMENT).root / NAME)
+    assert [answer.points for answer in journal.answers["ann"]] == [2, 5, 0]
+    with watcher(exchange.course, attempts_per_day=3) as again:
+        assert again.look() == {}
+    assert points_of(exchange, "ann") == 5
+    assert grade_all(exchange.course)["ann"].unchanged
+
+
+@pytest.mark.parametrize("command", ["watch", "grade"])
+@pytest.mark.parametrize("swapped", [True, False], ids=["the later one is there", "none is there"])
+def test_a_kill_while_a_later_attempt_is_tried_loses_no_mark(exchange: Exchange, command: str, swapped: bool) -> None:
+    with_setting(exchange, "c.Attempts.best = True")
+    with watcher(exchange.course) as watch:
+        exchange.hand_in("ann")
+        watch.look()
+        exchange.hand_in("ann", at(5), shout=WRONG)
+
+        def killed(copy: Any, before: Path) -> None:
+            os.rename(submitted(exchange), before)
+            if swapped:
+                os.rename(copy.folder, submitted(exchange))
+            sys.exit()
+
+        with mock.patch.object(watch.watch.inbound, "place", killed), pytest.raises(SystemExit):
+            watch.look()
+    if command == "grade":
+        assert grade_all(exchange.course)["ann"].points == 5
+    else:
+        with watcher(exchange.course) as again:
+            again.look()
+    assert points_of(exchange, "ann") == 5
+    assert not (Spool.of(exchange.course.root, ASSIGNMENT).root / "best" / "ann").exists()
+
+
+def submitted(exchange: Exchange) -> Path:
+    return exchange.course.root / "submitted" / "ann" / ASSIGNMENT
+
+
+def test_an_attempt_after_the_due_date_replaces_none_that_was_in_time(exchange: Exchange) -> None:
+    due(exchange, 1)
+    with watcher(exchange.course) as watch:
+        exchange.hand_in("ann", shout=WRONG)
+        exchange.hand_in("bob", at(2), shout=WRONG)
+        exchange.hand_in("eve", at(0), shout=WRONG)
+        exchange.hand_in("eve", at(3))
+        assert watch.look() == {"ann": (2, True), "bob": (2, True), "eve": (2, True)}
+        late = exchange.hand_in("ann", at(2))
+        exchange.hand_in("bob", at(3))
+        assert watch.look() == {"bob": (5, True)}, "what he had was late, too"
+    why = "it came after the due date, and the one before was in time."
+    assert f"ann: the attempt {late.name} is not collected: {why}" in watch.notices
+    assert f"strings.ipynb was not graded: {why}" in exchange.answer(late)
+    assert exchange.events("collected") == ["ann", "bob", "eve", "bob"]
+    with_setting(exchange, "c.Attempts.late_replaces = True")
+    with watcher(exchange.course) as watch:
+        assert watch.look() == {"ann": (5, True), "bob": (5, True), "eve": (5, True)}, "all, by another configuration"
+
+
+def test_what_cannot_be_read_costs_no_attempt(exchange: Exchange) -> None:
+    with watcher(exchange.course, attempts_per_day=1) as watch:
+        junk(exchange, "ann", at(0))
+        misnamed(exchange, "bob", at(0))
+        assert watch.look() == {"ann": (0, True), "bob": (0, True)}
+        for student in ("ann", "bob"):
+            exchange.hand_in(student, at(1))
+        assert watch.look() == {"ann": (5, True), "bob": (5, True)}
+        waits = exchange.hand_in("ann", at(2))
+        assert watch.look() == {}
+    assert "was not graded: today&#x27;s attempts (1) are used up." in exchange.answer(waits)
+    assert "It will be graded tomorrow" in exchange.answer(waits)
+
+
+def test_what_arrives_during_a_regrade_goes_first_and_a_regrade_can_be_stopped(exchange: Exchange) -> None:
+    for number in range(7):
+        exchange.course.submit(f"s{number}", exchange.course.answered())
+    stop, order = Event(), []
+
+    def note(record: SubmissionRecord, released: bool) -> None:
+        order.append(record.student)
+        if len(order) == 2:
+            exchange.hand_in("ann")
+        if record.student == "ann":
+            stop.set()
+
+    with in_this_process(), watched(Request(ASSIGNMENT, exchange.course.root), None, Events(note, order.append)) as it:
+        it.look(stop)
+        assert order == ["s0", "s1", "ann"]
+    with watcher(exchange.course) as again:
+        again.look()
+    assert exchange.events("released") == ["s0", "s1", "ann", "s2", "s3", "s4", "s5", "s6"]
