@@ -1,10 +1,10 @@
 """What the lessons hold and how they run: one line per lesson, counted from the texts and measured now.
 
 `python -m benchmarks.lessons` counts exercises, points, quiz questions, lines and minutes (by the formula of
-benchmarks/reading_time.py), runs each solved notebook in a real kernel, and runs the lesson's own test cells on every
-mistake that is listed beside it: where it costs points, and what the first card says. `--quick` only counts.
-`--mutants` also tries the mutants that `autograder audit --mutants` makes of the solutions, which takes five minutes
-more.
+benchmarks/reading_time.py, also for the paths of course/paths.toml), runs each solved notebook in a real kernel, and
+runs the lesson's own test cells on every mistake that is listed beside it: where it costs points, and what the first
+card says. `--quick` only counts. `--mutants` also tries the mutants that `autograder audit --mutants` makes of the
+solutions, which takes five minutes more.
 """
 
 from __future__ import annotations
@@ -29,9 +29,11 @@ from unittest.mock import patch
 from rich.table import Table
 
 from autograder.lessons.builder.lesson_files import lesson_texts, place_files
+from autograder.lessons.builder.paths import paths_of
+from autograder.lessons.builder.text import read_lesson
 from autograder.lessons.mistakes.listed import KnownMistake, mistakes_of
 from autograder.lessons.mistakes.signatures import told_apart
-from benchmarks.reading_time import FIRST, GIVEN, MUCH, STRETCH, reading, reading_ease
+from benchmarks.reading_time import FIRST, GIVEN, MUCH, STRETCH, minutes_of_week, reading, reading_ease
 
 PROJECT = Path(__file__).resolve().parents[1]
 COURSE, TESTS = PROJECT / "course", PROJECT / "tests" / "course"
@@ -89,7 +91,6 @@ def figures(text: Path, quick: bool, mutants: bool) -> Figures:
     """Count one lesson, and run it unless `quick`, with its mutants if asked."""
     from autograder.lessons.builder.notebook import assemble
     from autograder.lessons.builder.quiz_cells import read_questions
-    from autograder.lessons.builder.text import read_lesson
 
     cells = read_lesson(text)
     counts = reading(cells)
@@ -211,7 +212,8 @@ def show(lines: list[Figures]) -> None:
     console = Console(width=120)
     console.print(length_table(lines), highlight=False)
     print(
-        "\nMinutes: 180 words or 12 given lines of code per minute, 1.5 minutes per written line of the reference.\n"
+        "\nMinutes: 180 words or 12 given lines of code per minute, 1.5 minutes per written line of the reference and\n"
+        "40 % of that again for finding one's mistakes, half a minute per question of a quiz.\n"
         f"! marks a core over {MUCH} minutes or {GIVEN} given lines, more than {FIRST} minutes before the first\n"
         f"exercise or {STRETCH} between two.\n"
         "Ease: Flesch's reading ease of the prose; plain English has 60 to 70, and higher is easier. Syllables are\n"
@@ -247,6 +249,17 @@ def length_table(lines: list[Figures]) -> Table:
         table.add_row(line.lesson, *counts, *times, f"{line.ease:.0f}")
     table.add_row("all", *(f"{sum(getattr(line, name) for line in lines):.0f}" for name in names[:5]), "", "", "")
     return table
+
+
+def show_paths(texts: list[Path]) -> None:
+    """Print the hours of each path through the course, and its minutes week by week."""
+    cores = {text.stem[:2]: read_lesson(text) for text in texts}
+    print("\nPaths (course/paths.toml): hours, of at most so many; minutes of each week")
+    for path in paths_of(COURSE).values():
+        weeks = [minutes_of_week(week, cores) for week in path.weeks]
+        hours = (sum(weeks) + path.demos) / 60
+        demos = f", demos {path.demos:.0f}" if path.demos else ""
+        print(f"{path.name:10} {hours:5.1f} of {path.hours:g}: {', '.join(f'{week:.0f}' for week in weeks)}{demos}")
 
 
 def marked(count: float, limit: float) -> str:
@@ -327,6 +340,8 @@ def main() -> None:
     with ProcessPoolExecutor(arguments.workers, mp_context=get_context("spawn")) as pool:
         lines = list(pool.map(figures, texts, repeat(arguments.quick), repeat(arguments.mutants)))
     show(lines)
+    if not arguments.lessons:
+        show_paths(texts)
     if arguments.json:
         arguments.json.write_text(json.dumps([asdict(line) for line in lines], indent=1) + "\n", encoding="utf-8")
 

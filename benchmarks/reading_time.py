@@ -1,5 +1,6 @@
-"""How long a lesson takes, by counting: words at 180 a minute, given lines of code at 12 a minute, and a minute and a
-half for each line of the reference solution.
+"""How long a lesson takes, by counting: words at 180 a minute, given lines of code at 12 a minute, a minute and a half
+for each line of the reference solution, 40 % of that again for finding one's mistakes, and half a minute for each
+question of a quiz.
 
 Optional parts (see autograder/lessons/builder/further.py) do not count as core.
 """
@@ -8,22 +9,27 @@ from __future__ import annotations
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
 
 import pyphen
 
 from autograder.lessons.builder.expansion import only_imports
-from autograder.lessons.builder.further import with_parts
+from autograder.lessons.builder.further import headings, with_parts
+from autograder.lessons.builder.paths import LessonPart
+from autograder.lessons.builder.quiz_cells import read_questions
+from autograder.lessons.builder.rules import NUMBERED
 from autograder.lessons.builder.text import TextCell
 
 WORDS_A_MINUTE = 180
 GIVEN_LINES_A_MINUTE = 12
 MINUTES_A_WRITTEN_LINE = 1.5
+FINDING_MISTAKES = 0.4  # of the time for writing
+MINUTES_A_QUESTION = 0.5
 
 # the limits of a lesson
-MUCH = 90  # minutes of a core
+MUCH = 110  # minutes of a core
 FIRST = 8  # minutes before the first exercise
 STRETCH = 15  # minutes between two
 GIVEN = 250  # lines of given code in a core
@@ -35,11 +41,14 @@ SENTENCE = re.compile(r"[.!?:](?:\s|$)|\n\s*\n|\n(?=\s*(?:[*|#]|\d+\.))")
 
 @dataclass
 class Amount:
-    """What a part of a lesson holds: `words` of prose, `given` lines of code, `written` lines of reference solution."""
+    """What a part of a lesson holds: `words` of prose, `given` lines of code, `written` lines of reference solution,
+    `questions` of quizzes.
+    """
 
     words: int = 0
     given: int = 0
     written: int = 0
+    questions: int = 0
 
     @property
     def read(self) -> float:
@@ -48,12 +57,14 @@ class Amount:
 
     @property
     def minutes(self) -> float:
-        return self.read + self.written * MINUTES_A_WRITTEN_LINE
+        writing = self.written * MINUTES_A_WRITTEN_LINE
+        return self.read + writing * (1 + FINDING_MISTAKES) + self.questions * MINUTES_A_QUESTION
 
     def add(self, other: Amount) -> None:
         self.words += other.words
         self.given += other.given
         self.written += other.written
+        self.questions += other.questions
 
 
 @dataclass
@@ -71,7 +82,7 @@ class Reading:
 
 
 def reading(cells: list[TextCell]) -> Reading:
-    """Count a lesson, without hints, tests, quizzes and the solutions in other styles."""
+    """Count a lesson, without hints, tests and the solutions in other styles."""
     found = Reading(Amount(), Amount(), [])
     since = Amount()
     for cell, is_further in with_parts([cell for cell in cells if is_read(cell)]):
@@ -87,14 +98,38 @@ def reading(cells: list[TextCell]) -> Reading:
     return found
 
 
+def part_of(cells: list[TextCell], part: LessonPart) -> list[TextCell]:
+    """The cells of a lesson that belong to a part of it. An exercise ends with its last test cell; the next part begins
+    after it.
+    """
+    ends: dict[int, int] = {}
+    exercise = 0
+    for place, cell in enumerate(cells):
+        for _, title in headings(cell):
+            exercise = int(found[1]) if (found := NUMBERED.match(title)) else exercise
+        if cell.is_test and "quiz" not in cell.tags:
+            ends[exercise] = place + 1
+    return cells[ends[part.first - 1] if part.first > 1 else 0 : ends[part.last] if part.last else len(cells)]
+
+
+def minutes_of_week(week: tuple[tuple[LessonPart, ...], ...], cores: Mapping[str, list[TextCell]]) -> float:
+    """The minutes of a week of a path; of parts to choose from, those of the longest. `cores`: number -> cells."""
+    times = [[reading(part_of(cores[part.number], part)).core.minutes for part in choice] for choice in week]
+    return sum(map(max, times))
+
+
 def is_read(cell: TextCell) -> bool:
     """Whether a student has to read a cell. Imports and tests are folded to one line."""
+    if "quiz" in cell.tags:
+        return True
     folded = cell.is_test or (cell.kind == "code" and only_imports(cell.source))
-    return not (folded or cell.style or {"hint", "quiz", "visible"} & set(cell.tags))
+    return not (folded or cell.style or {"hint", "visible"} & set(cell.tags))
 
 
 def amount_of(cell: TextCell) -> Amount:
     """What one cell holds. A question that asks for a prediction counts as words."""
+    if "quiz" in cell.tags:
+        return Amount(questions=len(read_questions(cell)))
     if cell.kind == "markdown":
         return Amount(words=len(WORD.findall(cell.source)))
     questions = predictions(cell.source)

@@ -7,8 +7,19 @@ from pathlib import Path
 
 import pytest
 
+from autograder.lessons.builder.paths import LessonPart, paths_of
 from autograder.lessons.builder.text import read_lesson
-from benchmarks.reading_time import FIRST, GIVEN, MUCH, STRETCH, reading, reading_ease, syllables
+from benchmarks.reading_time import (
+    FIRST,
+    GIVEN,
+    MUCH,
+    STRETCH,
+    minutes_of_week,
+    part_of,
+    reading,
+    reading_ease,
+    syllables,
+)
 
 MARKS = '"schema_version": 3, "task": false'
 LESSON = f'''# %% [markdown]
@@ -51,6 +62,9 @@ further = 1
 predict("Which sign?", "plus", "minus")
 core = 2
 
+# %% test="quiz_20" points=1 tags=["quiz"]
+question("why", "Why?", right("so", "So."), wrong("not so", "No.", misconception="none"))
+
 # %% [markdown]
 # # Further
 
@@ -70,7 +84,7 @@ def test_words_and_lines_are_counted_apart_for_the_core_and_what_is_further(cell
     counted = reading(cells)
     assert (counted.core.words, counted.core.given, counted.core.written) == (11, 3, 2), "a question counts as words"
     assert (counted.further.words, counted.further.given, counted.further.written) == (6, 2, 0)
-    assert counted.core.minutes == pytest.approx(11 / 180 + 3 / 12 + 2 * 1.5)
+    assert counted.core.minutes == pytest.approx(11 / 180 + 3 / 12 + 2 * 1.5 * 1.4 + 0.5)
 
 
 def test_a_stretch_ends_at_an_exercise_and_holds_no_writing(cells):
@@ -116,3 +130,20 @@ def test_a_lesson_keeps_its_limits(lesson):
     assert counted.core.given <= GIVEN
     assert round(counted.stretches[0]) <= FIRST, "the first exercise comes early"
     assert round(counted.longest_stretch) <= STRETCH
+
+
+COURSE = Path(__file__).parents[2] / "course"
+CORES = {path.stem[:2]: read_lesson(path) for path in LESSONS}
+
+
+@pytest.mark.parametrize("path", paths_of(COURSE).values(), ids=lambda path: path.name)
+def test_a_path_takes_no_more_hours_than_it_says(path):
+    hours = (sum(minutes_of_week(week, CORES) for week in path.weeks) + path.demos) / 60
+    assert path.hours - 2 < hours <= path.hours
+    start = (COURSE.parent / "README.md").read_text(encoding="utf-8").partition("##")[0]
+    assert f" {round(hours)}" in start[start.index("An afternoon") :], "README says how long it takes"
+
+
+def test_the_parts_of_a_lesson_are_the_whole_lesson():
+    cells = CORES["02"]
+    assert part_of(cells, LessonPart("02", 1, 4)) + part_of(cells, LessonPart("02", 5)) == cells

@@ -44,9 +44,11 @@ def engine_after(text: Path, itself: bool = True) -> SealedEngine | None:
     """The reference engine after a lesson, or (not `itself`) after the lessons before it; None if there is none yet."""
     engine = None
     for path in lesson_texts(text.parents[2]):
-        if path.name > text.name or (path.name == text.name and not itself):
+        if path.name == text.name and not itself:
             break
         engine = _with_lesson(engine, path, path.stat().st_mtime_ns)
+        if path.name == text.name:
+            break
     return engine and replace(engine, start_of=text.stem if not itself else "")
 
 
@@ -88,10 +90,7 @@ def _with_lesson(engine: SealedEngine | None, path: Path, changed: int) -> Seale
         return engine
     checks = _checks(cells)
     optional = {cell.grade_id for cell, is_further in with_parts(cells) if is_further and cell.is_solution}
-    added = [
-        EngineCell(path.stem, name, cell.is_solution, _script(cell), checks.get(name, ()) if name in optional else ())
-        for cell, name in own
-    ]
+    added = [EngineCell(path.stem, name, cell.is_solution, _script(cell), checks.get(name, ())) for cell, name in own]
     before = engine.cells if engine and goes_on else ()
     _try_out(before, [cell for cell, _ in own], added)
     needed = tuple(check for name, tests in checks.items() if name not in optional for check in tests)

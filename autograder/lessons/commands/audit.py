@@ -58,7 +58,8 @@ def run(arguments: argparse.Namespace) -> int:
     from rich.console import Console
 
     from autograder.lessons.audit.passed_gates import PassedGates
-    from autograder.lessons.builder.lesson_files import LessonTextError, texts_asked_for
+    from autograder.lessons.builder.lesson_files import LessonTextError
+    from autograder.lessons.builder.paths import texts_asked_for
 
     try:
         texts = texts_asked_for(arguments.course, arguments.lessons)

@@ -16,8 +16,9 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Build the lessons. Every lesson is tried; the exit status is 1 when one could not be built."""
-    from autograder.lessons.builder.lesson_files import LessonTextError, texts_asked_for
+    from autograder.lessons.builder.lesson_files import LessonTextError
     from autograder.lessons.builder.notebook import build_lesson
+    from autograder.lessons.builder.paths import texts_asked_for
     from autograder.lessons.mistakes.signatures import are_current, build_signatures
 
     failed = False

@@ -11,6 +11,7 @@ from autograder.course_folder import BUILT_IN, HOME
 
 def add_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--course", type=Path, default=BUILT_IN, metavar="DIR", help="the course's folder")
+    parser.add_argument("--path", default="", metavar="NAME", help="only this path of paths.toml, such as short")
     parser.add_argument("--workspace", type=Path, default=HOME / "workspace", metavar="DIR", help="your folder")
     parser.add_argument("--port", type=int, metavar="N", help="the port to listen on (the first free one from 8888)")
     parser.add_argument("--no-browser", action="store_true", help="print the address instead of opening a browser")
@@ -22,7 +23,8 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Deliver, then become the server. The exit status is 1 when there is nothing to show."""
-    from autograder.lessons.builder.lesson_files import lesson_texts
+    from autograder.lessons.builder.lesson_files import LessonTextError
+    from autograder.lessons.builder.paths import texts_asked_for
     from autograder.lessons.student import lab
     from autograder.lessons.student.delivery import Workspace, deliver_all
     from autograder.lessons.student.packing import PackingError, unpack
@@ -31,7 +33,11 @@ def run(arguments: argparse.Namespace) -> int:
     if workspace.folder.is_file():
         print(f"{workspace.folder} is a file. Name a folder with --workspace.", file=sys.stderr)
         return 1
-    texts = lesson_texts(arguments.course)
+    try:
+        texts = texts_asked_for(arguments.course, path=arguments.path)
+    except LessonTextError as error:
+        print(error, file=sys.stderr)
+        return 1
     try:
         brought = unpack(arguments.packed) if arguments.packed else {}
         delivered, problems = deliver_all(texts, arguments.course, workspace)
@@ -54,7 +60,6 @@ def run(arguments: argparse.Namespace) -> int:
     for problem in problems:
         print(f"This lesson is left out: {problem}", file=sys.stderr)
     if not delivered:
-        print(f"There are no lessons in {arguments.course / 'lessons'}.", file=sys.stderr)
         return 1
     if arguments.prepare_only:
         return int(bool(problems))

@@ -1,5 +1,6 @@
-"""`start_lesson` on a laptop: the student's own engine from the notebook of the previous lesson, if it passes that
-notebook's visible checks, else the reference engine.
+"""`start_lesson` on a laptop: the student's own engine from the notebook of the last lesson that the student has begun,
+if it passes that notebook's visible checks, else the reference engine. What later lessons add, which the student has
+skipped, comes from the reference.
 
 The student's engine is tried in a namespace of its own and under a time limit, so that no mistake in it can stop the
 next lesson. If it is chosen, it is written to engine.py beside the lesson; otherwise a file written earlier is removed.
@@ -13,13 +14,14 @@ import io
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from autograder.checks.beside import check_named
 from autograder.checks.limits import limited
+from autograder.lessons.builder.lesson_files import is_further
 from autograder.lessons.builder.names import completed, is_of_course
 from autograder.notebooks.cells import DEMO, grade_id, has_tag, is_grade
 from autograder.notebooks.headings import titles
@@ -29,10 +31,11 @@ from autograder.notebooks.statements import parse
 from autograder.runs.context import check_context
 from autograder.runs.errors import TookTooMuch
 from autograder.sandbox.inside import engine_file
-from autograder.sandbox.inside.engine_file import EngineError, SealedEngine
+from autograder.sandbox.inside.engine_file import EngineCell, EngineError, SealedEngine
 from mini_autograd.system import SLOWER
 
 CASES = re.compile(r"^check\(\s*\"([\w.]+)\"", re.MULTILINE)
+STUB = "raise NotImplementedError"  # what an exercise holds until a student replaces it
 SECONDS = 20.0 * SLOWER  # for all checks of the student's engine; they take about one second
 INSIST = "To use yours anyway, run start_lesson(own=True)."
 GONE = "the test cell `{}`, which is no longer in your notebook"
@@ -65,7 +68,8 @@ def choose(engine: SealedEngine, own: bool | None, prepare: Callable[[], object]
         except EngineError as error:
             missing = str(error)
     try:
-        source, failed = _own_engine(engine, folder, own, prepare)
+        last = _last_begun(engine, folder.parent)
+        source, failed = _own_engine(engine, last, folder, own, prepare)
     except EngineError as error:
         with contextlib.suppress(FileNotFoundError, OSError, EngineError):
             engine_file.read_file(file, engine.after)  # only a file that start_lesson wrote is taken away
@@ -77,7 +81,9 @@ def choose(engine: SealedEngine, own: bool | None, prepare: Callable[[], object]
         message = f"Using the reference engine of lesson {engine.number}: {error}.{hint}"
         return Chosen(engine.source, engine_file.reference_name(engine), message)
     text = engine_file.file_text(source, engine.after)
-    message = f"Using your own engine of lesson {engine.number}."
+    message = f"Using your own engine of lesson {last[:2]}."
+    if skipped := [name[:2] for name in _lessons(engine, last) if name != last and not is_further(name)]:
+        message += f" What lesson {', '.join(skipped)} adds comes from the reference: you have not begun it."
     if failed:
         message += f" It does not pass these checks yet, so later checks may mislead: {failed}."
     if not _written(file, text):
@@ -96,29 +102,59 @@ def lesson_folder(engine: SealedEngine) -> Path:
     return inside if here.name != engine.start_of and inside.is_dir() else here
 
 
-def own_source(
+@dataclass(frozen=True)
+class _Notebook:
+    """A student's notebook: its path and its code cells."""
+
+    path: Path
+    cells: list[dict[str, Any]]
+
+    def has_begun(self, engine: SealedEngine) -> bool:
+        """Whether the student has written something of what this lesson adds to an engine."""
+        written = {grade_id(cell): _source(cell) for cell in self.cells}
+        own = [written.get(part.cell, STUB) for part in engine.cells if part.lesson == self.path.stem and part.solution]
+        return any(STUB not in source for source in own)
+
+
+def _lessons(engine: SealedEngine, first: str = "") -> list[str]:
+    """The lessons whose cells make up an engine, in order; from the `first` on, if it is given."""
+    names = list(dict.fromkeys(part.lesson for part in engine.cells))
+    return names[names.index(first) :] if first else names
+
+
+def _last_begun(engine: SealedEngine, folder: Path) -> str:
+    """The last lesson that the student has begun, optional ones left out; if there is none, the last one of all."""
+    cores = [name for name in reversed(_lessons(engine)) if not is_further(name)]
+    for name in cores:
+        with contextlib.suppress(EngineError):
+            if _notebook(folder, name).has_begun(engine):
+                return name
+    return cores[0]
+
+
+def _own_source(
     engine: SealedEngine,
-    cells: list[dict[str, Any]],
-    folder: Path,
-    unfinished: Sequence[str] = (),
-    reference: bool = True,
+    parts: Sequence[EngineCell],
+    notebooks: Mapping[str, _Notebook],
+    unfinished: Sequence[EngineCell] = (),
 ) -> str:
-    """The student's engine: the engine that the previous lesson began with, plus the solutions in that lesson's
-    notebook. The reference's solutions (or nothing, if not `reference`) replace `unfinished` ones. Raises EngineError.
+    """The student's engine: the one that the first of these notebooks began with, plus `parts` as the notebooks have
+    them. The reference's solutions replace `unfinished` ones, and those of lessons without a notebook. Raises
+    EngineError.
     """
-    written = {grade_id(cell): _source(cell) for cell in cells if grade_id(cell)}
-    parts = [_base(engine, folder)]
-    for part in engine.cells:
-        if part.lesson != engine.after:
-            continue
-        if part.solution and part.cell not in written:
-            raise EngineError(f"your notebook of lesson {engine.number} no longer has the cell {part.cell!r}")
-        if part.cell in unfinished and not reference:
-            continue
-        own = part.solution and part.cell not in unfinished
-        parts.append(_without_helpers(_valid(written[part.cell], part.cell)) if own else part.source)
-    others = [_without_helpers(other) for other in _others(cells) if _is_python(other)]
-    return completed(engine_file.join(filter(None, parts)), others)
+    written = {name: {grade_id(cell): _source(cell) for cell in book.cells} for name, book in notebooks.items()}
+    sources = [_base(engine, next(iter(notebooks.values())).path)]
+    for part in parts:
+        if not part.solution or part.lesson not in notebooks or part in unfinished:
+            if not part.source and not is_further(part.lesson) and part not in unfinished:
+                raise EngineError(f"the reference engine of lesson {part.lesson[:2]} is not here yet")
+            sources.append(part.source)
+        elif part.cell in written[part.lesson]:
+            sources.append(_without_helpers(_valid(written[part.lesson][part.cell], part.cell)))
+        else:
+            raise EngineError(f"your notebook of lesson {part.lesson[:2]} no longer has the cell {part.cell!r}")
+    others = [other for book in notebooks.values() for other in _others(book.cells) if _is_python(other)]
+    return completed(engine_file.join(filter(None, sources)), [_without_helpers(other) for other in others])
 
 
 def _valid(source: str, cell: str) -> str:
@@ -139,44 +175,94 @@ def _is_python(source: str) -> bool:
     return True
 
 
-def _own_engine(engine: SealedEngine, folder: Path, own: bool | None, prepare: Callable[[], object]) -> tuple[str, str]:
-    """The student's engine, and the checks that it fails if the student insists on it."""
+def _own_engine(
+    engine: SealedEngine, last: str, folder: Path, own: bool | None, prepare: Callable[[], object]
+) -> tuple[str, str]:
+    """The student's engine, and the checks that it fails if the student insists on it. `last`: the last lesson begun.
+
+    Its checks decide, tried on the engine as that lesson leaves it: what comes later may change a part of it.
+    """
     if own is False:
         raise EngineError("as you asked")
-    notebook = folder.parent / engine.after / f"{engine.after}.ipynb"
-    cells = _notebook_cells(notebook, engine)
-    source = own_source(engine, cells, folder.parent / engine.after)
+    notebook = _notebook(folder.parent, last)
+    here = _lessons(engine, last)
+    parts = [part for part in engine.cells if part.lesson in here]
+    core = [part for part in parts if part.lesson == last]
+    checks = engine.checks if last == engine.after else tuple(name for part in core for name in part.checks)
+    optional = [part for part in core if _is_optional(part, checks)]
+    source = _own_source(engine, core, {last: notebook})
     with contextlib.suppress(ImportError):
         prepare()
     try:
-        with limited(SECONDS), _silently(), _importable(notebook.parent):
-            namespace = _defined(engine, source)
-            unfinished = [] if own else _unfinished(engine, cells, namespace)
-            if unfinished:
-                source = own_source(engine, cells, folder.parent / engine.after, unfinished)
-                whole = _defined(engine, source)
-                core = own_source(engine, cells, folder.parent / engine.after, unfinished, reference=False)
-                namespace = _core(engine, core) or whole
-            failed = _failing_in_time(engine, cells, namespace, bool(own))
+        with limited(SECONDS), _silently(), _importable(notebook.path.parent):
+            try:
+                without = _own_source(engine, [part for part in core if part not in optional], {last: notebook})
+                namespace = _defined(engine, without)
+            except (Exception, SystemExit):
+                namespace = _defined(engine, _own_source(engine, core, {last: notebook}, optional))
+            failed = _failing_in_time(checks, notebook, namespace, bool(own))
+            if not failed or own:
+                source = _with_optional(engine, parts, notebook, folder.parent, checks, bool(own))
     except TookTooMuch:
         raise NotYetError(f"the checks of your engine did not finish within {SECONDS:g} seconds") from None
+    except EngineError:
+        raise
     except (Exception, SystemExit) as error:
         said = ": ".join(filter(None, (type(error).__name__, str(error))))
         raise NotYetError(f"yours does not run ({said})") from error
     if failed and not own:
-        raise NotYetError(f"yours does not pass these checks yet: {_named(failed, notebook)}")
-    return source, _named(failed, notebook) if failed else ""
+        raise NotYetError(f"yours does not pass these checks yet: {_named(failed, notebook.path)}")
+    return source, _named(failed, notebook.path) if failed else ""
 
 
-def _failing_in_time(
-    engine: SealedEngine, cells: list[dict[str, Any]], namespace: dict[str, Any], own: bool
-) -> list[str]:
+def _with_optional(
+    engine: SealedEngine,
+    parts: Sequence[EngineCell],
+    notebook: _Notebook,
+    folder: Path,
+    checks: Sequence[str],
+    own: bool,
+) -> str:
+    """The student's whole engine: of optional exercises, the solutions that pass their checks (`own`: all that are
+    written); the reference's in place of the others.
+    """
+    notebooks = {notebook.path.stem: notebook}
+    for name in filter(is_further, dict.fromkeys(part.lesson for part in parts)):
+        with contextlib.suppress(EngineError):
+            if (there := _notebook(folder, name)).has_begun(engine):
+                notebooks[name] = there
+    optional = [part for part in parts if part.lesson in notebooks and _is_optional(part, checks)]
+    try:
+        source = _own_source(engine, parts, notebooks)
+        namespace = _defined(engine, source)
+        unfinished = [] if own else [part for part in optional if _fails(part, notebooks[part.lesson], namespace)]
+    except (Exception, SystemExit):
+        if not optional:
+            raise
+        unfinished = optional
+    if unfinished:
+        source = _own_source(engine, parts, notebooks, unfinished)
+        _defined(engine, source)
+    return source
+
+
+def _is_optional(part: EngineCell, checks: Sequence[str]) -> bool:
+    """Whether an exercise has checks that do not decide whose engine carries over."""
+    return bool(part.checks) and not {*part.checks} & {*checks}
+
+
+def _fails(part: EngineCell, notebook: _Notebook, namespace: dict[str, Any]) -> bool:
+    with _importable(notebook.path.parent):
+        return bool(failing_checks(part.checks, notebook.cells, namespace))
+
+
+def _failing_in_time(checks: Sequence[str], notebook: _Notebook, namespace: dict[str, Any], own: bool) -> list[str]:
     """The checks that an engine fails: all, if they take too long and the student insists on it (`own`)."""
     try:
-        return failing_checks(engine.checks, cells, namespace)
+        return failing_checks(checks, notebook.cells, namespace)
     except TookTooMuch:
         if own:
-            return list(engine.checks)
+            return list(checks)
         raise
 
 
@@ -185,22 +271,6 @@ def _defined(engine: SealedEngine, source: str) -> dict[str, Any]:
     namespace = engine_file.scratch()
     engine_file.define(source, f"<your engine of lesson {engine.number}>", namespace)
     return namespace
-
-
-def _core(engine: SealedEngine, source: str) -> dict[str, Any] | None:
-    """The namespace of an engine without unfinished optional exercises. Their reference solutions may redefine parts
-    of the core, but the core's checks are about what the student wrote. None if given code needs these exercises.
-    """
-    try:
-        return _defined(engine, source)
-    except Exception:
-        return None
-
-
-def _unfinished(engine: SealedEngine, cells: list[dict[str, Any]], namespace: dict[str, Any]) -> list[str]:
-    """The optional exercises of the last lesson whose checks an engine does not pass."""
-    optional = [part for part in engine.cells if part.lesson == engine.after and part.checks]
-    return [part.cell for part in optional if failing_checks(part.checks, cells, namespace)]
 
 
 def _named(checks: list[str], notebook: Path) -> str:
@@ -230,21 +300,23 @@ def _passes(test: str, others: list[str], namespace: dict[str, Any]) -> bool:
         return False
 
 
-def _base(engine: SealedEngine, folder: Path) -> str:
-    """The engine that the previous lesson began with: engine.py in its folder, else the reference."""
-    earlier = [part for part in engine.cells if part.lesson != engine.after]
-    if not earlier:
+def _base(engine: SealedEngine, notebook: Path) -> str:
+    """The engine that a notebook began with: engine.py in its folder, else the reference."""
+    lessons = _lessons(engine)
+    before = lessons[: lessons.index(notebook.stem)]
+    if not before:
         return ""
     try:
-        return engine_file.read_file(folder / engine_file.FILE, earlier[-1].lesson).partition("\n")[2]
+        return engine_file.read_file(notebook.with_name(engine_file.FILE), before[-1]).partition("\n")[2]
     except (FileNotFoundError, EngineError):
         if engine.is_held_back:
-            return engine_file.read_reference(folder, earlier[-1].lesson).source
-        return engine_file.join(part.source for part in earlier)
+            return engine_file.read_reference(notebook.parent, before[-1]).source
+        return engine_file.join(part.source for part in engine.cells if part.lesson in before)
 
 
-def _notebook_cells(notebook: Path, engine: SealedEngine) -> list[dict[str, Any]]:
-    """The code cells of the previous lesson. Raises EngineError if it is not a student's notebook."""
+def _notebook(folder: Path, lesson: str) -> _Notebook:
+    """A lesson's notebook. Raises EngineError if it is not there, or is not a student's."""
+    notebook = folder / lesson / f"{lesson}.ipynb"
     try:
         cells = [
             cell for cell in json.loads(notebook.read_text(encoding="utf-8"))["cells"] if cell["cell_type"] == "code"
@@ -256,7 +328,7 @@ def _notebook_cells(notebook: Path, engine: SealedEngine) -> list[dict[str, Any]
         raise EngineError(f"your notebook {notebook.name} cannot be read") from None
     if any(edge.kind == SOLUTION for source in sources for edge in edges(source)):
         raise EngineError(f"{notebook.name} beside this one is the instructor's")
-    return cells
+    return _Notebook(notebook, cells)
 
 
 def _others(cells: list[dict[str, Any]], tests: bool = False) -> list[str]:

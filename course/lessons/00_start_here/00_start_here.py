@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Start here
 #
-# *About 15 minutes. You build one rule, for a product. You need a little Python and nothing else.*
+# *About 20 minutes. You build one rule, for a product. You need a little Python and nothing else.*
 #
 # In this course you build a machine that differentiates programs. Sooner or later one of your gradients will be wrong: right size, wrong sign; or right for 2 and 3, wrong for 3 and 2. Nothing will crash. **How will you notice?**
 #
@@ -252,7 +252,7 @@ progress()
 # %% [markdown]
 # ## 7. The lessons
 #
-# Each lesson says at its start how many minutes it takes, what you build and what you need. Two sittings are fine. Many lessons end with an optional part, *Further*: no later lesson needs it. Each lesson also begins with a question that you cannot answer yet.
+# Each lesson says at its start how many minutes it takes, what you build and what you need. Two sittings are fine. Many lessons end with an optional part, *Further*: no later lesson needs it. Ten weeks of the core take about 19 hours (lessons 00 to 08, 11, 12 and one of 13 to 16), and a short path about 7 (00, 02, 04, 05 and 11). A lesson that you skip comes from the reference engine; its successor then says so. Each lesson also begins with a question that you cannot answer yet.
 #
 # | lesson | you build | its question |
 # | --- | --- | --- |

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Derivatives you can trust
 #
-# *About 70 minutes; section 4 is a good place for a break. You build a gradient by moving inputs, three gradients by hand, and a measure of how far apart two gradients are. You need NumPy arrays and the slope of a function.*
+# *About 90 minutes; section 4 is a good place for a break. You build a gradient by moving inputs, three gradients by hand, and a measure of how far apart two gradients are. You need NumPy arrays and the slope of a function.*
 #
 # Run the cells below. Two programs compute the same derivative of the same function at the same place. **Predict** how many of their digits agree.
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Order and reuse
 #
-# *Core: about 80 minutes; section 4 is a good place for a break. Further: about 10 minutes, optional. You build the smallest programs that break three engines, a test for node orders, and a topological sort without recursion. You need the engine of lesson 02.*
+# *Core: about 105 minutes; section 4 is a good place for a break. Further: about 10 minutes, optional. You build the smallest programs that break three engines, a test for node orders, and a topological sort without recursion. You need the engine of lesson 02.*
 #
 # Four colleagues each wrote a backward pass for the engine of lesson 02. Each tested it on a neuron. You review their code, starting with two of them.
 

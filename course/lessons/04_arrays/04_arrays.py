@@ -1,7 +1,7 @@
 # %% [markdown]
 # # One rule, a million numbers
 #
-# *Core: about 80 minutes; after section 5 is a good place for a break. Further: about 25 minutes, optional. You build the engine for arrays: sums, matrix products, indexing, softmax, and a function that undoes broadcasts. You need the engine of lessons 02 and 03 and NumPy's arrays.*
+# *Core: about 105 minutes; after section 5 is a good place for a break. Further: about 30 minutes, optional. You build the engine for arrays: sums, matrix products, indexing, softmax, and a function that undoes broadcasts. You need the engine of lessons 02 and 03 and NumPy's arrays.*
 #
 # Take one layer of a network: 100 examples with 1000 numbers each, and 1000 times 1000 weights. The matrix product in it has 100 times 1000 outputs, and a slope for each pair of an output and a weight. **Predict** how large a table of all these slopes is.
 
@@ -831,8 +831,6 @@ show_classifier(images, labels, W, b)
 
 # %% [markdown]
 # ## Quiz
-#
-# The question about a tie is about *Further*.
 
 # %% test="quiz_04" points=4 tags=["quiz"]
 question(
@@ -891,14 +889,6 @@ question(
     wrong("NumPy raises an error, because shapes do not fit.", "(3, 3) times (3, 3) always fits.", misconception="shapes_prove_rules"),
     wrong("Nothing is wrong: for square matrices the transpose does not matter.", "It does unless the matrix is symmetric.", misconception="matmul_not_transposed"),
     wrong("`sum_to` repairs it.", "`sum_to` sums over stretched axes. There are none here.", misconception="sum_to_repairs"),
-)
-question(
-    "tie",
-    "At a tie, `x.max()` of PyTorch gives two entries 0.5 each, and `x.max(dim=0)` gives 1 and 0. Which is wrong?",
-    right("Neither. There is no slope at a tie, and both are conventions.", "Moving one of the two up changes the maximum, moving it down does not. Anything from 0 to 1 can be defended."),
-    wrong("The first: a maximum has one winner.", "Here there are two, and nothing distinguishes them.", misconception="one_winner"),
-    wrong("The second: the central difference gives 0.5.", "The central difference takes the mean of the slopes on both sides. That does not make it the slope.", misconception="central_difference_decides"),
-    wrong("Both: the gradient must be zero at a tie.", "If both entries rise together, the maximum rises with them, so the two cannot both get 0.", misconception="zero_at_a_kink"),
 )
 question(
     "lost_factor",
@@ -1066,3 +1056,16 @@ for name, expression in expressions.items():
 
 # %% [markdown]
 # In the second line the cotangent of ones reaches the transpose unchanged, and hides the mistake as above. `a.transpose(0, 1) * b` exposes it, with two operations; one is not enough. The product gives every entry of the transpose its own weight, as a random cotangent would. A good test does the same.
+
+# %% [markdown]
+# ## Questions about this part
+
+# %% test="quiz_04_further" points=1 tags=["quiz"]
+question(
+    "tie",
+    "At a tie, `x.max()` of PyTorch gives two entries 0.5 each, and `x.max(dim=0)` gives 1 and 0. Which is wrong?",
+    right("Neither. There is no slope at a tie, and both are conventions.", "Moving one of the two up changes the maximum, moving it down does not. Anything from 0 to 1 can be defended."),
+    wrong("The first: a maximum has one winner.", "Here there are two, and nothing distinguishes them.", misconception="one_winner"),
+    wrong("The second: the central difference gives 0.5.", "The central difference takes the mean of the slopes on both sides. That does not make it the slope.", misconception="central_difference_decides"),
+    wrong("Both: the gradient must be zero at a tie.", "If both entries rise together, the maximum rises with them, so the two cannot both get 0.", misconception="zero_at_a_kink"),
+)

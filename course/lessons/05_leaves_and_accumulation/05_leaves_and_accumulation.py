@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Leaves and accumulation
 #
-# *Core: about 85 minutes; after exercise 3 is a good place for a break. Further: about 60 minutes, optional. You build leaves, nodes, `AccumulateGrad` and an optimizer. You need lessons 02 to 04.*
+# *Core: about 105 minutes; after exercise 3 is a good place for a break. Further: about 70 minutes, optional. You build leaves, nodes, `AccumulateGrad` and an optimizer. You need lessons 02 to 04.*
 #
 # Two programs train the same small network on the same data, from the same weights. They differ in one line: the second passes `forget=True`, and so skips `optimizer.zero_grad()`. **Predict** which one ends with the lower loss.
 
@@ -953,8 +953,6 @@ for name, run in {
 
 # %% [markdown]
 # ## Quiz
-#
-# The question about three micro-batches is about *Further*.
 
 # %% test="quiz_05" points=4 tags=["quiz"]
 question(
@@ -1004,14 +1002,6 @@ question(
     wrong("between the forward pass and `backward`", "The forward pass does not look at `.grad`.", misconception="zero_before_forward"),
     wrong("right after `step`", "Then `.grad` is empty when the next backward begins, which is all that is needed.", misconception="zero_before_forward"),
     wrong("none: only the number of calls counts", "Three of the four positions are equivalent; the fourth stops training.", misconception="zero_anywhere"),
-)
-question(
-    "uneven",
-    "Three micro-batches of 20, 20 and 24 rows, each with a mean loss, should give the same gradient as one batch of 64. What is each loss multiplied by?",
-    right("its number of rows divided by 64", "Then each row counts 1/64, as in the big batch."),
-    wrong("1/3", "Then a row in the last part counts 1/72 and the others 1/60.", misconception="divide_by_parts"),
-    wrong("1: adding is what accumulation is for", "The sum of three means is about three times the mean.", misconception="accumulation_equals_batch"),
-    wrong("1/64", "A mean over 20 rows times 1/64 lets each row count 1/1280.", misconception="divide_twice"),
 )
 question(
     "none_or_zero",
@@ -1419,3 +1409,16 @@ print("never cleared, clipped:", distances(16, clip=1.0)[-1])
 
 # %% [markdown]
 # Clipping hides the mistake. Nothing explodes, no number looks alarming, and the run never arrives: its distance swings between about 0.06 and 0.23.
+
+# %% [markdown]
+# ## Questions about this part
+
+# %% test="quiz_05_further" points=1 tags=["quiz"]
+question(
+    "uneven",
+    "Three micro-batches of 20, 20 and 24 rows, each with a mean loss, should give the same gradient as one batch of 64. What is each loss multiplied by?",
+    right("its number of rows divided by 64", "Then each row counts 1/64, as in the big batch."),
+    wrong("1/3", "Then a row in the last part counts 1/72 and the others 1/60.", misconception="divide_by_parts"),
+    wrong("1: adding is what accumulation is for", "The sum of three means is about three times the mean.", misconception="accumulation_equals_batch"),
+    wrong("1/64", "A mean over 20 rows times 1/64 lets each row count 1/1280.", misconception="divide_twice"),
+)

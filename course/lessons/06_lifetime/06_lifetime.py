@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Lifetime
 #
-# *About 60 minutes. You build a `backward` that frees saved values, and fix a loop that leaks. You need lesson 05.*
+# *About 75 minutes. You build a `backward` that frees saved values, and fix a loop that leaks. You need lesson 05.*
 #
 # Here are three functions of one number, in PyTorch. `backward` is called twice on each. **Predict** which second calls succeed.
 

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # When not to record
 #
-# *Core: about 75 minutes; section 4 is a good place for a break. Further: about 25 minutes, optional. You build `no_grad`, `enable_grad`, `inference_mode` and `detach`. You need lessons 05 and 06.*
+# *Core: about 95 minutes; section 4 is a good place for a break. Further: about 30 minutes, optional. You build `no_grad`, `enable_grad`, `inference_mode` and `detach`. You need lessons 05 and 06.*
 #
 # The same model is trained three times. It has one weight, a squared error, and a penalty that keeps the weight small. The second program takes the penalty out of its tensor as a number, with `.item()`. The third computes the loss with recording off. Each mistake is in one line. **Predict** which mistakes are noticed.
 
@@ -660,8 +660,6 @@ for training in (True, False):
 
 # %% [markdown]
 # ## Quiz
-#
-# The last two questions are about *Further*: memory and two networks.
 
 # %% test="quiz_07" points=4 tags=["quiz"] items="85 88"
 question(
@@ -711,22 +709,6 @@ question(
     wrong("It keeps its values: `detach` makes a copy.", "A copy would be `x.detach().clone()`.", misconception="detach_copies"),
     wrong("It changes, but its gradients stay right.", "A rule that saved `x` reads the new numbers.", misconception="saved_values_are_copies"),
     wrong("An error: `d` may only be read.", "It is an ordinary tensor.", misconception="detach_is_read_only"),
-)
-question(
-    "memory_factor",
-    "How much memory does `no_grad` save in a forward pass?",
-    right("It depends: nothing for one or two layers, more with every further one.", "Recording keeps about one activation per layer. Without it, only a few are alive at a time."),
-    wrong("About half.", "At some depth it is half, but not in general.", misconception="fixed_factor"),
-    wrong("Two to three times, whatever the model.", "For one layer it is nothing, for 32 layers much more.", misconception="fixed_factor"),
-    wrong("None; it only saves time.", "The opposite is true: in a large model the time hardly changes.", misconception="modes_save_time_only"),
-)
-question(
-    "gan_generator",
-    "While a GAN's generator is trained, where does a `detach` belong?",
-    right("Nowhere between the noise and the loss.", "The generator learns only through the discriminator."),
-    wrong("On the discriminator's verdict.", "Then there is no path back, and `backward` raises an error.", misconception="detach_the_critic"),
-    wrong("On the generated sample.", "That belongs in the discriminator's turn. Here it would cut the generator off.", misconception="detach_the_sample"),
-    wrong("On the noise.", "It would change nothing: noise does not require grad.", misconception="inputs_need_detach"),
 )
 
 # %% [markdown]
@@ -1139,3 +1121,24 @@ print("PyTorch:", list(torch.no_grad()(batches)(x_torch)))
 
 # %% [markdown]
 # Calling a generator function does not run its body. It returns at once and your `with` block ends. The body runs later, in the caller's mode. PyTorch asks whether the function is a generator function. If so, it enters the mode for each step and leaves it at each `yield`.
+
+# %% [markdown]
+# ## Questions about this part
+
+# %% test="quiz_07_further" points=1 tags=["quiz"]
+question(
+    "memory_factor",
+    "How much memory does `no_grad` save in a forward pass?",
+    right("It depends: nothing for one or two layers, more with every further one.", "Recording keeps about one activation per layer. Without it, only a few are alive at a time."),
+    wrong("About half.", "At some depth it is half, but not in general.", misconception="fixed_factor"),
+    wrong("Two to three times, whatever the model.", "For one layer it is nothing, for 32 layers much more.", misconception="fixed_factor"),
+    wrong("None; it only saves time.", "The opposite is true: in a large model the time hardly changes.", misconception="modes_save_time_only"),
+)
+question(
+    "gan_generator",
+    "While a GAN's generator is trained, where does a `detach` belong?",
+    right("Nowhere between the noise and the loss.", "The generator learns only through the discriminator."),
+    wrong("On the discriminator's verdict.", "Then there is no path back, and `backward` raises an error.", misconception="detach_the_critic"),
+    wrong("On the generated sample.", "That belongs in the discriminator's turn. Here it would cut the generator off.", misconception="detach_the_sample"),
+    wrong("On the noise.", "It would change nothing: noise does not require grad.", misconception="inputs_need_detach"),
+)

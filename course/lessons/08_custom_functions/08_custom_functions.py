@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Rules of your own
 #
-# *Core: about 85 minutes; before section 3 is a good place for a break. Further: about 50 minutes, optional. You build operations with your own rules, and the check that tests such rules. You need lessons 05 to 07.*
+# *Core: about 110 minutes; before section 3 is a good place for a break. Further: about 55 minutes, optional. You build operations with your own rules, and the check that tests such rules. You need lessons 05 to 07.*
 #
 # Two people have each written an operation for PyTorch, with their own gradient rule. One operation is the absolute value. The other rounds to whole numbers. Both rules return the gradient unchanged. Both authors run PyTorch's test for such rules, `gradcheck`. (`custom_operation` is a helper: it makes an operation from a function and a rule. Section 1 shows how.)
 
@@ -382,32 +382,8 @@ for name, way in ways.items():
     way(a_torch).backward()
     print(f"{name:23s} gradient {a_torch.grad.numpy().round(4)}")
 
-# %% [markdown] items="F42 F52 92"
+# %% [markdown] items="F42 F52"
 # It is the *formula* that overflows, not autograd: the second version has no special rule, and its gradient is right. Your rule saves work: one node and one saved array, instead of seven and four. And a gradient is plain data: its sum has no `grad_fn`, unless the backward pass itself is recorded (lesson 10).
-#
-# In PyTorch your class needs one addition. Its `forward` has the argument `dim`, so `backward` must return something for it: `None`. Your engine ignores such an extra value. The class below also saves the input and the output, in place of the softmax: only through these can a second derivative find its way back (lesson 10).
-
-# %% tags=["demo"] items="92"
-class LogSumExpTorch(torch.autograd.Function):
-    @staticmethod
-    def forward(ctx, a, dim):
-        largest = a.amax(dim, keepdim=True)
-        output = (largest + (a - largest).exp().sum(dim, keepdim=True).log()).squeeze(dim)
-        ctx.save_for_backward(a, output)
-        ctx.dim = dim
-        return output
-
-    @staticmethod
-    def backward(ctx, grad):
-        a, output = ctx.saved_tensors
-        softmax = (a - output.unsqueeze(ctx.dim)).exp()
-        return grad.unsqueeze(ctx.dim) * softmax, None
-
-
-ported, built_in = leaf([[1.0, 2.0, 4.0]]), leaf([[1.0, 2.0, 4.0]])
-LogSumExpTorch.apply(ported, 1).sum().backward()
-built_in.logsumexp(1).sum().backward()
-print("yours, ported:", ported.grad.numpy().round(4), "   PyTorch:", built_in.grad.numpy().round(4))
 
 # %% [markdown] items="104"
 # ## 4. The check
@@ -591,8 +567,6 @@ print("yours:  ", verdict(lambda a: a.relu(), [0.0]), "  PyTorch:", passes(torch
 
 # %% [markdown] items="100"
 # ## Quiz
-#
-# The last three questions are about *Further*: where to keep values, precision, and rounding.
 
 # %% test="quiz_08" points=5 tags=["quiz"] items="100 134"
 question(
@@ -651,30 +625,6 @@ question(
     wrong("To tell the engine which gradients were computed.", "It is the other way around: the engine tells the rule.", misconception="flags_mixed_up"),
     wrong("To check that the number of returned gradients is right.", "It has one entry per input, but nothing is checked with it.", misconception="form_is_not_checked"),
 )
-question(
-    "save",
-    "What does `ctx.save_for_backward(y)` do that `ctx.y = y` does not?",
-    right("The value is freed after backward, changes to it are noticed, and there is no reference cycle.", "These are the three services. The value itself would be the same."),
-    wrong("It makes a copy, so that `y` may be changed.", "Nothing is copied. In PyTorch a change is *noticed* (lesson 09).", misconception="saved_values_are_copies"),
-    wrong("It makes the gradient flow through `y`.", "What is saved is data for the rule. Edges come from the inputs.", misconception="saving_makes_edges"),
-    wrong("Nothing. It is only tidier.", "An output that is kept as an attribute leaks.", misconception="ctx_attributes_are_equal"),
-)
-question(
-    "float32_check",
-    "A right rule fails `gradcheck` in float32 with the defaults. Why?",
-    right("The differences are wrong: with eps = 1e-6 rounding destroys them.", "A float32 has about seven digits. The rule is innocent."),
-    wrong("The rule is less exact in float32.", "It is, by about 1e-7. That would pass.", misconception="range_and_precision"),
-    wrong("Because float32 has no gradients.", "It is the usual type in training.", misconception="float32_has_no_gradients"),
-    wrong("Only because atol is too small: with 1e-2 the check is as good.", "Then a rule that is half a percent off passes as well.", misconception="tolerance_cures"),
-)
-question(
-    "check_fails",
-    "A straight-through rounding fails `gradcheck`. What follows?",
-    right("Nothing new: it differs from the true derivative on purpose.", "Test it another way: the values of forward, and that the gradient passes unchanged."),
-    wrong("It must be fixed.", "The true derivative, zero, does not train.", misconception="surrogates_must_pass"),
-    wrong("The tolerance must be larger.", "1 and 0 are not a matter of tolerance.", misconception="tolerance_cures"),
-    wrong("The step eps was too small.", "With a larger step the differences would give another wrong number.", misconception="tolerance_cures"),
-)
 
 # %% [markdown]
 # ## Summary
@@ -714,6 +664,33 @@ from mini_autograd.widgets.demo import logarithmic
 plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
 plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
 torch.set_num_threads(1)  # steadier times on a busy machine
+
+# %% [markdown]
+# ## Your rule in PyTorch
+#
+# In PyTorch the class `LogSumExp` of section 3 needs one addition. Its `forward` has the argument `dim`, so `backward` must return something for it: `None`. Your engine ignores such an extra value. The class below also saves the input and the output, in place of the softmax: only through these can a second derivative find its way back (lesson 10).
+
+# %% tags=["demo"] items="92"
+class LogSumExpTorch(torch.autograd.Function):
+    @staticmethod
+    def forward(ctx, a, dim):
+        largest = a.amax(dim, keepdim=True)
+        output = (largest + (a - largest).exp().sum(dim, keepdim=True).log()).squeeze(dim)
+        ctx.save_for_backward(a, output)
+        ctx.dim = dim
+        return output
+
+    @staticmethod
+    def backward(ctx, grad):
+        a, output = ctx.saved_tensors
+        softmax = (a - output.unsqueeze(ctx.dim)).exp()
+        return grad.unsqueeze(ctx.dim) * softmax, None
+
+
+ported, built_in = leaf([[1.0, 2.0, 4.0]]), leaf([[1.0, 2.0, 4.0]])
+LogSumExpTorch.apply(ported, 1).sum().backward()
+built_in.logsumexp(1).sum().backward()
+print("yours, ported:", ported.grad.numpy().round(4), "   PyTorch:", built_in.grad.numpy().round(4))
 
 # %% [markdown]
 # ## The two tables as pictures
@@ -1360,3 +1337,32 @@ plt.show()
 #
 # The first compares first derivatives with differences of values. The second compares second derivatives with differences of first ones; it is needed when a rule will itself be differentiated.
 # </details>
+
+# %% [markdown]
+# ## Questions about this part
+
+# %% test="quiz_08_further" points=2 tags=["quiz"]
+question(
+    "save",
+    "What does `ctx.save_for_backward(y)` do that `ctx.y = y` does not?",
+    right("The value is freed after backward, changes to it are noticed, and there is no reference cycle.", "These are the three services. The value itself would be the same."),
+    wrong("It makes a copy, so that `y` may be changed.", "Nothing is copied. In PyTorch a change is *noticed* (lesson 09).", misconception="saved_values_are_copies"),
+    wrong("It makes the gradient flow through `y`.", "What is saved is data for the rule. Edges come from the inputs.", misconception="saving_makes_edges"),
+    wrong("Nothing. It is only tidier.", "An output that is kept as an attribute leaks.", misconception="ctx_attributes_are_equal"),
+)
+question(
+    "float32_check",
+    "A right rule fails `gradcheck` in float32 with the defaults. Why?",
+    right("The differences are wrong: with eps = 1e-6 rounding destroys them.", "A float32 has about seven digits. The rule is innocent."),
+    wrong("The rule is less exact in float32.", "It is, by about 1e-7. That would pass.", misconception="range_and_precision"),
+    wrong("Because float32 has no gradients.", "It is the usual type in training.", misconception="float32_has_no_gradients"),
+    wrong("Only because atol is too small: with 1e-2 the check is as good.", "Then a rule that is half a percent off passes as well.", misconception="tolerance_cures"),
+)
+question(
+    "check_fails",
+    "A straight-through rounding fails `gradcheck`. What follows?",
+    right("Nothing new: it differs from the true derivative on purpose.", "Test it another way: the values of forward, and that the gradient passes unchanged."),
+    wrong("It must be fixed.", "The true derivative, zero, does not train.", misconception="surrogates_must_pass"),
+    wrong("The tolerance must be larger.", "1 and 0 are not a matter of tolerance.", misconception="tolerance_cures"),
+    wrong("The step eps was too small.", "With a larger step the differences would give another wrong number.", misconception="tolerance_cures"),
+)

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Behind its back
 #
-# *Core: about 85 minutes; section 2 is a good place for a break. Further: about 75 minutes, optional. You build version counters, methods that write in place, and views. You need lessons 05 to 08.*
+# *Core: about 105 minutes; section 2 is a good place for a break. Further: about 90 minutes, optional. You build version counters, methods that write in place, and views. You need lessons 05 to 08.*
 #
 # A loss is `sum(w * x)`, so its slope with respect to `x` is `w`: `[2, 3, 4]`. Between the forward and the backward pass, something multiplies `w` by 10, in the same memory. Here are five ways to do that in PyTorch. **Predict** the result of each: the right slope, an error, or a wrong slope without a message?
 
@@ -392,10 +392,8 @@ def change(self, operation):
     former.requires_grad, former.grad_fn = self.requires_grad, self.grad_fn
     new = operation(former)
     if new.shape != self.shape:
-        raise RuntimeError(
-            f"output with shape {list(self.shape)} doesn't match the broadcast shape "
-            f"{list(new.shape)}"
-        )
+        mine, other = list(self.shape), list(new.shape)
+        raise RuntimeError(f"output with shape {mine} doesn't match the broadcast shape {other}")
     if new.requires_grad:
         take_over(self, new)
     self.data[...] = new.data
@@ -811,8 +809,6 @@ attempt("numpy() from there", there.numpy, shown=90)
 
 # %% [markdown]
 # ## Quiz
-#
-# The last question is about PyTorch. Your engine does the same after the first section of *Further*.
 
 # %% test="quiz_09" points=4 tags=["quiz"] items="113 115 117"
 question(
@@ -953,27 +949,6 @@ question(
         "Never; the gradient is lost silently",
         "It raises an error.",
         misconception="numpy_is_silent",
-    ),
-)
-question(
-    "view_write",
-    "In PyTorch: `y = a * 2`, `v = y[0]`, then `y.mul_(b)`. How does `v` depend on `b` now?",
-    right(
-        "Its value and its history contain `b`.",
-        "It shares the memory, and after the write it gets a new history from its base.",
-    ),
-    wrong(
-        "Its value contains `b`, its history does not.",
-        "That is your engine before *Further*.",
-        misconception="views_keep_their_history",
-    ),
-    wrong(
-        "Not at all: `v` was made before.", "It is the same memory.", misconception="views_are_copies"
-    ),
-    wrong(
-        "Using `v` now is an error.",
-        "Only for a view made under `no_grad`, or by a function that returns several views, such as `split`.",
-        misconception="views_become_invalid",
     ),
 )
 
@@ -1383,3 +1358,29 @@ for text, operation in operations.items():
 
 # %% [markdown] items="113 114"
 # Where they differ, the two rules have saved different things, and both are right. Your `x * 3` turned the 3 into a tensor and saved both factors; for PyTorch's rule the 3 is enough. `abs` and `logsumexp` may keep inputs and outputs, or only a new array: a sign, a softmax.
+
+# %% [markdown]
+# ## Questions about this part
+
+# %% test="quiz_09_further" points=1 tags=["quiz"]
+question(
+    "view_write",
+    "In PyTorch: `y = a * 2`, `v = y[0]`, then `y.mul_(b)`. How does `v` depend on `b` now?",
+    right(
+        "Its value and its history contain `b`.",
+        "It shares the memory, and after the write it gets a new history from its base.",
+    ),
+    wrong(
+        "Its value contains `b`, its history does not.",
+        "That is your engine before *Further*.",
+        misconception="views_keep_their_history",
+    ),
+    wrong(
+        "Not at all: `v` was made before.", "It is the same memory.", misconception="views_are_copies"
+    ),
+    wrong(
+        "Using `v` now is an error.",
+        "Only for a view made under `no_grad`, or by a function that returns several views, such as `split`.",
+        misconception="views_become_invalid",
+    ),
+)

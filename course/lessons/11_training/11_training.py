@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Training
 #
-# *Core: about 70 minutes; before section 4 is a good place for a break. Further: about 40 minutes, optional. You build modules, Dropout, batch normalization, Adam and the training loop. You need the engine of the previous lessons, and the training loop of lesson 05.*
+# *Core: about 90 minutes; before section 4 is a good place for a break. Further: about 40 minutes, optional. You build modules, Dropout, batch normalization, Adam and the training loop. You need the engine of the previous lessons, and the training loop of lesson 05.*
 #
 # A network is trained in PyTorch on a few noisy points, for far too many epochs. After each epoch its loss on other points is measured. Whenever this loss is the lowest so far, the weights are kept: `best = model.state_dict()`. At the end the best weights are loaded again.
 

@@ -1,7 +1,7 @@
 # %% [markdown] items="gap:where_sqrt"
 # # Debugging clinic
 #
-# *Core: about 85 minutes; before section 3 is a good place for a break. Further: about 45 minutes, optional. You build four instruments and repair four broken pieces of training code; the optional part has four more. You need the training loop of lesson 11 and the graph of your engine.*
+# *Core: about 105 minutes; before section 3 is a good place for a break. Further: about 55 minutes, optional. You build four instruments and repair four broken pieces of training code; the optional part has four more. You need the training loop of lesson 11 and the graph of your engine.*
 #
 # The length of a vector has no derivative at zero. So the code below first asks whether a row is zero, and takes 0 where it is. The loss is finite, and the root of the row of zeros is not used in it. **Predict** the gradient of the second row.
 
@@ -730,8 +730,6 @@ print(preflight(patient, SGD(patient.parameters()), mse_loss, *waves()))
 # * prediction and target have the same shape
 #
 # ## Quiz
-#
-# Question 5 is about patient 8, and question 6 about patient 7: both are in *Further*.
 
 # %% test="quiz_12" points=5 tags=["quiz"] items="106 F19"
 question(
@@ -765,22 +763,6 @@ question(
     wrong("Nothing: neither of them learns.", "That is true, but for different reasons.", misconception="none_is_zero"),
     wrong("The first was cleared by zero_grad, the second was not.", "Both have been through the same backward.", misconception="none_is_zero"),
     wrong("The first does not require grad, the second is dead.", "A parameter that requires grad also has None if nothing uses it.", misconception="none_means_frozen"),
-)
-question(
-    "softmax_twice",
-    "A classifier calls `cross_entropy(scores.softmax(1), labels)`. Why does it stop learning?",
-    right("Its scores lie between 0 and 1, so no answer can be certain, and the slope vanishes.", "The softmax inside cross_entropy gets numbers that differ by at most 1."),
-    wrong("The two softmaxes cancel.", "Softmax is not its own inverse.", misconception="softmax_twice_is_identity"),
-    wrong("The loss is NaN.", "It is finite, and too high.", misconception="softmax_twice_is_nan"),
-    wrong("The labels are not probabilities.", "They are numbers of classes, as they should be.", misconception="labels_need_softmax"),
-)
-question(
-    "list_of_losses",
-    "`losses.append(loss)` in a training loop. What grows?",
-    right("The memory: each loss holds its graph.", "Keep `loss.item()`."),
-    wrong("Nothing: after backward the graph is gone.", "Saved values are freed, but the nodes live as long as the loss.", misconception="backward_deletes_the_graph"),
-    wrong("The gradients.", "They are cleared in each step.", misconception="lists_accumulate_gradients"),
-    wrong("The time of a step.", "A step does not look at the list.", misconception="lists_accumulate_gradients"),
 )
 
 # %% [markdown]
@@ -1137,3 +1119,24 @@ with cProfile.Profile() as profile:
 for row in sorted(profile.getstats(), key=lambda row: -row.inlinetime)[:5]:
     name = getattr(row.code, "co_qualname", row.code)  # built-in functions have only a text
     print(f"{1000 * row.inlinetime:6.2f} ms   {row.callcount:3d} x {name[:50]}")
+
+# %% [markdown]
+# ## Questions about this part
+
+# %% test="quiz_12_further" points=1 tags=["quiz"]
+question(
+    "softmax_twice",
+    "A classifier calls `cross_entropy(scores.softmax(1), labels)`. Why does it stop learning?",
+    right("Its scores lie between 0 and 1, so no answer can be certain, and the slope vanishes.", "The softmax inside cross_entropy gets numbers that differ by at most 1."),
+    wrong("The two softmaxes cancel.", "Softmax is not its own inverse.", misconception="softmax_twice_is_identity"),
+    wrong("The loss is NaN.", "It is finite, and too high.", misconception="softmax_twice_is_nan"),
+    wrong("The labels are not probabilities.", "They are numbers of classes, as they should be.", misconception="labels_need_softmax"),
+)
+question(
+    "list_of_losses",
+    "`losses.append(loss)` in a training loop. What grows?",
+    right("The memory: each loss holds its graph.", "Keep `loss.item()`."),
+    wrong("Nothing: after backward the graph is gone.", "Saved values are freed, but the nodes live as long as the loss.", misconception="backward_deletes_the_graph"),
+    wrong("The gradients.", "They are cleared in each step.", misconception="lists_accumulate_gradients"),
+    wrong("The time of a step.", "A step does not look at the list.", misconception="lists_accumulate_gradients"),
+)

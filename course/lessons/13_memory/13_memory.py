@@ -1,7 +1,7 @@
 # %% [markdown] items="124"
 # # Compute it again
 #
-# *Core: about 80 minutes; before exercise 2 is a good place for a break. Further: about 60 minutes, optional. You build a counter of saved bytes and a checkpoint; in the optional part, a planner for where to cut. You need lessons 06, 08 and 10.*
+# *Core: about 100 minutes; before exercise 2 is a good place for a break. Further: about 75 minutes, optional. You build a counter of saved bytes and a checkpoint; in the optional part, a planner for where to cut. You need lessons 06, 08 and 10.*
 #
 # Take a Transformer with 12 blocks of width 512 and a vocabulary of 50,000 words. One training step, in float32, gets 32 texts of 512 words each. The forward pass keeps values for the backward pass. **Predict** how much memory these values need, as a multiple of the memory of the weights. And with only one text?
 #
@@ -670,8 +670,6 @@ print(f"one table of scores, 32 * 512 * 50000 numbers: {32 * 512 * 50_000 * 4 / 
 
 # %% [markdown] items="128"
 # ## Quiz
-#
-# Two questions, about dropout and a changed closure, belong to *Further*.
 
 # %% test="quiz_13" points=5 tags=["quiz"] items="124 125 127"
 question(
@@ -705,22 +703,6 @@ question(
     wrong("A checkpoint around every layer", "Then the inputs of all layers are kept, as many arrays as without checkpoints.", misconception="finer_is_better"),
     wrong("Two segments of 50", "Then 50 arrays of one segment are alive at a time, and the border.", misconception="one_cut_is_enough"),
     wrong("All plans need the same; only the time differs.", "You measured a curve with its minimum in the middle.", misconception="plans_are_equal"),
-)
-question(
-    "closure",
-    "A checkpointed function in the middle of a network reads a weight through its closure. Between forward and backward an optimizer changes the weight. In PyTorch, with `use_reentrant=False`:",
-    right("The gradients are wrong, without a message.", "The second run uses the new weight, and only arguments are compared."),
-    wrong("An error is raised: the version of the weight has changed.", "That is so for an argument, and for a plain saved tensor. Here nothing was saved.", misconception="versions_see_everything"),
-    wrong("Nothing happens: the weight was saved.", "Not saving is the point of a checkpoint.", misconception="checkpoint_saves_weights"),
-    wrong("The gradients belong to the new weight, and are right for it.", "They mix both: the checkpoint uses the new weight, but the later layers and the loss belong to the old one.", misconception="recomputing_is_always_right"),
-)
-question(
-    "dropout",
-    "Dropout in a checkpoint that does not restore the generator's state. What is wrong?",
-    right("The gradient belongs to a different mask from the value.", "All shapes fit, so there is no error."),
-    wrong("Nothing: the mean over many steps is the same.", "The gradient of one network is applied to the loss of another. Even its mean is wrong if the rest is not linear.", misconception="noise_cancels"),
-    wrong("The second run raises an error.", "Only a different number of arrays, or other shapes, would.", misconception="wrong_means_error"),
-    wrong("The gradient is zero.", "It is nonzero, but in the wrong places.", misconception="wrong_means_zero"),
 )
 question(
     "why_none",
@@ -1176,3 +1158,24 @@ print("GiB per device for 7e9 parameters on 1, 8 and 64 devices")
 
 # %% [markdown] items="128"
 # The optimizer state is half of it, and it is used only once per step, so it is split first. These three steps are called ZeRO 1, 2 and 3; PyTorch's fully sharded data parallel (FSDP) does the last one. None of them divides activations: those belong to each device's part of the batch, and checkpoints come on top. The price is the traffic between the devices.
+
+# %% [markdown]
+# ## Questions about this part
+
+# %% test="quiz_13_further" points=1 tags=["quiz"]
+question(
+    "closure",
+    "A checkpointed function in the middle of a network reads a weight through its closure. Between forward and backward an optimizer changes the weight. In PyTorch, with `use_reentrant=False`:",
+    right("The gradients are wrong, without a message.", "The second run uses the new weight, and only arguments are compared."),
+    wrong("An error is raised: the version of the weight has changed.", "That is so for an argument, and for a plain saved tensor. Here nothing was saved.", misconception="versions_see_everything"),
+    wrong("Nothing happens: the weight was saved.", "Not saving is the point of a checkpoint.", misconception="checkpoint_saves_weights"),
+    wrong("The gradients belong to the new weight, and are right for it.", "They mix both: the checkpoint uses the new weight, but the later layers and the loss belong to the old one.", misconception="recomputing_is_always_right"),
+)
+question(
+    "dropout",
+    "Dropout in a checkpoint that does not restore the generator's state. What is wrong?",
+    right("The gradient belongs to a different mask from the value.", "All shapes fit, so there is no error."),
+    wrong("Nothing: the mean over many steps is the same.", "The gradient of one network is applied to the loss of another. Even its mean is wrong if the rest is not linear.", misconception="noise_cancels"),
+    wrong("The second run raises an error.", "Only a different number of arrays, or other shapes, would.", misconception="wrong_means_error"),
+    wrong("The gradient is zero.", "It is nonzero, but in the wrong places.", misconception="wrong_means_zero"),
+)

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Fewer trips to memory, and other places to compute
 #
-# *Core: about 85 minutes; after exercise 2 is a good place for a break. Further: about 90 minutes, optional. You build a tracer that records a chain of operations, and a compiler that runs it in blocks; in the optional part, devices. You need lessons 08 and 11.*
+# *Core: about 110 minutes; after exercise 2 is a good place for a break. Further: about 110 minutes, optional. You build a tracer that records a chain of operations, and a compiler that runs it in blocks; in the optional part, devices. You need lessons 08 and 11.*
 #
 # Take a polynomial of degree six at two million points: eleven NumPy operations. The first program does them one by one, each for all points. The second takes a piece of 16,384 points through all eleven operations, then the next 16,384. Both do the same 22 million multiplications and additions, in the same order for every point.
 #
@@ -751,8 +751,6 @@ for sign in (1, -1):
 
 # %% [markdown]
 # ## Quiz
-#
-# The two questions about devices belong to *Further*.
 
 # %% test="quiz_14" points=4 tags=["quiz"] items="116 129 130"
 question(
@@ -786,22 +784,6 @@ question(
     wrong("Another shape of a tensor", "The steps of the backward pass may differ, and buffers do. (PyTorch leaves the size open after the second shape.)", misconception="guards_watch_values"),
     wrong("Another value of a flag", "It may choose another branch.", misconception="numbers_are_inputs"),
     wrong("An input that requires grad now and did not before", "The backward pass of the recording has no gradient for it.", misconception="guards_watch_values"),
-)
-question(
-    "mixed_devices",
-    "`x` has shape (3,) and is on another device. Which operand on the CPU may be multiplied with it?",
-    right("A tensor without dimensions", "A factor may be mixed; it is moved."),
-    wrong("A tensor of shape (3,)", "Copying it silently would cost more than the product. It is an error.", misconception="devices_copy_silently"),
-    wrong("A tensor of shape (1,), because it has only one entry", "The number of dimensions counts, not the number of entries.", misconception="one_entry_is_a_number"),
-    wrong("None at all", "A number, and a tensor without dimensions, may.", misconception="nothing_may_be_mixed"),
-)
-question(
-    "leaf_there",
-    "`w = torch.ones(3, requires_grad=True).to(device)` on another device. What is `w.grad` after the backward pass?",
-    right("None: `w` is the result of a copy, not a leaf.", "The gradient went back through the copy to the tensor on the CPU, which has no name anymore."),
-    wrong("A tensor on the device", "Only leaves keep a gradient, and `.to` is an operation.", misconception="to_keeps_leaves"),
-    wrong("A tensor on the CPU", "The leaf on the CPU gets one. `w` is not that leaf.", misconception="to_keeps_leaves"),
-    wrong("An error: a copy has no derivative", "It has one: the gradient is moved back.", misconception="copies_cut_the_graph"),
 )
 question(
     "graph_break",
@@ -1387,3 +1369,24 @@ for size in (10, 1_000_000) if measure else ():
 
 # %% [markdown] items="130"
 # `python -m benchmarks.torch_compile`, in the course's repository, prints such a table for one thread. On the machine on which this was written (two AMD processors, sometimes busy), the first calls took seconds, or more than a minute. In ten runs, a later call was 1.5 to 2 times as fast for ten numbers, and 5 to 10 times for a million. What PyTorch gains there is section 1: a product, a sum and a `relu` do little arithmetic per byte, and fused they need far fewer trips to memory. With `tanh` in place of `relu`, where the arithmetic takes the time, a million numbers gained **nothing**: 0.8 to 1.1 times as fast. So compile what runs often, and measure.
+
+# %% [markdown]
+# ## Questions about this part
+
+# %% test="quiz_14_further" points=1 tags=["quiz"]
+question(
+    "mixed_devices",
+    "`x` has shape (3,) and is on another device. Which operand on the CPU may be multiplied with it?",
+    right("A tensor without dimensions", "A factor may be mixed; it is moved."),
+    wrong("A tensor of shape (3,)", "Copying it silently would cost more than the product. It is an error.", misconception="devices_copy_silently"),
+    wrong("A tensor of shape (1,), because it has only one entry", "The number of dimensions counts, not the number of entries.", misconception="one_entry_is_a_number"),
+    wrong("None at all", "A number, and a tensor without dimensions, may.", misconception="nothing_may_be_mixed"),
+)
+question(
+    "leaf_there",
+    "`w = torch.ones(3, requires_grad=True).to(device)` on another device. What is `w.grad` after the backward pass?",
+    right("None: `w` is the result of a copy, not a leaf.", "The gradient went back through the copy to the tensor on the CPU, which has no name anymore."),
+    wrong("A tensor on the device", "Only leaves keep a gradient, and `.to` is an operation.", misconception="to_keeps_leaves"),
+    wrong("A tensor on the CPU", "The leaf on the CPU gets one. `w` is not that leaf.", misconception="to_keeps_leaves"),
+    wrong("An error: a copy has no derivative", "It has one: the gradient is moved back.", misconception="copies_cut_the_graph"),
+)

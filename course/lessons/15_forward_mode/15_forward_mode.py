@@ -1,7 +1,7 @@
 # %% [markdown]
 # # The other direction
 #
-# *Core: about 70 minutes; before section 3 is a good place for a break. Further: about 60 minutes, optional. You build dual numbers, products with the Jacobian, and Jacobians from both sides. You need lessons 08 and 10.*
+# *Core: about 90 minutes; before section 3 is a good place for a break. Further: about 80 minutes, optional. You build dual numbers, products with the Jacobian, and Jacobians from both sides. You need lessons 08 and 10.*
 #
 # Since lesson 01 one count has decided everything: a loss with a million weights needs one pass backward, or a million passes forward. Here are two functions. One has 100 inputs and a single output, like a loss. The other has a single input and 100 outputs: a curve, and one knob that bends it.
 #
@@ -599,8 +599,6 @@ for name, action in (
 
 # %% [markdown]
 # ## Quiz
-#
-# Two questions, on `vmap` and on tags, are about the optional part.
 
 # %% test="quiz_15" points=4 tags=["quiz"] items="4 5 F35 gap:jvp_vmap"
 question(
@@ -642,22 +640,6 @@ question(
     wrong("256, forward or reverse", "That is the number for the whole `J`, which you do not need.", misconception="jacobians_are_built"),
     wrong("1, backward", "A pass backward gives `w J`, a sum over rows.", misconception="modes_swapped"),
     wrong("2: one forward, one backward", "The tangent travels with the values. There is no second pass.", misconception="forward_keeps_a_graph"),
-)
-question(
-    "vmap",
-    "What does `vmap` save when it pushes 64 tangents at once?",
-    right("The repeated values, and 63 of 64 calls of each operation", "The arithmetic on the tangents stays, and so does their memory."),
-    wrong("Nothing: it is a loop in a nicer form", "You counted the operations.", misconception="vmap_is_a_loop"),
-    wrong("63 of 64 parts of the arithmetic", "Every tangent still has to be multiplied by every slope.", misconception="vmap_is_free"),
-    wrong("Memory: one tangent is kept for all", "It keeps 64 of them.", misconception="vmap_is_free"),
-)
-question(
-    "confusion",
-    "When does forward mode without tags give a wrong number?",
-    right("When an inner derivative uses a variable that an outer one is moving", "Two different `ε` are added as if they were one."),
-    wrong("For every second derivative", "The second derivative of `x**3` was right even without tags.", misconception="nesting_always_fails"),
-    wrong("When a variable is used twice", "`x * x * x` is no problem for one `ε`.", misconception="reuse_breaks"),
-    wrong("Never; it raises an error", "It printed 2 without a warning. An error is what PyTorch's `forward_ad` raises.", misconception="wrong_means_error"),
 )
 question(
     "duality",
@@ -1100,3 +1082,24 @@ print(f"difference {(first_way - second_way).abs().max().item():.1e}")
 
 # %% [markdown] items="gap:jvp_vmap"
 # The table takes about as many operations as the product: `hessian` pushes all 400 directions at once, with `vmap`. But each operation carries 400 tangents in place of one.
+
+# %% [markdown]
+# ## Questions about this part
+
+# %% test="quiz_15_further" points=1 tags=["quiz"]
+question(
+    "vmap",
+    "What does `vmap` save when it pushes 64 tangents at once?",
+    right("The repeated values, and 63 of 64 calls of each operation", "The arithmetic on the tangents stays, and so does their memory."),
+    wrong("Nothing: it is a loop in a nicer form", "You counted the operations.", misconception="vmap_is_a_loop"),
+    wrong("63 of 64 parts of the arithmetic", "Every tangent still has to be multiplied by every slope.", misconception="vmap_is_free"),
+    wrong("Memory: one tangent is kept for all", "It keeps 64 of them.", misconception="vmap_is_free"),
+)
+question(
+    "confusion",
+    "When does forward mode without tags give a wrong number?",
+    right("When an inner derivative uses a variable that an outer one is moving", "Two different `ε` are added as if they were one."),
+    wrong("For every second derivative", "The second derivative of `x**3` was right even without tags.", misconception="nesting_always_fails"),
+    wrong("When a variable is used twice", "`x * x * x` is no problem for one `ε`.", misconception="reuse_breaks"),
+    wrong("Never; it raises an error", "It printed 2 without a warning. An error is what PyTorch's `forward_ad` raises.", misconception="wrong_means_error"),
+)

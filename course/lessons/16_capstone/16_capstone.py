@@ -1,7 +1,7 @@
 # %% [markdown]
 # # A Transformer on your own engine
 #
-# *Core: about 75 minutes, and some time for training; before section 4 is a good place for a break. Further: about 50 minutes, optional. You build attention and a small Transformer, and train it alongside PyTorch. You need lessons 11 and 14.*
+# *Core: about 95 minutes, and some time for training; before section 4 is a good place for a break. Further: about 60 minutes, optional. You build attention and a small Transformer, and train it alongside PyTorch. You need lessons 11 and 14.*
 #
 # Here is a diary. Each line has a name, a thing, and the weather. The name and the thing are random. The weather is not: it follows from the thing, so a reader who has seen the thing knows the weather.
 
@@ -717,8 +717,6 @@ for head, row in enumerate(every[:, -1]):
 
 # %% [markdown]
 # ## Quiz
-#
-# Two questions, about a loss that is too good and a slow step, are about *Further*.
 
 # %% test="quiz_16" points=5 tags=["quiz"] items="gap:repeated_indices"
 question(
@@ -746,14 +744,6 @@ question(
     wrong("It works in training, but not when writing.", "It trains as well, on weights that have looked ahead.", misconception="mask_after_softmax_is_equal"),
 )
 question(
-    "too_good",
-    "A character model reaches a training loss of 0.01, where the best possible is 0.13. What do you check first?",
-    right("Whether a position can see its own target", "The mask may be missing, or the targets are not shifted. The best possible loss comes from the random letters. A model that knows them has seen them."),
-    wrong("Whether the learning rate is too high", "Then the loss would be high, or NaN.", misconception="low_loss_is_good"),
-    wrong("Nothing: the lower the better", "A loss below the best possible one is a symptom: something in the task is wrong.", misconception="low_loss_is_good"),
-    wrong("Whether PyTorch says the same", "The mistake is in the task, so it would.", misconception="agreement_is_correctness"),
-)
-question(
     "reshape_heads",
     "`x.reshape(rows, heads, length, size)` in place of a reshape and a transpose; the way back is as before. How do you notice?",
     right("By comparing with an independent computation, or by asking which inputs an output depends on.", "All shapes fit, and no error is raised. But a head gets its rows from other positions, so the mask no longer keeps the future out."),
@@ -776,14 +766,6 @@ question(
     wrong("It doubles.", "So do the rows of queries, keys and values. The pattern grows along both axes.", misconception="attention_is_linear"),
     wrong("It stays the same, since the parameters do.", "Activations are not parameters. They take most of the memory of a step.", misconception="memory_is_parameters"),
     wrong("It grows by half, as half of the pattern is masked.", "The zeros above the diagonal are kept like all others.", misconception="zeros_are_free"),
-)
-question(
-    "where_to_begin",
-    "Your step is three times slower than PyTorch's. What do you do first?",
-    right("Measure which operation takes the time.", "Here it was a power that nobody suspected."),
-    wrong("Rewrite the matrix products.", "NumPy calls the same kind of library as PyTorch does.", misconception="products_dominate"),
-    wrong("Rewrite the walk over the graph in C.", "You can read off its share once you have measured.", misconception="python_is_the_cause"),
-    wrong("Use forward mode, which needs no graph.", "One pass per weight: some 21,000 of them.", misconception="forward_mode_for_training"),
 )
 question(
     "agreement",
@@ -1221,3 +1203,24 @@ for name, action in ways.items():
     print(f"{name:12s} peak {megabytes:5.2f} MB, {times[name]:6.2f} ms forward and backward")
 same = all(np.array_equal(a, b) for a, b in zip(*gradients))
 print("the gradients are equal to the last bit:", same)
+
+# %% [markdown]
+# ## Questions about this part
+
+# %% test="quiz_16_further" points=1 tags=["quiz"]
+question(
+    "too_good",
+    "A character model reaches a training loss of 0.01, where the best possible is 0.13. What do you check first?",
+    right("Whether a position can see its own target", "The mask may be missing, or the targets are not shifted. The best possible loss comes from the random letters. A model that knows them has seen them."),
+    wrong("Whether the learning rate is too high", "Then the loss would be high, or NaN.", misconception="low_loss_is_good"),
+    wrong("Nothing: the lower the better", "A loss below the best possible one is a symptom: something in the task is wrong.", misconception="low_loss_is_good"),
+    wrong("Whether PyTorch says the same", "The mistake is in the task, so it would.", misconception="agreement_is_correctness"),
+)
+question(
+    "where_to_begin",
+    "Your step is three times slower than PyTorch's. What do you do first?",
+    right("Measure which operation takes the time.", "Here it was a power that nobody suspected."),
+    wrong("Rewrite the matrix products.", "NumPy calls the same kind of library as PyTorch does.", misconception="products_dominate"),
+    wrong("Rewrite the walk over the graph in C.", "You can read off its share once you have measured.", misconception="python_is_the_cause"),
+    wrong("Use forward mode, which needs no graph.", "One pass per weight: some 21,000 of them.", misconception="forward_mode_for_training"),
+)

@@ -191,6 +191,39 @@ def test_an_optional_exercise_that_is_not_solved_comes_from_the_reference(
     assert "mine = 1" in desk.engine_file.read_text()
 
 
+@pytest.mark.parametrize("there", ["absent", "not begun", "begun"])
+def test_a_lesson_that_was_skipped_comes_from_the_reference(
+    there: str, desk: Desk, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    lessons = tmp_path / "course" / "lessons"
+    for name, text in (("02_numbers", "engine"), ("03_more", "next"), ("04_last", "next")):
+        (lessons / name).mkdir(parents=True)
+        source = (HERE / f"{text}_lesson.txt").read_text()
+        source = source.replace("square", "cube") if name == "04_last" else source
+        (lessons / name / f"{name}.py").write_text(source)
+    desk.put(students(desk.sources["02_numbers"], ("product", "return MiniTensor", "mine = 1\n    return MiniTensor")))
+    if there != "absent":
+        stub = (
+            "def square(a):\n    raise NotImplementedError" if there == "not begun" else "def square(a):\n    return a"
+        )
+        notebook = students(desk.sources["03_more"], ("square", "def square(a):\n    return product(a, a)", stub))
+        (desk.here / "03_more.ipynb").write_text(notebook_text(notebook))
+    here = tmp_path / "04_last"
+    here.mkdir()
+    monkeypatch.chdir(here)
+    names: dict[str, Any] = {"__name__": "__main__"}
+    exec(compile(assemble(lessons / "04_last" / "04_last.py").cells[0].source, "<cell>", "exec"), names)
+    said = capsys.readouterr().out
+    assert names["square"](names["MiniTensor"](3.0)).data == 9.0
+    if there == "begun":
+        assert said.startswith("Using the reference engine of lesson 03: yours does not pass these checks yet")
+        assert not (here / "engine.py").exists()
+    else:
+        skipped = "What lesson 03 adds comes from the reference: you have not begun it."
+        assert said == f"Using your own engine of lesson 02. {skipped}\n"
+        assert "mine = 1" in (here / "engine.py").read_text()
+
+
 def endless(notebook: NotebookNode) -> NotebookNode:
     for cell in notebook.cells:
         cell.source = cell.source.replace(
