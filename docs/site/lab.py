@@ -25,6 +25,7 @@ from nbformat.v4 import new_markdown_cell
 
 from autograder.lessons.builder.lesson_files import lesson_texts
 from autograder.lessons.student.delivery import Workspace, deliver_all
+from autograder.lessons.student.lab import FRESH_KERNEL
 from autograder.lessons.student.shell import RECORDED
 
 HERE = Path(__file__).resolve().parent
@@ -38,6 +39,8 @@ DISTRIBUTION_POINT = f"https://cdn.jsdelivr.net/pyodide/v{VERSION}/full/"
 PYODIDE = f"static/pyodide/v{VERSION}"
 """Where Pyodide's files are in the lab. The service worker keeps them for good because the version stands there."""
 STANDARD_LIBRARY = "python_stdlib.zip"
+INSTALLED = "/lib/python3.13/site-packages"
+"""Where Pyodide puts packages."""
 INTERPRETER = ("pyodide.js", "pyodide.mjs", "pyodide.asm.js", "pyodide.asm.wasm", STANDARD_LIBRARY)
 ROOTS = ("cloudpickle", "ipython", "jedi", "matplotlib", "micropip", "numpy", "sqlite3", "typing-extensions")
 """What the course and JupyterLite's kernel take from Pyodide, without what these need."""
@@ -66,9 +69,13 @@ KERNEL_EXTENSION = "@jupyterlite/pyodide-kernel-extension"
 KERNEL = f"{KERNEL_EXTENSION}:kernel"
 SETTINGS = {
     "@jupyterlab/docmanager-extension:plugin": {"autosaveInterval": 10},  # seconds: tabs are closed without a question
+    "@jupyterlab/apputils-extension:themes": {"adaptive-theme": True},  # light or dark, as the system is
 }
-SCRIPTS = ("keep.js", "ended.js", "narrow.js")  # of the lab's page
-BESIDE_THE_PAGE = ("lab/service-worker.js", "lab/demos.js", "demos.py", *(f"lab/{name}" for name in SCRIPTS))
+SCRIPTS = ("keep.js", "ended.js", "queue.js", "narrow.js")  # of the lab's page
+STYLE = "lab/lab.css"
+STARTS = "await import("
+"""Where the lab's page begins to load JupyterLab."""
+BESIDE_THE_PAGE = ("lab/service-worker.js", "lab/demos.js", "demos.py", STYLE, *(f"lab/{name}" for name in SCRIPTS))
 
 
 class LabError(Exception):
@@ -97,8 +104,13 @@ def build_lab(folder: Path, pyodide: Path | None = None, recorded: Mapping[str, 
     for file in BESIDE_THE_PAGE:
         shutil.copy(HERE / file, folder)
     ours = "".join(f'<script src="../{file}"></script>' for file in SCRIPTS)
+    ours += f'<link rel="stylesheet" href="../{Path(STYLE).name}">'
     page = folder / "lab" / "index.html"
-    page.write_text(page.read_text(encoding="utf-8").replace("</head>", f"{ours}</head>"), encoding="utf-8")
+    text = page.read_text(encoding="utf-8")
+    if text.count(STARTS) != 1:
+        raise LabError(f"The page of this JupyterLite does not start with {STARTS!r}: see lab/keep.js.")
+    text = text.replace("<head>", f"<head>{ours}").replace(STARTS, f"await window.serviceWorkerCame; {STARTS}")
+    page.write_text(text, encoding="utf-8")
 
 
 def with_course(pyodide: Path | None, folder: Path) -> Path:
@@ -181,7 +193,11 @@ def _run_jupyterlite(scratch: Path, folder: Path, is_local: bool) -> None:
         # the module .mjs cannot be loaded in the kernel's worker
         "pyodideUrl": f"./{PYODIDE}/pyodide.js" if is_local else f"{DISTRIBUTION_POINT}pyodide.js",
         "disablePyPIFallback": True,
-        "loadPyodideOptions": {"lockFileURL": f"./{PYODIDE}/{LOCK}", "packages": STARTS_WITH},
+        "loadPyodideOptions": {
+            "lockFileURL": f"./{PYODIDE}/{LOCK}",
+            "packages": STARTS_WITH,
+            "env": {"PYTHONSTARTUP": f"{INSTALLED}/{FRESH_KERNEL.relative_to(ROOT)}"},
+        },
     }
     files = {
         "jupyter_lite_config.json": {
@@ -199,7 +215,7 @@ def _run_jupyterlite(scratch: Path, folder: Path, is_local: bool) -> None:
             "jupyter-lite-schema-version": 0,
             "jupyter-config-data": {
                 "appName": "MiniTensor",
-                "exposeAppInBrowser": True,  # to narrow.js
+                "exposeAppInBrowser": True,  # to narrow.js and queue.js
                 "litePluginSettings": {KERNEL: kernel},
             },
         },

@@ -11,12 +11,13 @@ import shutil
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from functools import partial
 from html.parser import HTMLParser
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
-from typing import Any
+from typing import Any, ClassVar
 from urllib.parse import unquote
 
 import nbformat
@@ -34,6 +35,7 @@ from autograder.lessons.student.shell import RECORDED
 from autograder.notebooks.cells import grade_id, is_code, is_test, points_of
 from autograder.notebooks.regions import regions
 from autograder.quizzes.sealing import SEALED_TEXT
+from docs.site.game import told, wrong_rules
 from docs.site.lab import BESIDE, COURSE_PACKAGE, DISTRIBUTION_POINT, KERNEL, KERNEL_PARTS, LOCK, plain, with_course
 from tests.autograder.grading.here import in_this_process
 from tests.browser.conftest import PATIENCE, Lab, violations
@@ -200,13 +202,36 @@ def test_demos_live_without_python(site: Path, opened: Any) -> None:
 
 
 @pytest.mark.browser
+def test_the_bug_in_the_engine_of_the_front_page_is_found_and_its_round_can_be_passed_on(
+    site: Path, opened: Any
+) -> None:
+    opened.goto((site / "index.html").as_uri())
+    place = opened.locator(".find-the-bug")
+    gradient = place.locator(".ma-grad").first
+    before = gradient.inner_text()
+    place.get_by_label("a", exact=True).fill("-0.5")
+    assert gradient.inner_text() != before, "at once"
+    for part in place.get_by_role("button", name="Is its rule wrong?").all():
+        if place.get_by_role("button", name="Next engine").count() == 0:
+            part.press("Enter")
+    said = place.locator(".ma-words").inner_text()
+    bugs = [told(*each) for each in wrong_rules()]
+    assert any(bug["sentence"].replace("`", "") in said and bug["misconception"] in said for bug in bugs)
+    place.get_by_role("button", name="Next engine").click()
+    place.get_by_role("button", name="Show me").wait_for()
+    shown = place.locator(".ma-canvas").inner_text()
+    opened.goto("about:blank")
+    opened.goto((site / "index.html").as_uri() + "#round=2")
+    assert place.locator(".ma-canvas").inner_text() == shown
+    assert opened.troubles == []
+
+
+@pytest.mark.browser
 @pytest.mark.parametrize("name", ["index", "gallery", "lessons/04_arrays"])
 def test_an_explorer_offers_nothing_that_needs_python(site: Path, opened: Any, name: str) -> None:
     opened.goto((site / f"{name}.html").as_uri())
     for place in opened.locator(".live[data-kind=explorer]").all():
-        place.get_by_text(re.compile("^(Python does not answer here|This is a recording)")).locator(
-            "visible=true"
-        ).wait_for()
+        place.get_by_text("This is a recording").locator("visible=true").wait_for()
         assert place.locator(":is(.ma-bench, .ma-bench *, .ma-movable):visible").count() == 0
         assert place.get_by_role("button", name="Expression").count() == 0
     assert opened.locator(".ma-explorer").count() > 0
@@ -266,7 +291,13 @@ ASKING = re.compile(r"\b(drag|type|click the|your guess above|run this cell|slid
 def test_the_gallery_asks_for_nothing_that_needs_python(site: Path, opened: Any) -> None:
     opened.goto((site / "gallery.html").as_uri())
     opened.locator(".ma-demo").first.wait_for()
-    assert opened.locator(".ma-demo .ma-canvas :is([role=button], [data-press], .ma-press)").count() == 0
+    pressed = opened.locator(".ma-demo .ma-canvas [data-press]")
+    assert {
+        part.locator("xpath=ancestor::*[@role='group'][last()]").get_attribute("aria-label") for part in pressed.all()
+    } == {"Break the engine"}
+    pressed.first.click()
+    opened.locator(".ma-words", has_text=re.compile("^(Right|No)", re.MULTILINE)).wait_for()
+    assert opened.locator(".ma-canvas :is([role=button], [data-press], .ma-press)").count() == 0
     for part in (".ma-words", "article p"):
         asking = [text for text in opened.locator(part).all_inner_texts() if ASKING.search(text)]
         assert asking == [], part
@@ -322,7 +353,8 @@ def served(site: Path) -> Iterator[ThreadingHTTPServer]:
     """A server of the site, on this machine alone, as a web host would be."""
     if shutil.which("npm") is None:
         pytest.skip("there is no npm, which has Pyodide")
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Quiet, directory=str(site)))
+    Late.asked.clear()
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Late, directory=str(site)))
     threading.Thread(target=server.serve_forever, daemon=True).start()
     yield server
     server.shutdown()
@@ -332,6 +364,19 @@ def served(site: Path) -> Iterator[ThreadingHTTPServer]:
 class Quiet(SimpleHTTPRequestHandler):
     def log_message(self, *said: Any) -> None:
         """Say nothing."""
+
+
+class Late(Quiet):
+    """Sends the service worker a second late, as to a busy machine, and notes what was asked for before."""
+
+    asked: ClassVar[list[str]] = []
+
+    def do_GET(self) -> None:
+        if "/lab/service-worker.js" in self.path:
+            time.sleep(1)
+            self.asked.append("came")
+        self.asked.append(self.path.partition("?")[0])
+        super().do_GET()
 
 
 RECORDING, ANSWERS = "This is a recording: its steps and buttons work. ", "Python runs in this page and answers."
@@ -391,7 +436,8 @@ RUN = """async ([index, source]) => {
     notebook.model.cells.get(index).sharedModel.setSource(source);
     notebook.activeCellIndex = index;
     await window.jupyterapp.commands.execute('notebook:run-cell');
-    return notebook.model.cells.get(index).outputs.toJSON().map(output => output.data?.['text/plain'] ?? output.evalue);
+    const shown = notebook.model.cells.get(index).outputs.toJSON();
+    return shown.map(output => output.data?.['text/plain'] ?? output.traceback?.join('\\n'));
 }"""
 ENDING = """
 def holding(inner):
@@ -403,6 +449,24 @@ for _ in range(100_000):  # freed from one end, this overflows the browser's sta
 del chain
 """
 RIGHT = re.compile(r"^(\d+) of \1 points$|^right: every assertion", re.MULTILINE)
+# The numbers of two cells once they were run at once, and the first raised an error; whether that was `meant`.
+BEHIND_AN_ERROR = """async ([places, meant]) => {
+    const notebook = window.jupyterapp.shell.currentWidget.content;
+    const ran = places.map((place, number) => {
+        notebook.model.cells.get(place).sharedModel.setSource(number ? '1 + 1' : '1 / 0');
+        notebook.model.cells.get(place).setMetadata('tags', meant ? ['raises-exception'] : []);
+        notebook.activeCellIndex = place;
+        return window.jupyterapp.commands.execute('notebook:run-cell').catch(() => null);
+    });
+    await Promise.all(ran);
+    const cells = places.map(place => notebook.model.cells.get(place));
+    return cells.map(cell => cell.executionState === 'idle' ? cell.executionCount : '*');
+}"""
+KEPT = """async urls => {
+    const kept = new Set((await (await caches.open("lab")).keys()).map(request => request.url));
+    return urls.every(url => kept.has(url));
+}"""
+NOT_KEPT = re.compile(r"/service-worker|-service-worker|/lab/index\.html\?")
 SOURCE = "index => window.jupyterapp.shell.currentWidget.content.model.cells.get(index).sharedModel.getSource()"
 
 
@@ -431,6 +495,8 @@ def test_a_lesson_in_the_lab_with_a_wrong_answer_then_without_a_server_with_the_
     lab = Lab(page, Path(), f"http://127.0.0.1:{served.server_port}", "")
     asked: list[str] = []  # by the page, its workers and its service worker
     page.context.on("request", lambda request: asked.append(request.url))
+    got: list[str] = []
+    page.context.on("response", lambda answer: got.append(answer.url) if answer.ok else None)
 
     def ran(index: int, source: str = "") -> str:
         return "\n".join(map(str, page.evaluate(RUN, [index, source or cells[index].source])))
@@ -438,23 +504,31 @@ def test_a_lesson_in_the_lab_with_a_wrong_answer_then_without_a_server_with_the_
     page.goto(f"{lab.url}/lessons/{text.stem}.html")
     page.get_by_role("link", name="open it in the browser").click()
     lab.wait_open()
+    assert "/lab/config-utils.js" in Late.asked[Late.asked.index("came") :], "with this, JupyterLab starts"
+    assert "/lab/config-utils.js" not in Late.asked[: Late.asked.index("came")]
     ran(code[0], MOCK)
     for index in before:
         ran(index)
     assert ran(exercise, wrong) == ""
-    assert not RIGHT.search(ran(test))
-    page.evaluate(f"given => {{ ({RUN})(given); }}", [code[0], ENDING])  # it has no end to wait for
+    card = ran(test)
+    assert re.search(r"\d of \d", card)
+    assert not RIGHT.search(card)
+    page.evaluate(f"given => {{ ({RUN})(given); }}", [code[-1], ENDING])  # it has no end to wait for
     told = page.get_by_role("dialog", name="Python has stopped")
     told.get_by_text("Your notebook is safe. ").wait_for()
     assert violations(page, "#python-has-ended") == []
     told.get_by_role("button", name="OK").click()
     lab.save()
 
+    lab.wait_until(KEPT, [url for url in got if url.startswith(f"{lab.url}/lab/") and not NOT_KEPT.search(url)])
     served.shutdown()
     served.server_close()
     page.reload()
     lab.wait_open()
     assert page.evaluate(SOURCE, exercise) == wrong
+    assert "has not run since Python started" in ran(test)
+    assert page.evaluate(BEHIND_AN_ERROR, [code[:2], True]) == [2, 3]
+    assert page.evaluate(BEHIND_AN_ERROR, [code[:2], False]) == [4, None]
     ran(code[0], MOCK)
     said = {index: ran(index) for index in code}
     assert [said[index] for index in code if is_test(cells[index]) and not RIGHT.search(said[index])] == []

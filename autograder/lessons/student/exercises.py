@@ -28,6 +28,7 @@ from autograder.notebooks.cells import (
     source_of,
     tested_by,
 )
+from autograder.notebooks.statements import bound_names, parse
 
 RAISED = "it stopped with {error} when it last ran"
 NOT_RUN = "it was not run since the kernel started"
@@ -44,6 +45,7 @@ DO = {
 STALE = (
     "First look at the cell of the exercise `{exercise}`: {what}. What is checked here is not what the cell says. {do}"
 )
+ENGINE = "start_lesson("
 EARLIER = "Note on the earlier exercise `{exercise}`: {what}. {do}"
 
 
@@ -137,6 +139,19 @@ class Exercises:
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
             return []
         return self._read[1] if path is not None else []
+
+    def not_run(self, name: str) -> str:
+        """The first line of a cell before the running one that has not run since the kernel started: one that would
+        bind a name, else the one that brings the engine, whose text does not say what it defines. Empty if none is so.
+        """
+        *ran, running = (source.strip() for source in self.shell.history_manager.input_hist_raw)
+        sources = [source_of(cell).strip() for cell in self.cells()]
+        before = sources[: sources.index(running)] if running in sources else sources
+        waiting = [source for source in before if source not in ran]
+        binding = [source for source in waiting if name in bound_names(parse(source))]
+        for source in (*binding, *(source for source in waiting if ENGINE in source)):
+            return source.partition("\n")[0][:60]
+        return ""
 
     @property
     def _saved(self) -> float:

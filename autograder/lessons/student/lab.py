@@ -22,6 +22,7 @@ COURSE_ID = "mini-autograd"  # as in course/nbgrader_config.py
 NO_NEWS = {"@jupyterlab/apputils-extension:notification": {"fetchNews": "false", "checkForUpdates": False}}
 INSTRUCTORS = ("create-assignment", "formgrader", "course-list", "assignment-list", "menu")
 """Parts of nbgrader's extension that are disabled on a student's page; *Validate* stays."""
+FRESH_KERNEL = Path(__file__).with_name("fresh_kernel.py")
 NBGRADER_CONFIG = """\
 # Written by `autograder lab`: lets nbgrader's parts of JupyterLab work in this folder.
 c = get_config()
@@ -59,7 +60,7 @@ def server_environment(hidden: Path, environment: Mapping[str, str] = os.environ
     """
     paths = {"PATH": Path(sys.executable).parent, "JUPYTER_CONFIG_PATH": hidden / "jupyter"}
     added = {name: os.pathsep.join(filter(None, (str(path), environment.get(name)))) for name, path in paths.items()}
-    return {**environment, **added, "JUPYTER_PREFER_ENV_PATH": "1"}
+    return {"PYTHONSTARTUP": str(FRESH_KERNEL), **environment, **added, "JUPYTER_PREFER_ENV_PATH": "1"}
 
 
 def first_to_open(notebooks: Sequence[Path]) -> Path | None:

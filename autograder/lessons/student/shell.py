@@ -34,7 +34,11 @@ FIRST_CALLS = 4
 LONGEST_LINE = 500  # including color codes; a sealed text in a cell is one line of many thousand letters
 GIVEN = "# Run this cell"  # the page folds the cells that begin like this: readers need not see their code
 CHECKS = "# Run this cell to check"
-NOT_DEFINED = "{}. Run the cell that defines it, then this one again."
+NOT_DEFINED = "Run the cell that defines it, then this one again."
+NOT_RUN = (
+    "The cell that begins with `{}` has not run since Python started: a restart, or a reload of the page in a browser, "
+    "empties Python's memory. Choose Run, Run All Above Selected Cell, then run this cell again."
+)
 HOLDS = "right: every assertion in this cell holds"
 ENDLESS = (
     "A function calls itself too often, each call inside the one before; most calls are not shown. Either it never "
@@ -168,10 +172,11 @@ def shown_shortly(
     elif isinstance(error, NameError):
         lines = shell.InteractiveTB.structured_traceback(kind, error, trace, tb_offset=tb_offset)
         sealed = any(len(line) > LONGEST_LINE for part in lines for line in part.split("\n"))
+        not_run = NOT_RUN.format(line) if (line := shell._autograder_exercises.not_run(error.name)) else ""
         if sealed or (_of_cell(trace, last) and _is_given(last)):
-            lines = [f"{kind.__name__}: {NOT_DEFINED.format(error)}"]
+            lines = [f"{kind.__name__}: {error}. {not_run or NOT_DEFINED}"]
         else:
-            lines = [*lines, *_usual_cause(shell, error)]
+            lines = [*lines, *([not_run] if not_run else _usual_cause(shell, error))]
         shell._showtraceback(kind, error, lines)
     elif isinstance(error, AssertionError) and str(error) and _is_alone(error) and _of_cell(trace, last):
         shell._showtraceback(kind, error, [f"{kind.__name__}: {error}"])

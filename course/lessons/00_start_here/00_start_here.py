@@ -205,7 +205,7 @@ def product_rule(a, b, gradient):
 #
 # A cell that never ends shows `[*]` forever, and every cell after it waits. To stop it, press the **square button** in the toolbar above (*Interrupt the kernel*; or press Esc, then the letter I twice). You get a `KeyboardInterrupt`, and everything in memory is still there.
 #
-# Practice it: change `False` to `True`, run the cell, and stop it. Then change it back.
+# Practice it: change `False` to `True`, run the cell, and stop it. Then change it back. (Not in a browser tab: there the button cannot stop a cell, only *Kernel*, *Restart Kernel* can.)
 
 # %%
 never_ends = False
@@ -221,7 +221,7 @@ print("done")
 # | you see | it means | do |
 # | --- | --- | --- |
 # | `[*]` for a long time | running, or waiting for a cell before it | wait, or the square button |
-# | `NameError` | a name is not defined (yet) | look for typos; run the cells above |
+# | `NameError` | a name is not defined (yet) | look for typos; *Run*, *Run All Above Selected Cell* |
 # | `NotImplementedError` | an earlier exercise has not been solved | solve it, or read on; the next lesson does not depend on it |
 # | `CheckFailed` | a check found something wrong | read the card above the error |
 # | `[ ]` | the cell has not run since the restart | run it |
@@ -320,12 +320,12 @@ question(
 # | you want to | do |
 # | --- | --- |
 # | run a cell | Shift+Enter |
-# | stop a cell | the square button |
+# | stop a cell | the square button; in a browser tab: Kernel, Restart Kernel |
 # | start over | Kernel, Restart Kernel and Run All Cells |
 # | know whether your gradient is right | run the check; read the card from the top |
 # | get help | the cell with `hints`, one click per hint |
 # | see how far you are | `progress()` |
 # | hand in | `pack()` |
-# | make sure that all is well | save, then Validate |
+# | make sure that all is well | save, then Validate; in a browser tab: Kernel, Restart Kernel and Run All Cells |
 #
 # So this is how you will notice a wrong gradient: by comparing it with one that was found by another method. Lesson 01 starts right there, with two methods that do not agree, and asks which of them to believe.

@@ -7,12 +7,16 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import nbformat
 import pytest
 from jupyter_client.manager import KernelManager
+from nbconvert.filters import strip_ansi
+from nbformat.v4 import new_code_cell, new_notebook
 
 from autograder.lessons.builder.lesson_files import place_files
 from autograder.lessons.builder.notebook import assemble, notebook_text
 from autograder.lessons.release import release_notebook
+from autograder.lessons.student.lab import server_environment
 from autograder.notebooks.cells import grade_id, has_tag, is_code, is_code_solution, is_test
 
 LESSONS = Path(__file__).parents[3] / "course" / "lessons"
@@ -44,6 +48,22 @@ STEPS = {
 }
 
 
+TOP = {
+    "typo": "print(weigth)",
+    "imports": "# Run this cell: it imports\nimport math\nfrom autograder.student import progress",
+    "below": "print(later)",
+    "engine": "start_lesson('sealed')",
+    "test": "# Run this cell to check your answer (1 point).\nassert MiniTensor(half(2.0))",
+    "exercise": "def half(x):\n    return x / 2",
+    "progress": "progress()",
+    "binds it": "later = math.pi",
+}
+NOT_RUN = {
+    "progress": "`# Run this cell: it imports` has not run",
+    "test": "`start_lesson('sealed')` has not run",
+}
+
+
 @pytest.fixture(scope="module")
 def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, Any]]]:
     """The outputs of the test of lesson 00 after each step."""
@@ -68,10 +88,10 @@ def shown(tmp_path_factory: pytest.TempPathFactory) -> dict[str, list[dict[str, 
 
 
 @contextlib.contextmanager
-def kernel_in(folder: Path) -> Iterator[Callable[[str, str], list[dict[str, Any]]]]:
+def kernel_in(folder: Path, **options: Any) -> Iterator[Callable[[str, str], list[dict[str, Any]]]]:
     """A function that runs the cell with an id, as JupyterLab does, and returns the contents of its outputs."""
     manager = KernelManager(kernel_name="python3")
-    manager.start_kernel(cwd=str(folder))
+    manager.start_kernel(cwd=str(folder), **options)
     client = manager.client()
     client.start_channels()
 
@@ -115,3 +135,23 @@ def test_every_test_of_an_exercise_names_it() -> None:
     for path in sorted(LESSONS.glob("*/[0-9]*.py")):
         for cell in assemble(path).cells:
             assert not is_test(cell) or cell.metadata["exercises"], grade_id(cell)
+
+
+def test_a_name_of_a_cell_that_did_not_run_is_explained_even_in_a_kernel_that_has_imported_nothing(
+    tmp_path: Path,
+) -> None:
+    folder = tmp_path / "lesson"
+    folder.mkdir()
+    nbformat.write(new_notebook(cells=[new_code_cell(source) for source in TOP.values()]), folder / "lesson.ipynb")
+    with kernel_in(folder, env=server_environment(tmp_path)) as run:
+
+        def said(name: str) -> str:
+            return strip_ansi("\n".join(run(TOP[name], name)[0]["traceback"]))
+
+        assert "has not run" not in said("typo")
+        for name, words in NOT_RUN.items():
+            assert f"{words} since Python started" in said(name)
+            assert "Run All Above Selected Cell" in said(name)
+        assert "half(" not in said("test"), "a check shows nothing of its code"
+        assert run(TOP["imports"], "imports") == []
+        assert "has not run" not in said("below"), "the cell that binds it is further down"
