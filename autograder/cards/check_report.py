@@ -167,12 +167,13 @@ class Report:
         seen = _facts(self.place_facts) + "".join(picture.html() for picture in self.place_maps)
         found = [("Likely bug", self.diagnosis, seen * (not self.place)), ("Where it goes wrong", self.place, seen)]
         found = [(label, sentence, facts) for label, sentence, facts in found if sentence]
-        if self.asks_first and self.hints:
+        asks = self.asks_first and bool(self.hints)
+        if asks:
             inside.append(_conversation(self.hints, found))
         else:
             last = len(found) - 1
             inside += [_box(*each, self.hints if at == last else ()) for at, each in enumerate(found)]
-        inside.append(_table(self.lines))
+        inside.append(_table(self.lines, asks))
         if self.compared:
             inside.append(folded("What was compared with what", _facts(self.compared)))
         style = (
@@ -232,14 +233,14 @@ def _heading(report: Report, color: str) -> str:
     return f'<div style="{row}">{title}{marked(report.verdict, color)}{points}</div>'
 
 
-def _table(lines: Sequence[Line]) -> str:
-    rows = "".join(_row(line) for line in lines[:MOST_LINES])
+def _table(lines: Sequence[Line], asks: bool) -> str:
+    rows = "".join(_row(line, asks) for line in lines[:MOST_LINES])
     if len(lines) > MOST_LINES:
         rows += f'<div style="padding:4px 0;{QUIET}">and {len(lines) - MOST_LINES} more</div>'
     return f'<div style="margin-top:6px">{rows}</div>'
 
 
-def _row(line: Line) -> str:
+def _row(line: Line, asks: bool) -> str:
     color = COLORS.get(line.status, UNDECIDED)
     status = f'<div style="width:104px;min-width:104px">{marked(line.status, color)}</div>'
     name_style = f"font-family:{MONO};font-size:12px;white-space:pre-wrap;word-break:break-word"
@@ -252,7 +253,8 @@ def _row(line: Line) -> str:
     if line.details:
         body.append(folded("Inputs and numbers", _facts(line.details)))
     if line.diagnosis:
-        body.append(f'<div style="margin-top:2px">{escaped(line.diagnosis)}</div>')
+        sentence = f'<div style="margin-top:2px">{escaped(line.diagnosis)}</div>'
+        body.append(folded("Likely bug", sentence) if asks else sentence)
     row = f"display:flex;gap:8px;padding:6px 0;border-top:1px solid {RULE}"
     return f'<div style="{row}">{status}<div style="min-width:0">{"".join(body)}</div></div>'
 

@@ -129,7 +129,10 @@ def test_hints_are_folded_into_each_other(capsys):
 
 def test_on_a_first_try_the_question_comes_before_the_diagnosis():
     report = Report(
-        "Gradients", (Line("a * b", "wrong"),), diagnosis="swapped", hints=("Which one?", "A belief.", "Look.")
+        "Gradients",
+        (Line("a * b", "wrong", diagnosis="its sign is lost"),),
+        diagnosis="swapped",
+        hints=("Which one?", "A belief.", "Look."),
     )
     asking = replace(report, asks_first=True)
     assert asking.text().index("Which one?") < asking.text().index("swapped")
@@ -138,11 +141,13 @@ def test_on_a_first_try_the_question_comes_before_the_diagnosis():
     assert "A question first" in question
     assert "Which one?" in question
     assert "swapped" not in question
-    assert "Likely bug</summary>" in rest
+    assert rest.count("Likely bug</summary>") == 2, "that of the line is folded too"
     assert "swapped" not in asking.error
     assert "swapped" in report.error
     assert "Likely bug:</span> swapped" in report.html()
+    assert "Likely bug</summary>" not in report.html()
     without = replace(asking, hints=())
+    assert "Likely bug</summary>" not in without.html()
     assert "Likely bug:</span> swapped" in without.html()  # there is nothing to ask
 
 
