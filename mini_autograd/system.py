@@ -17,6 +17,7 @@ NESTED_CALLS = 250
 LACKING = {
     "can't start new thread": "a browser tab has no threads",
     "emscripten does not support processes": "a browser tab has no processes",
+    "No module named 'matplotlib'": "this browser tab has no Matplotlib",
 }
 """What an error says -> what the system lacks."""
 

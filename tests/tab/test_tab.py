@@ -7,6 +7,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import re
 import shutil
 from pathlib import Path
 from typing import Any
@@ -171,3 +172,14 @@ def test_no_chain_no_recursion_and_no_loop_ends_a_kernel(pyodide: Path, tmp_path
     assert "calls itself" in cards[0] or "RecursionError" in cards[0]
     assert "stopped after 0.5 seconds" in cards[1]
     assert "`while True: other = self`" in cards[1] or "`other = self`" in cards[1]
+
+
+def test_only_what_draws_imports_matplotlib() -> None:
+    """Then a tab without it runs all else: the rest of a lesson needs what its first cells define."""
+    for text in lesson_texts(COURSE):
+        for helpers in text.parent.glob("helpers_*.py"):
+            assert not re.search(r"^(import|from) matplotlib", helpers.read_text(encoding="utf-8"), re.MULTILINE), (
+                helpers
+            )
+        for cell in text.read_text(encoding="utf-8").split("# %%"):
+            assert "import matplotlib" not in cell or "plt.show()" in cell, f"{text}: {cell}"

@@ -28,8 +28,6 @@ print("moving x by a tiny h:", estimate)
 # %% tags=["demo"]
 import warnings
 
-import matplotlib.pyplot as plt
-
 from mini_autograd.widgets import activations, explore, step_size
 
 import torch
@@ -37,8 +35,6 @@ from helpers_01 import leaf, plot_errors, plot_losses, steps_until_revival
 from torch import nn
 from torch.autograd import gradcheck
 
-plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
-plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
 torch.set_num_threads(1)  # the networks are too small to share the work
 
 # %% tags=["demo"]

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 import torch
 from torch import nn
@@ -15,8 +14,18 @@ def leaf(value):
     return torch.tensor(value, dtype=torch.float64, requires_grad=True)
 
 
+def pyplot():
+    """Matplotlib's pyplot in the style of this lesson; only what draws needs it."""
+    import matplotlib.pyplot as plt
+
+    plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
+    plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
+    return plt
+
+
 def plot_errors(errors):
     """Plot `errors(dtype, central)`, which returns steps and errors, for two dtypes and both kinds of difference."""
+    plt = pyplot()
     _, axes = plt.subplots(1, 2, figsize=(10, 4), sharey=True, layout="constrained")
     for axis, dtype in zip(axes, (np.float64, np.float32), strict=True):
         for central, style, label in ((False, "o", "one-sided"), (True, "s", "central")):
@@ -30,6 +39,7 @@ def plot_errors(errors):
 
 def plot_losses(curves):
     """Plot the losses of a neuron from two starts, step by step. `curves`: name -> losses."""
+    plt = pyplot()
     _, axis = plt.subplots(layout="constrained")
     for (name, losses), style in zip(curves.items(), ("o-", "s-"), strict=True):
         axis.plot(losses, style, markersize=4, label=name)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import torch
 
 from mini_autograd.widgets.demo import logarithmic
@@ -41,6 +40,8 @@ def seconds_for(method, doublings, count, repeat=3):
 
 def plot_doublings(every_path, each_node_once):
     """Plot the seconds of both methods for 1, 2, 3 and more doublings, and extrapolate the first."""
+    import matplotlib.pyplot as plt
+
     measured, last = len(every_path), len(each_node_once)
     _, axis = plt.subplots(layout="constrained")
     longer = [every_path[-1], every_path[-1] * 2.0 ** (last - measured)]

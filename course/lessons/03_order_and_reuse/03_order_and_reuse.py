@@ -55,8 +55,6 @@ def overwriting(root, gradient=1.0):
 # %% tags=["demo"]
 import sys
 
-import matplotlib.pyplot as plt
-
 from mini_autograd.widgets import explore
 
 import torch
@@ -387,6 +385,8 @@ for name, engine in ENGINES.items():
 # What about testing with random programs? Longer ones reuse more. **Predict** the length at which half of all random programs expose each of the other three engines.
 
 # %% tags=["demo"]
+import matplotlib.pyplot as plt
+
 predict("At which length do half of all random programs expose the other three engines?")
 
 
@@ -831,6 +831,8 @@ for name, time_needed in zip(("forward", "backward", "dropped"), seconds):
 
 # %% tags=["demo"]
 import gc
+
+import matplotlib.pyplot as plt
 
 from mini_autograd.widgets.demo import logarithmic
 

@@ -6,7 +6,6 @@ import itertools
 import subprocess
 import sys
 
-import matplotlib.pyplot as plt
 import torch
 
 from mini_autograd.widgets.demo import logarithmic
@@ -82,6 +81,8 @@ def torch_recurrent(w, sequence):
 
 def plot_contributions(shares):
     """Plot the size of what each step contributes. `shares`: name -> one number per step, from the second step on."""
+    import matplotlib.pyplot as plt
+
     _, axis = plt.subplots(layout="constrained")
     for (name, found), marker in zip(shares.items(), "os", strict=True):
         steps = range(2, len(found) + 2)

@@ -6,7 +6,6 @@ compared with it.
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
@@ -53,6 +52,8 @@ def error_of_rule(tensor, function, x, cotangent):
 
 def show_classifier(images, labels, W, b):
     """Print how often a classifier is right on its training pictures and on others, and show its weights."""
+    import matplotlib.pyplot as plt
+
     logits = images.reshape(len(images), -1) / 16 @ W + b
     for name, part in (("training", slice(600)), ("test", slice(600, None))):
         right = (logits.argmax(axis=1) == labels)[part].mean()
@@ -68,6 +69,8 @@ def show_classifier(images, labels, W, b):
 
 def show_zeros(tables):
     """Draw tables of slopes: gray is zero, blue positive, red negative."""
+    import matplotlib.pyplot as plt
+
     _, axes = plt.subplots(1, 3, figsize=(10, 3.8), layout="constrained")
     for axis, (title, table) in zip(axes, tables.items(), strict=True):
         zero = np.abs(table) < 1e-9

@@ -16,7 +16,6 @@ from autograder.student import check, hints, predict, progress, quiz, start_less
 # %% tags=["demo"]
 import warnings
 
-import matplotlib.pyplot as plt
 import torch
 from helpers_05 import distances, heights, layers, network, plot_balls, plot_losses, points
 from helpers_05 import print_flags, train
@@ -1372,6 +1371,8 @@ accumulation(forget=True)
 # One well-known tutorial tells of a team whose loss fell nicely for fifty epochs, and then hit NaN in production. The story comes without data, so take it as fiction. This one you can run: the network of the first picture, never cleared, with mini-batches of 16.
 
 # %% tags=["demo"] items="63 F2"
+import matplotlib.pyplot as plt
+
 from mini_autograd.widgets.demo import logarithmic
 
 window = 100

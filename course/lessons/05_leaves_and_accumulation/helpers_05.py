@@ -6,7 +6,6 @@ makes an optimizer.
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 from mini_autograd.widgets.demo import logarithmic
@@ -43,6 +42,8 @@ def train(tensor, make_optimizer, steps=500, forget=False, batch=None, **options
 
 def plot_losses(**losses):
     """Draw curves of losses, step by step, with their names."""
+    import matplotlib.pyplot as plt
+
     for name, curve in losses.items():
         plt.plot(curve, label=name.replace("_", " "))
     logarithmic(plt.gca())
@@ -81,6 +82,8 @@ def distances(batch, momentum=0.0, forget=True, steps=2000, lr=0.05, clip=np.inf
 
 def plot_balls(roll):
     """Draw the weights from `roll(lr, steps, forget)` for three learning rates, cleared and never cleared."""
+    import matplotlib.pyplot as plt
+
     figure, axes = plt.subplots(1, 3, figsize=(9, 3.4), layout="constrained")
     for axis, lr in zip(axes, (0.1, 3.0, 4.1), strict=True):
         for forget, mark in ((False, "-"), (True, "--")):

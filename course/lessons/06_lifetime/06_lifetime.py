@@ -17,16 +17,12 @@ import gc
 import textwrap
 import tracemalloc
 
-import matplotlib.pyplot as plt
-
 from mini_autograd.widgets import lifetime
 
 import torch
 from helpers_06 import Census, World, plot_steps, rules_called, show_growth
 
 torch.set_num_threads(1)
-plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
-plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
 
 # %% tags=["demo"] items="65 F7"
 def backward_twice(loss):

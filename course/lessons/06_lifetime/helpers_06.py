@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import weakref
 
-import matplotlib.pyplot as plt
 import numpy as np
 
 
@@ -62,8 +61,18 @@ class Census:
         self.samples.append((phase, len(self.nodes), self.kilobytes))
 
 
+def pyplot():
+    """Matplotlib's pyplot in the style of this lesson; only what draws needs it."""
+    import matplotlib.pyplot as plt
+
+    plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
+    plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
+    return plt
+
+
 def plot_steps(samples):
     """Plot what is alive after each operation of a training step. `samples`: name -> the samples of a census."""
+    plt = pyplot()
     _, axes = plt.subplots(2, 1, sharex=True, figsize=(7, 5.2), layout="constrained")
     for (name, found), mark in zip(samples.items(), ("o-", "s--"), strict=True):
         axes[0].plot([kilobytes / 1e3 for _, _, kilobytes in found], mark, markersize=3, label=name)
@@ -161,6 +170,7 @@ def growth_of_torch(loop, iterations=20):
 
 def show_growth(loops, MiniTensor, Function):
     """Run each loop for 20 iterations in both engines, and print and plot what is alive after them."""
+    plt = pyplot()
     _, axes = plt.subplots(1, 2, figsize=(9, 3.8), layout="constrained")
     print("after 1, 10 and 20 iterations:")
     print(f"{'':18s} {'nodes alive':>24s} {'kB saved and alive':>24s} {'the same in PyTorch':>24s}")

@@ -743,13 +743,10 @@ import time
 import tracemalloc
 import weakref
 
-import matplotlib.pyplot as plt
 from torch.utils._python_dispatch import TorchDispatchMode
 
 from mini_autograd.widgets.demos.stopwatch import now
 
-plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
-plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
 torch.set_num_threads(1)  # steadier times on a busy machine
 
 # %% [markdown] items="81"
@@ -963,6 +960,11 @@ for name, (action, inner) in workloads.items():
     print(f"no_grad/recording {without:.2f}   inference/no_grad {inference:.2f}")
 
 # %% tags=["demo"] items="F10"
+import matplotlib.pyplot as plt
+
+plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
+plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
+
 one, ten = MiniTensor(np.ones(8), requires_grad=True), MiniTensor(np.ones(8))
 
 
@@ -1000,6 +1002,8 @@ plt.show()
 # A node keeps what its rule needs. Under `no_grad` nothing is kept, so each activation is freed as soon as the next one exists. Some texts say "two to three times less". **Predict:** how does the ratio depend on the number of layers?
 
 # %% tags=["demo"] items="87 F36"
+import matplotlib.pyplot as plt
+
 predict(
     "How does the ratio depend on the number of layers?",
     "not at all",

@@ -657,12 +657,8 @@ import time
 import warnings
 import weakref
 
-import matplotlib.pyplot as plt
-
 from mini_autograd.widgets.demo import logarithmic
 
-plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
-plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
 torch.set_num_threads(1)  # steadier times on a busy machine
 
 # %% [markdown]
@@ -698,6 +694,11 @@ print("yours, ported:", ported.grad.numpy().round(4), "   PyTorch:", built_in.gr
 # Here are the tables of section 4 for `log_softmax` of two rows with three entries each. **Predict** where the zeros are.
 
 # %% tags=["demo"] items="104"
+import matplotlib.pyplot as plt
+
+plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
+plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
+
 predict(
     "Where are the zeros in the table of log_softmax?",
     "on the diagonal",
@@ -1085,6 +1086,8 @@ print("torch.round, the true derivative: ", a_torch.grad.numpy())
 # Does it train? The next cell fits a line whose slope and offset may only be multiples of 0.25. The exact weights are kept, and rounded in each forward pass.
 
 # %% tags=["demo"] items="96"
+import matplotlib.pyplot as plt
+
 x_data = np.linspace(-1, 1, 40)
 y_data = 1.4 * x_data - 0.6 + 0.1 * np.random.default_rng(6).normal(size=40)
 exact = np.polyfit(x_data, y_data, 1)
@@ -1223,6 +1226,8 @@ compare(losses, losses_torch, accuracy)
 print(f"{1000 * mine_seconds / len(losses):.2f} ms per step")
 
 # %% tags=["demo"]
+import matplotlib.pyplot as plt
+
 across, up = np.meshgrid(np.linspace(-1.6, 2.6, 120), np.linspace(-1.2, 1.6, 100))
 grid = np.stack([across.ravel(), up.ravel()], axis=1)
 with no_grad():
@@ -1260,6 +1265,8 @@ with no_grad():
 compare(losses, losses_torch, (answers == labels[600:]).mean())
 
 # %% tags=["demo"]
+import matplotlib.pyplot as plt
+
 wrong = np.flatnonzero(answers != labels[600:])[:4]
 shown = np.concatenate([np.arange(8 - len(wrong)), wrong])
 fig, axes = plt.subplots(1, 8, figsize=(10, 1.8), layout="constrained")

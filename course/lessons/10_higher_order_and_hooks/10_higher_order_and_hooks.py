@@ -19,11 +19,8 @@ import time
 import warnings
 import weakref
 
-import matplotlib.pyplot as plt
 import torch
 
-plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
-plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
 torch.set_num_threads(1)  # steadier times on a busy machine
 
 # %% [markdown]
@@ -1527,7 +1524,12 @@ MiniTensor.logsumexp = lambda self, dim: SmoothLogSumExp.apply(self, dim=dim)
 # **Equations.** A network `u(t)` should satisfy `u' = cos(t)` and `u(0) = 0`. The loss contains the network's own derivative, so training needs the derivative of a derivative. Such networks are called *physics-informed*. Take the inner derivative first with `retain_graph=True`, then with `create_graph=True`. **Predict:** does the first run stop with an error?
 
 # %% tags=["demo"] items="119 F8"
+import matplotlib.pyplot as plt
+
 from mini_autograd.widgets.demo import logarithmic
+
+plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
+plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
 
 predict("Does the first run stop with an error?", "yes", "no")
 times = MiniTensor(np.linspace(0, 4, 20).reshape(-1, 1), requires_grad=True)
@@ -1718,6 +1720,8 @@ print(f"descent, step {len(by_descent) - 1}: distance {np.abs(by_descent[-1] - 1
 # Six steps are enough. From the fifth on, the number of right digits roughly doubles with every step. Next come your Hessian at the start, its largest difference from PyTorch's, and the two paths:
 
 # %% tags=["demo"]
+import matplotlib.pyplot as plt
+
 mine = hessian(rosenbrock, MiniTensor(start, requires_grad=True))
 theirs = torch.autograd.functional.hessian(rosenbrock, torch.tensor(start, dtype=torch.float64))
 print("yours", mine.round(6).tolist(), "  largest difference", np.abs(mine - theirs.numpy()).max())

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import tracemalloc
 
-import matplotlib.pyplot as plt
 from torch.utils.checkpoint import checkpoint
 
 
@@ -26,6 +25,8 @@ def traced_memory():
 
 def plot_hills(hills):
     """Plot the memory in use during a step. `hills`: title -> (the sample at which backward begins, megabytes)."""
+    import matplotlib.pyplot as plt
+
     plt.rcParams.update({"figure.facecolor": "white", "axes.grid": True, "grid.alpha": 0.3})
     _, axes = plt.subplots(1, len(hills), figsize=(10, 3.6), sharey=True, layout="constrained")
     for axis, (title, (turn, megabytes)) in zip(axes, hills.items(), strict=True):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import timeit
 import tracemalloc
 
-import matplotlib.pyplot as plt
 import numpy as np
 import torch
 import torch.autograd.forward_ad as forward_ad
@@ -72,6 +71,8 @@ def bumpy_slope(x):
 
 def plot_errors(steps, errors, of_dual):
     """Plot the errors of a slope: from central differences for each step, and from a dual number."""
+    import matplotlib.pyplot as plt
+
     _, axis = plt.subplots(layout="constrained")
     axis.plot(steps, errors, "o-", markersize=4, label="central differences")
     axis.axhline(of_dual, color="C1", linewidth=2, label="dual number")
@@ -83,6 +84,8 @@ def plot_errors(steps, errors, of_dual):
 
 def plot_peaks(peaks, depths):
     """Plot the peaks of memory. `peaks`: name -> the megabytes for each depth."""
+    import matplotlib.pyplot as plt
+
     _, axis = plt.subplots(layout="constrained")
     for (name, sizes), marker in zip(peaks.items(), "s^o", strict=True):
         axis.plot(depths, sizes, f"{marker}-", label=name)

@@ -22,8 +22,6 @@ import numpy as np
 import time
 import tracemalloc
 
-import matplotlib.pyplot as plt
-
 import mini_autograd
 from mini_autograd.widgets import explore
 
@@ -47,8 +45,6 @@ from helpers_16 import (
     twin,
 )
 
-plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
-plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
 torch.set_num_threads(1)  # steadier times on a busy machine
 
 # %% tags=["demo"]

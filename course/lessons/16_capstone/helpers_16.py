@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import matplotlib.pyplot as plt
 import numpy as np
 import torch
 
@@ -199,8 +198,18 @@ def torch_step(network, optimizer, x, y):
     return loss.item()
 
 
+def pyplot():
+    """Matplotlib's pyplot in the style of this lesson; only what draws needs it."""
+    import matplotlib.pyplot as plt
+
+    plt.rcParams.update({"figure.figsize": (7, 4), "figure.facecolor": "white", "font.size": 11})
+    plt.rcParams.update({"axes.grid": True, "grid.alpha": 0.3})
+    return plt
+
+
 def plot_losses(losses, losses_torch, levels):
     """Plot two curves of losses, and dotted lines at the `levels`: name -> loss."""
+    plt = pyplot()
     _, axis = plt.subplots(layout="constrained")
     axis.plot(losses, linewidth=4, alpha=0.5, label="your engine")
     axis.plot(losses_torch, "--", linewidth=1.5, label="PyTorch")
@@ -213,6 +222,7 @@ def plot_losses(losses, losses_torch, levels):
 
 def plot_patterns(patterns, line):
     """Plot the weights of each head in two blocks for one line. `patterns`: one array (rows, heads, ...) per block."""
+    plt = pyplot()
     shown = [letter.replace("\n", "⏎").replace(" ", "_") for letter in line]
     _, axes = plt.subplots(2, 2, figsize=(8, 8), sharex=True, sharey=True, layout="constrained")
     for axis, (block, head) in zip(axes.flat, np.ndindex(2, 2), strict=True):
