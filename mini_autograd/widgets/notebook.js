@@ -203,14 +203,23 @@ function makeSender(model, trait, busy) {
   };
 }
 
+// An element with a text, in which code stands between backquotes.
+function worded(tag, text) {
+  const element = document.createElement(tag);
+  text.split("`").forEach((part, place) => {
+    const code = document.createElement("code");
+    code.textContent = part;
+    element.append(place % 2 ? code : part);
+  });
+  return element;
+}
+
 // Ask for a prediction: buttons to choose from, or an entry. Skipping gives an empty text.
 function askForPrediction(box, question, options, commit) {
-  const words = document.createElement("p");
-  words.textContent = question;
+  const words = worded("p", question);
   const button = (name, give) => {
-    const made = document.createElement("button");
+    const made = worded("button", name);
     made.type = "button";
-    made.textContent = name;
     made.addEventListener("click", give);
     return made;
   };

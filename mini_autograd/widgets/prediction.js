@@ -33,17 +33,14 @@ function render({ model, el }) {
   const show = () => {
     cover(answer() == null);
     if (answer() == null) return askForPrediction(box, question, model.get("options"), commit);
-    const made = document.createElement("p");
+    const made = worded("p", answer() ? `You predicted: ${answer()}${verdict(answer(), model)}` : "You made no prediction here.");
     made.className = "ma-made";
     made.setAttribute("role", "status");
-    made.textContent = answer() ? `You predicted: ${answer()}${verdict(answer(), model)}` : "You made no prediction here.";
     const again = document.createElement("button");
     again.type = "button";
     again.textContent = "Predict again";
     again.addEventListener("click", () => commit(null));
-    const asked = document.createElement("p");
-    asked.textContent = question;
-    box.replaceChildren(asked, made, again);
+    box.replaceChildren(worded("p", question), made, again);
   };
   model.on("change:outcome", show);
   show();

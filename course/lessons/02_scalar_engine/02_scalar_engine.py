@@ -94,7 +94,7 @@ MiniTensor.__neg__ = negate
 # The last line tells Python what `-a` means for a MiniTensor. **Predict** what `b` keeps of `a`.
 
 # %%
-predict("What does b keep of a?", "its value", "a copy", "a itself")
+predict("What does `b` keep of `a`?", "its value", "a copy", "`a` itself")
 a = MiniTensor(3.0)
 b = -a
 print(b, b.operation, b.inputs)
