@@ -17,6 +17,7 @@ from typing import Any
 
 from nbgrader.api import MissingEntry
 
+from autograder.grading import moves
 from autograder.grading.attempts import Kept, kept_in
 from autograder.grading.course import (
     Course,
@@ -39,6 +40,7 @@ from autograder.grading.submission.class_records import NEEDS_A_LOOK, Submission
 from autograder.grading.submission.result import Result, ungraded
 from autograder.grading.submission.standin import stand_in
 from autograder.grading.submission.trials import failures, inside, keep_trials, kept_trials
+from autograder.grading.text_ahead import text_ahead
 from autograder.grading.workers.cluster_connection import Connection
 from autograder.grading.workers.early_forkserver import PRELOAD
 from autograder.grading.workers.feedback_pages import write_feedback
@@ -99,14 +101,19 @@ def grade_class(
     on_notice: Callable[[str], None] = lambda notice: None,
     on_remark: Callable[[str], None] = lambda remark: None,
     on_absent: Callable[[list[str]], None] = lambda students: None,
+    on_warning: Callable[[str], None] = lambda warning: None,
 ) -> list[SubmissionRecord]:
     """Grade the submissions of one assignment in parallel. Raises `CourseError` for a request that cannot be met.
 
     `on_notice` is told what is wrong with the assignment itself, which may make its marks wrong, and with feedback
-    pages. `on_remark` is told which tests run in the submission's process, `on_absent` who has handed in nothing.
+    pages. `on_remark` is told which tests run in the submission's process, `on_absent` who has handed in nothing,
+    and `on_warning`, before anything is graded, that a changed lesson has not been built.
     """
     with opened_class(request) as opened:
-        records = opened.grade(opened.require_students(), on_start, on_record, on_notice, on_remark)
+        students = opened.require_students()
+        for warning in text_ahead(opened.course, request.assignment):
+            on_warning(warning)
+        records = opened.grade(students, on_start, on_record, on_notice, on_remark)
         if back := opened.put_better_ones_back(records, on_notice):
             again = {record.student: record for record in opened.grade(back)}
             records = [again.get(record.student, record) for record in records]
@@ -268,6 +275,7 @@ class _Run:
     on_remark: Callable[[str], None]
     records: list[SubmissionRecord] = field(default_factory=list)
     pending: list[str] = field(default_factory=list)
+    before: dict[str, tuple[str, Entry]] = field(default_factory=dict)  # results and marks of earlier gradings
     written: float = 0.0
 
     def __post_init__(self) -> None:
@@ -278,6 +286,7 @@ class _Run:
         entries = self.marks.entries(self.students)
         kept = self.marks.kept()
         earlier = {student: entry.earlier() for student, entry in entries.items()}
+        self.before = {student: (kept[student][1], entry) for student, entry in entries.items() if student in kept}
         todo = []
         on_start(len(self.students))
         for student in self.students:
@@ -402,11 +411,22 @@ class _Run:
             else:
                 self.spool.place(result.student, folder)
         entries = self.marks.write(results)
-        for result in results:
-            self.spool.remove(result.student)
-            self._report(self._record(result, entries[result.student]))
+        graded = [self._moved(result, self._record(result, entries[result.student])) for result in results]
+        moves.add(self.spool.root / moves.NAME, [one.move for one in graded if one.move])
+        for record in graded:
+            self.spool.remove(record.student)
+            self._report(record)
         self.pending.clear()
         self.written = time.monotonic()
+
+    def _moved(self, result: Result, now: SubmissionRecord) -> SubmissionRecord:
+        """The record, with what has moved if this same submission had another mark before."""
+        text, entry = self.before.get(result.student, ("", None))
+        before = Result.from_json(text) if text else None
+        if before is None or entry is None or before.handed_in != result.handed_in or not result.handed_in:
+            return now
+        there = replace(before, cells=tuple(cell for cell in before.cells if cell.place in entry.grades))
+        return replace(now, move=moves.move(self._record(there, entry), now, self.assignment.fingerprint))
 
     def _record(self, result: Result, entry: Entry) -> SubmissionRecord:
         return record(result, entry, self.assignment)

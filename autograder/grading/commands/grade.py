@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from autograder.grading.submission.class_records import SubmissionRecord
     from autograder.grading.workers.cluster_connection import Connection
 
+MOST_MOVES = 12  # lines that are printed; the file has all of them
 STOPPED = 130  # a shell's exit status for a command that was interrupted
 
 
@@ -108,11 +109,14 @@ def _grade(arguments: argparse.Namespace, cluster: Connection | None) -> int:
     console = progress_display.wide_console()
     started = time.perf_counter()
     with progress_display.reporter(console) as reporter:
-        told = (reporter.start, reporter.record, reporter.notice, reporter.remark, reporter.missing)
+        told = (reporter.start, reporter.record, reporter.notice, reporter.remark, reporter.missing, reporter.warning)
         records = grade_class(request, *told)
     console.print(progress_display.results_table(records, arguments.lesson))
     for notice in [*reporter.notices, *reporter.remarks]:
         console.print(f"{arguments.lesson}: {progress_display.shown_name(notice)}", soft_wrap=True)
+    if any(record.move for record in records):
+        for line in _moves(request):
+            console.print(progress_display.shown_name(line), soft_wrap=True)
     for line in progress_display.standing_lines(Standing(records, absent=reporter.absent)):
         console.print(line, soft_wrap=True)
     console.print(_summary(request, records, time.perf_counter() - started))
@@ -122,6 +126,27 @@ def _grade(arguments: argparse.Namespace, cluster: Connection | None) -> int:
         with atomic_write(arguments.json) as draft:
             draft.write_text(json.dumps([record.as_json() for record in records], indent=1) + "\n")
     return 1 if reporter.notices or any(record.status in NEEDS_A_LOOK for record in records) else 0
+
+
+def _moves(request: Request) -> Iterator[str]:
+    """Write whose marks moved into a file for an announcement, and say the first ones."""
+    from autograder.files import atomic_write
+    from autograder.grading import moves
+    from autograder.grading.course import open_course
+    from autograder.grading.questions import titles_in_order
+    from autograder.grading.workers.spool import Spool
+
+    with open_course(request.course) as course:
+        titles = {name: title for (_, name), title in titles_in_order(course, request.assignment).items()}
+        found = moves.read(Spool.of(course.root, request.assignment).root / moves.NAME)
+        target = course.root / "reports" / f"{request.assignment}-moved.txt"
+    text = moves.announcement(request.assignment, [it for it in found if it.version == found[-1].version], titles)
+    target.parent.mkdir(exist_ok=True)
+    with atomic_write(target) as draft:
+        draft.write_text(text, "utf-8")
+    lines = [line for line in text.splitlines() if line]
+    yield from lines[:MOST_MOVES]
+    yield f"{'... ' * (len(lines) > MOST_MOVES)}All of this, for an announcement: {target}"
 
 
 def _request(arguments: argparse.Namespace, cluster: Connection | None) -> Request:

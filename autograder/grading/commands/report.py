@@ -78,6 +78,7 @@ def coded(text: str) -> Markup:
 
 def collected(course: Course, lesson: str, target: Path) -> ClassReport:
     """Everything that the page shows."""
+    from autograder.grading import moves
     from autograder.grading.course import CourseError, absent_students, is_in_gradebook, require_source
     from autograder.grading.gradebook.assignment_reader import is_released_as_usual
     from autograder.grading.journal import NAME, Journal
@@ -86,6 +87,7 @@ def collected(course: Course, lesson: str, target: Path) -> ClassReport:
     from autograder.grading.report.notices import notices
     from autograder.grading.report.similarity import as_reference, groups, joined
     from autograder.grading.run import read_records
+    from autograder.grading.text_ahead import text_ahead
     from autograder.grading.workers.spool import Spool
 
     nothing = CourseError(
@@ -111,10 +113,11 @@ def collected(course: Course, lesson: str, target: Path) -> ClassReport:
         pages,
         alike,
         complete,
-        [*said, *journal.complaints()],
+        [*said, *text_ahead(course, lesson), *journal.complaints()],
         titles={name: title for (_, name), title in titles_in_order(course, lesson).items()},
         absent=absent_students(course, lesson),
         answers=journal.answers,
+        moves=moves.read(Spool.of(course.root, lesson).root / moves.NAME)[::-1],
         as_reference=as_reference(answers, _reference(course, assignment)),
     )
 

@@ -11,7 +11,7 @@ from datetime import datetime
 from autograder.bugs.bank import BUGS
 from autograder.grading.journal import Answered
 from autograder.grading.report.similarity import AsReference, Group
-from autograder.grading.submission.class_records import Standing, SubmissionRecord
+from autograder.grading.submission.class_records import Move, Standing, SubmissionRecord
 from autograder.notebooks.reading import NOT_ISOLATED, UNPROTECTED
 from autograder.notebooks.verdicts import CellVerdict
 
@@ -77,6 +77,7 @@ class Stuck:
 class ClassReport(Standing):
     """One lesson of one class. `titles` are the headings above tests, `answers` the attempts that were answered while
     the class was watched, by student and in order. `as_reference`: answers that are nearly the reference solution.
+    `moves`: marks that changed although the submission did not.
     """
 
     lesson: str
@@ -89,6 +90,7 @@ class ClassReport(Standing):
     titles: Mapping[str, str] = field(default_factory=dict)
     answers: Mapping[str, Sequence[Answered]] = field(default_factory=dict)
     as_reference: Sequence[AsReference] = ()
+    moves: Sequence[Move] = ()
 
     @property
     def slowest(self) -> list[SubmissionRecord]:

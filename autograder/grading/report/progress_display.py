@@ -41,6 +41,11 @@ class Reporter:
         self.absent: list[str] = []
         self.remarks: list[str] = []
 
+    def warning(self, text: str) -> None:
+        """Print a notice at once, and keep it for the end as well."""
+        self.console.print(text, soft_wrap=True)
+        self.notice(text)
+
     def missing(self, students: list[str]) -> None:
         """Take the students who have handed in nothing."""
         self.absent = students

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -16,10 +16,32 @@ NEEDS_A_LOOK: tuple[Status, ...] = ("failed", "died", "not graded")
 
 
 @dataclass(frozen=True)
+class Move:
+    """One mark, after the late penalty, before and after. `cells`: the names of those that moved, with their points
+    before and after. `version` identifies the tests and rules that moved it.
+    """
+
+    student: str
+    before: float
+    after: float
+    of_points: float
+    cells: tuple[tuple[str, float, float], ...]
+    penalty: tuple[float, float]
+    version: str
+    at: str = ""
+
+    def why(self, titles: Mapping[str, str]) -> str:
+        """What moved, in words. `titles`: what the cells are called."""
+        said = [f"{titles.get(name, name)}: {before:g} -> {after:g}" for name, before, after in self.cells]
+        before, after = self.penalty
+        return "; ".join(said + [f"late penalty: {before:g} -> {after:g}"] * (before != after))
+
+
+@dataclass(frozen=True)
 class SubmissionRecord:
     """The result of one submission. Points are the gradebook's, messages the judge's. `handed_in`: when, as the time in
     `timestamp.txt` was understood; empty if there is none. `late_seconds`: how long after the due date that was, with
-    the student's extension.
+    the student's extension. `move`: what this run has moved, if the same submission had another mark.
     """
 
     student: str
@@ -35,6 +57,7 @@ class SubmissionRecord:
     unchanged: bool = False
     handed_in: str = ""
     late_seconds: float = 0.0
+    move: Move | None = None
 
     def as_json(self) -> dict[str, Any]:
         return {**asdict(self), "open_points": self.open_points}
