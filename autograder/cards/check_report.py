@@ -71,6 +71,7 @@ class Report:
     are the evidence for either. `bugs` and `operations` are the names in these two.
     `hints` are up to three, each a step further: a question, the idea behind it, where to look. `asks_first`: they come
     before the diagnosis. `on_the_graph` makes a display of the first failure on its graph, or None.
+    `names_all`: the message is about all that failed, not only the first, because one does not follow from another.
     """
 
     title: str
@@ -88,6 +89,7 @@ class Report:
     operations: tuple[str, ...] = field(default=(), compare=False)
     asks_first: bool = field(default=False, compare=False)
     on_the_graph: Callable[[], Any] | None = field(default=None, compare=False)
+    names_all: bool = field(default=False, compare=False)
 
     @property
     def passed(self) -> bool:
@@ -113,13 +115,15 @@ class Report:
 
     @property
     def finding(self) -> str:
-        """What failed first; empty if nothing did."""
+        """What failed first, or all that failed if the report names all; empty if nothing did."""
         if self.passed:
             return ""
-        failed = next(line for line in self.lines if not line.passed)
-        subject = f"{failed.name}: " if len(self.lines) > 1 or self.hidden else ""
-        first = f"{subject}{failed.explanation or failed.status}".strip().splitlines()[0]
-        return cut(ended(first))
+        failed = [line for line in self.lines if not line.passed]
+        return " ".join(map(self._finding, failed if self.names_all else failed[:1]))
+
+    def _finding(self, line: Line) -> str:
+        subject = f"{line.name}{'' if line.name.endswith('?') else ':'} " if len(self.lines) > 1 or self.hidden else ""
+        return cut(ended(f"{subject}{line.explanation or line.status}".strip().splitlines()[0]))
 
     @property
     def reason(self) -> str:

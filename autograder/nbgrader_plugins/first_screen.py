@@ -6,6 +6,7 @@ and the card say is left out; what a person wrote stays.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -15,11 +16,12 @@ from nbformat import NotebookNode
 from nbgrader.preprocessors import NbGraderPreprocessor
 from traitlets import List
 
+from autograder.cards.check_report import LIKELY
 from autograder.cards.style import escaped
 from autograder.notebooks.cells import grade_id, is_grade, is_solution, is_task, marks
 from autograder.notebooks.headings import headings, titles
 from autograder.notebooks.reading import NOT_ISOLATED, UNPROTECTED, note_of
-from autograder.notebooks.verdicts import NO_RESPONSE, fresh_parts, messages_by_answer, verdict
+from autograder.notebooks.verdicts import NO_RESPONSE, SENTENCE_END, fresh_parts, messages_by_answer, verdict
 
 FOLD = "autograder_fold"
 LESSON = "Text of the lesson"
@@ -55,6 +57,19 @@ class ExerciseRow:
         return self.earned + self.open < self.points
 
 
+@dataclass
+class Mistake:
+    """A mistake that the judge has named in several exercises: its cause in a sentence, and what these tests lost."""
+
+    sentence: str
+    lost: float = 0.0
+    exercises: dict[str, None] = field(default_factory=dict)
+
+    @property
+    def cause(self) -> str:
+        return escaped(self.sentence)
+
+
 class FirstScreen(NbGraderPreprocessor):
     """Puts the rows of the first screen into the resources, and marks what is folded. Runs after GetGrades."""
 
@@ -63,15 +78,16 @@ class FirstScreen(NbGraderPreprocessor):
 
     def preprocess(self, nb: NotebookNode, resources: Any) -> tuple[NotebookNode, Any]:
         drop_repeated_comments(nb)
-        first = next((found[0] for cell in nb.cells if (found := _headings(cell))), "")
-        title = first or resources["nbgrader"]["notebook"]
+        title = next((found[1] for cell in nb.cells if (found := _title(cell))), resources["nbgrader"]["notebook"])
         problem = note_of(nb, "problem")
         if problem:
             clear_outputs(nb)
-        rows = exercises(nb)
+        shared = [] if problem else mistakes(nb)
+        rows = exercises(nb, [mistake.sentence for mistake in shared])
         resources["autograder"] = {
             "title": title,
             "exercises": rows,
+            "mistakes": shared,
             "open": sum(row.open for row in rows),
             "problem": problem,
             "warning": UNPROTECTED if note_of(nb, "isolation") == NOT_ISOLATED else "",
@@ -80,11 +96,13 @@ class FirstScreen(NbGraderPreprocessor):
         return nb, resources
 
 
-def exercises(nb: NotebookNode) -> list[ExerciseRow]:
-    """The rows, in the order of the notebook. Cells under one heading are one exercise."""
+def exercises(nb: NotebookNode, told: Sequence[str] = ()) -> list[ExerciseRow]:
+    """The rows, in the order of the notebook. Cells under one heading are one exercise. `told`: sentences that stand
+    above the rows.
+    """
     names = titles(nb.cells)
     rows: dict[str, ExerciseRow] = {}
-    said: list[str] = []
+    said = list(told)
     commented: list[str] = []  # answers with a comment whose test has not come yet
     for cell in nb.cells:
         name, noted = grade_id(cell), marks(cell)
@@ -107,6 +125,21 @@ def exercises(nb: NotebookNode) -> list[ExerciseRow]:
     if commented and rows:
         list(rows.values())[-1].comments += commented
     return list(rows.values())
+
+
+def mistakes(nb: NotebookNode) -> list[Mistake]:
+    """The mistakes that cost points in several exercises, in the order of the notebook."""
+    names = titles(nb.cells)
+    found: dict[str, Mistake] = {}
+    for cell in filter(is_grade, nb.cells):
+        noted, judged = marks(cell), verdict(cell)
+        lost = float(noted.get("points") or 0.0) - float(noted.get("score") or 0.0)
+        for bug in judged.bugs if lost > 0 and not noted.get("waiting") else ():
+            cause = SENTENCE_END.split(judged.message.partition(LIKELY)[2].strip())[0] or bug.replace("_", " ")
+            one = found.setdefault(bug, Mistake(f"{LIKELY} {cause}"))
+            one.lost += lost
+            one.exercises[names.get(grade_id(cell), grade_id(cell))] = None
+    return [one for one in found.values() if len(one.exercises) > 1]
 
 
 def clear_outputs(nb: NotebookNode) -> None:
@@ -141,6 +174,13 @@ def fold(nb: NotebookNode) -> None:
 
 def _is_graded(cell: NotebookNode) -> bool:
     return is_grade(cell) or is_solution(cell) or is_task(cell)
+
+
+def _title(cell: NotebookNode) -> re.Match[str] | None:
+    """The heading of the first level in a cell that is not an answer."""
+    if cell.cell_type != "markdown" or is_solution(cell):
+        return None
+    return re.search(r"^# +(.+?)\s*#*$", cell.source, re.MULTILINE)
 
 
 def _headings(cell: NotebookNode) -> Sequence[str]:

@@ -67,6 +67,16 @@ def shown_time(moment: datetime) -> str:
     return f"{moment:%Y-%m-%d %H:%M:%S} UTC"
 
 
+def span(seconds: float) -> str:
+    """A span of time as people say it, in its two largest units."""
+    minutes, second = divmod(max(1, round(seconds)), 60)
+    hours, minute = divmod(minutes, 60)
+    days, hour = divmod(hours, 24)
+    parts = [(days, "d"), (hour, "h"), (minute, "min"), (second, "s")]
+    first = next(at for at, (count, _) in enumerate(parts) if count)
+    return " ".join(f"{count} {unit}" for count, unit in parts[first : first + 2] if count)
+
+
 def seconds_late(handed_in: datetime | None, due: datetime | None, extension: timedelta | None) -> float:
     """How long after the due date, with the student's extension, something was handed in; 0 if it was in time, or if
     one of the times is not known.

@@ -22,6 +22,7 @@ from autograder.quizzes.sealing import (
 from autograder.runs.errors import LessonError
 
 LONGEST_HINT = 5_000
+LONGEST_QUESTION = 120
 LABELS = ("First hint", "Second hint", "Third hint")
 
 
@@ -35,14 +36,20 @@ def quiz_report(answers: Any, sealed: str, points: float | None) -> Report:
         keys = question_keys(sealed)
     except SealError as error:
         raise LessonError(str(error)) from error
-    lines = tuple(_question(sealed, key, answers) for key in keys)
+    texts = {question.key: question.text for question in open_questions(sealed)}
+    lines = tuple(_question(sealed, key, _asked(texts.get(key, ""), key), answers) for key in keys)
     share = sum(line.passed for line in lines) / max(1, len(lines))
-    return Report("Quiz", lines, share * (points or 0.0), points)
+    return Report("Quiz", lines, share * (points or 0.0), points, names_all=True)
 
 
-def _question(sealed: str, key: str, answers: Any) -> Line:
+def _asked(text: str, key: str) -> str:
+    """A question in one line: its text, or its key if the quiz was sealed without texts."""
+    line = " ".join(text.replace("`", "").replace("*", "").split()) or key.replace("_", " ")
+    return line if len(line) <= LONGEST_QUESTION else f"{line[: LONGEST_QUESTION - 3]}..."
+
+
+def _question(sealed: str, key: str, name: str, answers: Any) -> Line:
     letter = _letter(answers, key)
-    name = key.replace("_", " ")
     if letter is None:
         return Line(name, "unanswered", "no answer yet")
     try:
@@ -63,7 +70,7 @@ def _recorded(answers: Any, sealed: str) -> Report:
     """The recorded answers to a quiz whose right answers are held back until it is graded."""
     lines = []
     for question in open_questions(sealed):
-        letter, name = _letter(answers, question.key), question.key.replace("_", " ")
+        letter, name = _letter(answers, question.key), _asked(question.text, question.key)
         chosen = letter_in(letter)
         if letter is None:
             lines.append(Line(name, "unanswered", "no answer yet"))

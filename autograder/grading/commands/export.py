@@ -148,7 +148,7 @@ def _write_marks(
         write_questions(course, gradebook, [it.name for it in _chosen(gradebook, arguments.lessons)], target)
         return None
     if arguments.moodle_worksheet:
-        return fill_worksheet(course, gradebook, arguments.lessons[0], arguments.moodle_worksheet, target)
+        return fill_worksheet(course, gradebook, arguments.lessons[0], arguments.moodle_worksheet, target, remarks)
     plugins: dict[str, Any] = {
         "canvas": CanvasExportPlugin,
         "moodle": MoodleExportPlugin,
@@ -275,8 +275,7 @@ def unfinished(course: Course, gradebook: Gradebook, lessons: Sequence[str]) -> 
 
     from autograder.grading.course import absent_students, submitted_students
     from autograder.grading.gradebook.zeros import states
-    from autograder.grading.submission.class_records import span
-    from autograder.nbgrader_plugins.times import seconds_late
+    from autograder.nbgrader_plugins.times import seconds_late, span
 
     for assignment in _chosen(gradebook, lessons):
         name, found = assignment.name, states(gradebook, assignment.name)

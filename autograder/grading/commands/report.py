@@ -53,7 +53,7 @@ def write(course: Course, lesson: str, target: Path) -> None:
     from jinja2 import Environment, PackageLoader
 
     from autograder.files import atomic_write
-    from autograder.grading.submission.class_records import span
+    from autograder.nbgrader_plugins.times import span
 
     report = collected(course, lesson, target)
     environment = Environment(

@@ -13,8 +13,7 @@ from autograder.grading.course import Course, absent_students
 from autograder.grading.gradebook.tables import harmless, number
 from autograder.grading.gradebook.zeros import States, states
 from autograder.grading.questions import Place, titles_in_order
-from autograder.grading.submission.class_records import span
-from autograder.nbgrader_plugins.times import seconds_late
+from autograder.nbgrader_plugins.times import seconds_late, span
 from autograder.notebooks.verdicts import is_waiting
 
 POSSIBLE = "points possible"  # the first row, as in Canvas's table

@@ -121,8 +121,10 @@ def points_in(text: str | None) -> float | None:
 
 
 def scaled(mark: float | None, maximum: float, scale: float) -> float | None:
-    """Convert a mark out of `maximum` points to one out of `scale`. If there is nothing to scale by, it stays."""
-    return mark if mark is None or not maximum or scale == maximum else mark / maximum * scale
+    """Convert a mark out of `maximum` points to one out of `scale`, to the two decimals that both platforms show. If
+    there is nothing to scale by, it stays.
+    """
+    return mark if mark is None or not maximum or scale == maximum else round(mark / maximum * scale, 2)
 
 
 def harmless(text: str) -> str:

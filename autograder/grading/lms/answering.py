@@ -49,6 +49,7 @@ from autograder.notebooks.verdicts import CellVerdict, fresh_parts
 # Columns of Moodle's grading worksheet.
 IDENTIFIER, NAME, GRADE, MAXIMUM = "Identifier", "Full name", "Grade", "Maximum Grade"
 COMMENTS = "Feedback comments"
+SCALED = "{}: marks are scaled from the lesson's {} points to the worksheet's maximum of {}."
 
 
 @dataclass
@@ -96,10 +97,13 @@ def _name_of(upload: Upload, name: str) -> str:
     return upload.member.removeprefix(upload.outer).removesuffix(upload.file) + name
 
 
-def fill_worksheet(course: Course, gradebook: Gradebook, assignment: str, worksheet: Path, target: Path) -> Entries:
+def fill_worksheet(
+    course: Course, gradebook: Gradebook, assignment: str, worksheet: Path, target: Path, remarks: list[str]
+) -> Entries:
     """Write Moodle's grading worksheet with marks and comments filled in, and everything else as it was.
 
-    Returns what that changes. Marks are converted to the scale of the column Maximum Grade. Raises CourseError
+    Returns what that changes. `remarks` gets a sentence if marks are scaled. They are converted to the scale of the
+    column Maximum Grade. Raises CourseError
     if the file is not such a worksheet.
     """
     head, rows = read_table(worksheet)
@@ -113,7 +117,10 @@ def fill_worksheet(course: Course, gradebook: Gradebook, assignment: str, worksh
         if student is None or student not in marks:
             continue
         entries.without_row.discard(student)
-        mark = scaled(marks[student], maximum, points_in(row.get(MAXIMUM)) or maximum)
+        scale = points_in(row.get(MAXIMUM)) or maximum
+        mark = scaled(marks[student], maximum, scale)
+        if maximum and scale != maximum and not remarks:
+            remarks.append(SCALED.format(assignment, number(maximum), number(scale)))
         row[GRADE] = entries.entry(student, GRADE, row[GRADE] or "", mark)
         if COMMENTS in head:
             submission = gradebook.find_submission(assignment, student)

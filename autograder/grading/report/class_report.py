@@ -146,6 +146,14 @@ class ClassReport(Standing):
             if exercise.name in first or ended[exercise.name]
         ]
 
+    @property
+    def like_reference(self) -> dict[str, list[str]]:
+        """The students whose answer is nearly the reference solution, by exercise."""
+        found: dict[str, list[str]] = {}
+        for answer in self.as_reference:
+            found.setdefault(answer.exercise, []).append(answer.student)
+        return found
+
     def attempts(self, student: str) -> str:
         """The points of a student's attempts in chronological order."""
         answers = self.answers.get(student, ())

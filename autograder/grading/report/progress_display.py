@@ -11,7 +11,8 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from autograder.grading.submission.class_records import NEEDS_A_LOOK, Standing, SubmissionRecord, span
+from autograder.grading.submission.class_records import NEEDS_A_LOOK, Standing, SubmissionRecord
+from autograder.nbgrader_plugins.times import span
 
 WIDTH_OF_FILES = 120
 LONGEST_LINE = 160

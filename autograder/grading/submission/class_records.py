@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
+from autograder.nbgrader_plugins.times import span
 from autograder.notebooks.verdicts import ENDED, CellVerdict
 
 Status = Literal["graded", "unreadable", "missing", "failed", "died", "not graded"]
@@ -165,13 +166,3 @@ class Standing:
     def mean(self) -> float | None:
         scores = self.scores
         return sum(scores) / len(scores) if scores else None
-
-
-def span(seconds: float) -> str:
-    """A span of time as people say it, in its two largest units."""
-    minutes, second = divmod(max(1, round(seconds)), 60)
-    hours, minute = divmod(minutes, 60)
-    days, hour = divmod(hours, 24)
-    parts = [(days, "d"), (hour, "h"), (minute, "min"), (second, "s")]
-    first = next(at for at, (count, _) in enumerate(parts) if count)
-    return " ".join(f"{count} {unit}" for count, unit in parts[first : first + 2] if count)

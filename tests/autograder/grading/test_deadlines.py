@@ -12,8 +12,8 @@ from nbgrader.api import Gradebook
 
 from autograder.cli import main
 from autograder.grading.run import Request
-from autograder.grading.submission.class_records import span
 from autograder.grading.watching.watch import Events, watched
+from autograder.nbgrader_plugins.times import span
 from tests.autograder.conftest import SmallCourse
 from tests.autograder.grading.here import grade_all, in_this_process
 

@@ -99,3 +99,26 @@ def test_a_test_without_a_message_and_names_without_headings_still_have_a_row():
     cells = [answer("first"), graded("test_first", 0.0, 1.0)]
     (row,) = exercises(nbformat.v4.new_notebook(cells=cells))
     assert (row.title, [loss.message for loss in row.losses]) == ("test_first", ["This cell cost points."])
+
+
+def test_one_mistake_that_costs_in_several_exercises_is_said_once_with_its_sum():
+    given = notebook()
+    for at, message in ((4, SWAPPED), (5, "a**2: wrong. Likely: the operands are swapped."), (8, "x: Likely: <swap>.")):
+        given.cells[at].outputs = graded("any", 0, 1, message).outputs
+        given.cells[at].outputs[0].metadata["autograder"]["bugs"] = ["operands_swapped"]
+    _, resources = shown(given)
+    assert resources["autograder"]["mistakes"] == [], "the second exercise has lost nothing"
+    given.cells[8].metadata.nbgrader.score = 1.5
+    _, resources = shown(given)
+    (mistake,) = resources["autograder"]["mistakes"]
+    assert (mistake.lost, list(mistake.exercises)) == (3.5, ["Exercise 1: <product>", "Exercise 2: essay"])
+    assert mistake.cause == "Likely: the operands are swapped."
+    rows = resources["autograder"]["exercises"]
+    assert not any(mistake.cause in loss.message for row in rows for loss in row.losses)
+
+
+def test_a_heading_of_a_part_is_no_title_of_a_page():
+    given = notebook()
+    given.cells[0].source = "## Part A (2 points)"
+    _, resources = shown(given)
+    assert resources["autograder"]["title"] == "numbers"
