@@ -2,7 +2,8 @@
 
 The solution in each source notebook is judged as if a student had handed it in. A submission cannot forge a test that
 is judged outside, but it can forge one that is judged inside. A test that the solution fails costs everybody its
-points. With `--compare-with-nbgrader`, the solution and the untouched release are graded by stock nbgrader as well.
+points; one that the untouched release passes gives them away. With `--compare-with-nbgrader`, the solution and the
+untouched release are graded by stock nbgrader as well.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -69,13 +71,18 @@ def _examine(course: Course, name: str, compare: bool) -> bool:
 def _say(course: Course, name: str, compare: bool) -> bool:
     from autograder.grading.gradebook.assignment_reader import is_released_as_usual, read_assignment
     from autograder.grading.report.notices import notices
+    from autograder.grading.soundness import in_words, other_kernels, unsound
     from autograder.grading.submission.trying_solutions import trials_of
 
     assignment = read_assignment(course, name)
+    if others := other_kernels(assignment):
+        print("\n".join(f"{name}: {sentence}" for sentence in in_words(others)))
+        return False
     trials = trials_of(assignment)
     rows = list(_rows(assignment, trials))
     _print(name, rows)
     said = [trial.fault for trial in trials.values() if trial.fault]
+    said += in_words(unsound(course, replace(assignment, trials=trials)))
     said += notices(assignment, as_written=is_released_as_usual(course.app.config))
     said += [f"{notebook}.ipynb has no source, so there was no trial." for notebook in _untried(assignment, trials)]
     if compare:

@@ -54,7 +54,7 @@ def test_a_solution_that_fails_is_named(small_course: Any, capsys: Any) -> None:
 def test_a_test_that_asserts_nothing_is_not_called_sound(small_course: Any, capsys: Any) -> None:
     change_source(small_course, "test_shout", "if '%(' not in _i:\n    print('fine')")
     release(small_course)
-    assert main(["doctor", ASSIGNMENT, "--course", str(small_course.root)]) == 0
+    assert main(["doctor", ASSIGNMENT, "--course", str(small_course.root)]) == 1
     said = capsys.readouterr().out
     (line,) = [line for line in said.splitlines() if line.startswith("│ test_shout")]
     assert "asks nothing" in line
@@ -157,3 +157,75 @@ def test_a_course_without_notebooks_says_how_they_are_made(tmp_path: Path, capsy
         said = capsys.readouterr().err
         assert ("The course has no assignment 'words'" in said) == ("words" in command)
         assert f"run `autograder build` in {tmp_path}" in said
+
+
+def edit(course: Any, change: Any) -> None:
+    path = course.root / "source" / ASSIGNMENT / "strings.ipynb"
+    notebook = nbformat.read(path, as_version=4)
+    change(notebook)
+    nbformat.write(notebook, path)
+
+
+def add_task(notebook: Any) -> None:
+    """A task whose mark scheme shows a picture, under an old nbgrader that lets it through."""
+    scheme = (
+        "Draw it.\n\n### BEGIN MARK SCHEME\n![](attachment:right.png)\n### END MARK SCHEME\n![](attachment:mine.png)"
+    )
+    marks = {"grade_id": "drawing", "points": 1, "task": True, "grade": False, "solution": False, "locked": True}
+    cell = new_markdown_cell(scheme, metadata={"nbgrader": {"schema_version": 3, **marks}})
+    cell.attachments = {name: {"image/png": "aGVsbG8="} for name in ("right.png", "mine.png")}
+    notebook.cells.append(cell)
+
+
+def answer_left(notebook: Any) -> None:
+    cell = next(cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == "length")
+    cell.source = cell.source.replace("### BEGIN SOLUTION", "# begin").replace("### END SOLUTION", "# end")
+    cell.source += "\n### BEGIN SOLUTION\n### END SOLUTION"
+
+
+def in_test(name: str, source: str) -> Any:
+    def change(notebook: Any) -> None:
+        cell = next(cell for cell in notebook.cells if cell.metadata.get("nbgrader", {}).get("grade_id") == name)
+        cell.source = source
+
+    return change
+
+
+KINDS = {
+    "assert True": (in_test("test_shout", "assert True"), "the untouched release already passes 'test_shout':"),
+    "an answer is left in": (answer_left, "the untouched release already passes 'test_length':"),
+    "some points": (
+        in_test(
+            "test_shout", "try:\n    points = 1 + 2 * (shout('a') == 'A')\nexcept Exception:\n    points = 1\npoints"
+        ),
+        "the untouched release already earns some of the points of 'test_shout':",
+    ),
+    "a mistyped region": (
+        in_test("test_shout", "assert shout('a') == 'A'\n### BEGIN HIDDEN TEST\nassert shout('b') == 'B'"),
+        "so students see what it should hide: '### BEGIN HIDDEN TEST' in 'test_shout'.",
+    ),
+    "a picture in a mark scheme": (add_task, "students get a picture that only a solution or a mark scheme shows, in"),
+}
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_what_goes_wrong_most_is_said_once(kind: str, small_course: Any, capsys: Any) -> None:
+    change, sentence = KINDS[kind]
+    edit(small_course, change)
+    config = small_course.root / "nbgrader_config.py"
+    config.write_text(config.read_text() + "c.ClearMarkScheme.check_attachment_leakage = False\n")
+    release(small_course)
+    assert main(["doctor", ASSIGNMENT, "--course", str(small_course.root)]) == 1
+    said = " ".join(capsys.readouterr().out.split())
+    assert said.count(f"{ASSIGNMENT}: ") == 1
+    assert sentence in said
+
+
+def test_a_notebook_for_another_language_is_not_judged(small_course: Any, capsys: Any) -> None:
+    edit(small_course, lambda it: it.metadata.update(kernelspec={"name": "ir", "display_name": "R", "language": "R"}))
+    release(small_course)
+    assert main(["doctor", ASSIGNMENT, "--course", str(small_course.root)]) == 1
+    said = capsys.readouterr().out
+    assert said == (
+        "words: the judge runs Python only, and strings.ipynb is for R. Grade this assignment with nbgrader itself.\n"
+    )
