@@ -7,6 +7,7 @@ recorded under `create_graph`.
 from __future__ import annotations
 
 import functools
+import inspect
 import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -76,8 +77,8 @@ class Function(graph.Function):
         recorded = edges.count(NO_EDGE) < len(edges)
         if recorded:
             outputs = ctx.record_outputs(edges, args, outputs)
-        elif any(output is x for output in outputs for x in args) and not ctx.dirty:
-            outputs = tuple([x.view_as_itself() if isinstance(x, graph.Tensor) else x for x in outputs])
+        elif not ctx.dirty:
+            outputs = tuple([constant_alias(x, args) for x in outputs])
         if mode & FORWARD:
             level.push_custom(ctx, args, outputs, recorded)
         return outputs if isinstance(result, tuple) else outputs[0]
@@ -92,7 +93,9 @@ class Function(graph.Function):
         self.sequence_nr = graph.next_sequence_nr()
         self.keep_saved(args, outputs)
         alone = sum(map(self.is_differentiable, outputs)) == 1
-        connected = tuple([self.connect_output(x, number, args, alone) for number, x in enumerate(outputs)])
+        connected = [self.connect_output(x, number, args, alone) for number, x in enumerate(outputs)]
+        last = {id(x): number for number, x in enumerate(outputs) if all(x is not given for given in args)}
+        connected = tuple([connected[last.get(id(x), number)] for number, x in enumerate(outputs)])
         self.output_versions = [x.version if isinstance(x, graph.Tensor) else None for x in connected]
         if state.mode & WATCHED:
             for watcher in state.watchers:
@@ -141,7 +144,7 @@ class Function(graph.Function):
         Raises RuntimeError if such an input is a leaf that requires grad, or a view of one.
         """
         if not self.is_differentiable(output):
-            return output
+            return constant_alias(output, args)
         if any(output is x for x in self.dirty):
             if output.requires_grad and output.is_leaf:
                 raise RuntimeError("a leaf Variable that requires grad has been used in an in-place operation.")
@@ -289,9 +292,16 @@ def rule_of(node: Any) -> Callable:
     return node.vjp
 
 
-def with_defaults(forward: Callable, args: tuple) -> tuple:
+def constant_alias(output: Any, args: Sequence[Any]) -> Any:
+    """An output without history: of an input, an alias, detached if the input requires grad, which stays as it is."""
+    if not isinstance(output, graph.Tensor) or all(output is not x for x in args):
+        return output
+    return output.detach() if output.requires_grad else output.view_as_itself()
+
+
+def with_defaults(forward: Any, args: tuple) -> tuple:
     """The arguments of a call, completed with the defaults of `forward`."""
-    missing = forward.__code__.co_argcount - len(args)
+    missing = forward.__code__.co_argcount - inspect.ismethod(forward) - len(args)
     defaults = forward.__defaults__ or ()
     return args + defaults[-missing:] if 0 < missing <= len(defaults) else args
 

@@ -318,13 +318,14 @@ def check_fits(value: Any, dtype: np.dtype, suffix: str = "_t") -> None:
         raise RuntimeError(f"value cannot be converted to type {name} without overflow")
 
 
-def check_alpha(alpha: float, *operands: Any) -> None:
-    """Raise PyTorch's error for a factor of a higher kind than the sum of the operands."""
+def check_alpha(alpha: float, *operands: Any) -> np.dtype:
+    """The dtype of the sum of the operands, or PyTorch's error for a factor of a higher kind than that."""
     common = result_type(*operands)
     if isinstance(alpha, float) and not is_floating(common):
         raise RuntimeError("For integral input tensors, argument alpha must not be a floating point number.")
     if isinstance(alpha, bool) and common != bool_:
         raise RuntimeError("Boolean alpha only supported for Boolean results.")
+    return common
 
 
 def are_integers(a: Any, b: Any) -> bool:

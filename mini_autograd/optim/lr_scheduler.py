@@ -40,7 +40,7 @@ class ExponentialLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        return [rate * self.gamma if self.last_epoch > 0 else rate for rate in self.rates]
+        return [rate if self.is_first else rate * self.gamma for rate in self.rates]
 
 
 class CosineAnnealingLR(LRScheduler):
@@ -51,7 +51,7 @@ class CosineAnnealingLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def get_lr(self) -> list[float]:
-        if self.last_epoch == 0:
+        if self.is_first:
             return self.rates
         if (self.last_epoch - 1 - self.T_max) % (2 * self.T_max) == 0:  # the current rate is eta_min: nothing to scale
             rise = (1 - math.cos(math.pi / self.T_max)) / 2

@@ -5,9 +5,19 @@ The one idea to know: a schedule computes the next rate from the current one, so
 
 from __future__ import annotations
 
+import functools
+import warnings
+import weakref
 from typing import Any
 
 from mini_autograd.optim.optimizer import Optimizer
+
+TOO_EARLY = (
+    "Detected call of `lr_scheduler.step()` before `optimizer.step()`. In PyTorch 1.1.0 and later, you should call "
+    "them in the opposite order: `optimizer.step()` before `lr_scheduler.step()`.  Failure to do this will result in "
+    "PyTorch skipping the first value of the learning rate schedule. See more details at "
+    "https://pytorch.org/docs/stable/optim.html#how-to-adjust-learning-rate"
+)
 
 
 class LRScheduler:
@@ -27,6 +37,7 @@ class LRScheduler:
                 )
         self.base_lrs = [group["initial_lr"] for group in optimizer.param_groups]
         self.last_epoch, self._step_count = last_epoch, 0
+        note_steps(optimizer)
         self.step()
 
     @property
@@ -38,8 +49,15 @@ class LRScheduler:
         """The learning rates of epoch `last_epoch`, from those of the epoch before (`rates`)."""
         raise NotImplementedError
 
+    @property
+    def is_first(self) -> bool:
+        """Whether the schedule is being made: its first step sets the rates of the epoch from which it starts."""
+        return self._step_count == 1
+
     def step(self) -> None:
-        """Go to the next epoch."""
+        """Go to the next epoch. Warns if that happens before the optimizer's first step."""
+        if self._step_count == 1 and getattr(self.optimizer.step, "called", True) is False:
+            warnings.warn(TOO_EARLY, UserWarning, stacklevel=2)
         self._step_count += 1
         self.last_epoch += 1
         self._set(self.get_lr())
@@ -62,6 +80,21 @@ class LRScheduler:
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         """Load a state."""
         self.__dict__.update(state_dict)
+
+
+def note_steps(optimizer: Optimizer) -> None:
+    """Let the `step` of this optimizer, whatever its class, note that it was called."""
+    if "step" in vars(optimizer):
+        return
+    step, owner = type(optimizer).step, weakref.ref(optimizer)
+
+    @functools.wraps(step)
+    def noted(*args: Any, **options: Any) -> Any:
+        noted.called = True  # type: ignore[attr-defined]
+        return step(owner(), *args, **options)  # type: ignore[arg-type]  # the optimizer is there: it holds this
+
+    noted.called = False  # type: ignore[attr-defined]
+    optimizer.step = noted  # type: ignore[method-assign]
 
 
 def for_each_group(optimizer: Optimizer, name: str, given: Any) -> list[Any]:

@@ -123,16 +123,14 @@ def full(
 
 def zeros(*sizes: Any, size: Any = None, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """Zeros: `zeros(2, 3)` or `zeros((2, 3))`."""
-    return tensor(
-        np.zeros(_size(sizes, size, "zeros"), dtype or arrays.default_dtype), requires_grad=requires_grad, device=device
-    )
+    numbers = np.zeros(size_given(sizes, size, "zeros"), dtype or arrays.default_dtype)
+    return tensor(numbers, requires_grad=requires_grad, device=device)
 
 
 def ones(*sizes: Any, size: Any = None, dtype: Any = None, requires_grad: bool = False, device: Any = None) -> Tensor:
     """Ones: `ones(2, 3)` or `ones((2, 3))`."""
-    return tensor(
-        np.ones(_size(sizes, size, "ones"), dtype or arrays.default_dtype), requires_grad=requires_grad, device=device
-    )
+    numbers = np.ones(size_given(sizes, size, "ones"), dtype or arrays.default_dtype)
+    return tensor(numbers, requires_grad=requires_grad, device=device)
 
 
 def zeros_like(
@@ -247,11 +245,21 @@ def numel(input: Tensor) -> int:
     return input.numel()
 
 
-def _size(sizes: tuple, named: Any, name: str) -> tuple[int, ...]:
+def size_given(sizes: tuple, named: Any, name: str) -> tuple[int, ...]:
+    """The size that the function `name` was given: numbers, one sequence, or `size=`. Raises TypeError for others."""
     if not sizes and named is None:
         raise TypeError(f'{name}() missing 1 required positional arguments: "size"')
     sizes = sizes if named is None else (named,)
     size = tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], Sequence) else sizes
-    if any(length < 0 for length in size):
-        raise RuntimeError(f"{name}: Dimension size must be non-negative.")
+    for place, length in enumerate(size):
+        kind = type(length).__name__
+        if not hasattr(length, "__index__") and place == 0:
+            raise TypeError(f"{name}(): argument 'size' (position 1) must be tuple of ints, not {kind}")
+        if not hasattr(length, "__index__"):
+            raise TypeError(
+                f"{name}(): argument 'size' failed to unpack the object at pos {place + 1} with error "
+                f'"type must be tuple of ints,but got {kind}"'
+            )
+        if length < 0:
+            raise RuntimeError(f"{name}: Dimension size must be non-negative.")
     return size

@@ -14,7 +14,7 @@ from mini_autograd.graph.function import tensor_of
 from mini_autograd.graph.grad_mode import no_grad
 from mini_autograd.numerics import arrays
 from mini_autograd.numerics.generator import Generator, default_generator
-from mini_autograd.tensors.creation import tensor
+from mini_autograd.tensors.creation import size_given, tensor
 from mini_autograd.tensors.tensor import Tensor
 
 
@@ -53,7 +53,7 @@ def rand(
 ) -> Tensor:
     """Uniform numbers between 0 and 1: `rand(2, 3)` or `rand((2, 3))`."""
     kind = _floating(dtype, "check_uniform_bounds")
-    numbers = (generator or default_generator).uniform(_sizes(sizes, size), kind)
+    numbers = (generator or default_generator).uniform(size_given(sizes, size, "rand"), kind)
     return _made(numbers, device, requires_grad)
 
 
@@ -67,7 +67,7 @@ def randn(
 ) -> Tensor:
     """Normal numbers of mean 0 and variance 1."""
     kind = _floating(dtype, "normal_kernel_cpu")
-    numbers = (generator or default_generator).normal(_sizes(sizes, size), kind)
+    numbers = (generator or default_generator).normal(size_given(sizes, size, "randn"), kind)
     return _made(numbers, device, requires_grad)
 
 
@@ -172,12 +172,6 @@ def multinomial(
             order = np.argsort(-(weights / exponential.astype(weights.dtype)), axis=-1, kind="stable")
         indices = order[:, :num_samples]
     return tensor_of(arrays.on_device(indices.reshape((*input.shape[:-1], num_samples)), input.device))
-
-
-def _sizes(sizes: tuple, named: Any) -> tuple[int, ...]:
-    if named is not None:
-        return tuple(named)
-    return tuple(sizes[0]) if len(sizes) == 1 and isinstance(sizes[0], Sequence) else sizes
 
 
 def _floating(dtype: Any, kernel: str) -> np.dtype:

@@ -73,6 +73,9 @@ class Embedding(Module):
         scale_grad_by_freq: bool = False,
         device: Any = None,
         dtype: Any = None,
+        *,
+        _weight: Tensor | None = None,
+        _freeze: bool = False,
     ) -> None:
         super().__init__()
         self.num_embeddings, self.embedding_dim = num_embeddings, embedding_dim
@@ -80,6 +83,9 @@ class Embedding(Module):
             raise AssertionError("Padding_idx must be within num_embeddings")
         self.padding_idx = None if padding_idx is None else padding_idx % num_embeddings
         self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
+        if _weight is not None:
+            self.weight = Parameter(_weight, requires_grad=not _freeze)
+            return
         self.weight = empty_parameter(num_embeddings, embedding_dim, dtype=dtype, device=device)
         self.reset_parameters()
 
@@ -103,9 +109,7 @@ class Embedding(Module):
         if embeddings.ndim != 2:
             raise AssertionError("Embeddings parameter is expected to be 2-dimensional")
         options = (padding_idx, max_norm, norm_type, scale_grad_by_freq)
-        made = cls(embeddings.shape[0], embeddings.shape[1], *options, dtype=embeddings.dtype)
-        made.weight = Parameter(embeddings, requires_grad=not freeze)
-        return made
+        return cls(embeddings.shape[0], embeddings.shape[1], *options, _weight=embeddings, _freeze=freeze)
 
     def forward(self, input: Tensor) -> Tensor:
         options = (self.padding_idx, self.max_norm, self.norm_type, self.scale_grad_by_freq)

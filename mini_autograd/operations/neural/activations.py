@@ -135,7 +135,7 @@ class LeakyRelu(Elementwise):
     @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
-        return grad * (x > 0) + grad * ctx.slope * (x <= 0)
+        return where(x > 0, grad, grad * ctx.slope)
 
 
 PHI_BY_TANH = tuple(coefficient * 0.5 ** (power + 0.5) for power, coefficient in enumerate(ERF_BY_TANH))

@@ -31,6 +31,7 @@ from mini_autograd.operations.neural.targets import (
 )
 from mini_autograd.operations.pointwise.elementwise import check_broadcast, exp, log, quiet, relu, where
 from mini_autograd.operations.pointwise.mathematical import log1p, sigmoid
+from mini_autograd.operations.pointwise.rounding import sign
 from mini_autograd.operations.reductions.extremes import clamp
 from mini_autograd.operations.reductions.softmax import (
     check_floating,
@@ -283,10 +284,7 @@ def difference_of(a: Value | None, b: Value | None) -> Value:
 
 def along_slope(grad: Value, x: Value, beta: float) -> Value:
     """`grad` times the derivative of the smooth |x|: x / beta between -beta and beta, and -1 or 1 outside."""
-    outside = grad * (x >= beta) - grad * (x <= -beta)
-    if beta == 0:
-        return outside
-    return outside + grad * where((x >= beta) | (x <= -beta), 0.0, x) / beta  # a product would be nan at infinity
+    return grad * (sign(x) if beta == 0 else where((x >= beta) | (x <= -beta), sign(x), x / beta))
 
 
 def softplus(x: Value) -> Value:

@@ -201,8 +201,13 @@ class Power(Elementwise):
         (x,) = ctx.saved_tensors
         n = ctx.exponent
         if n == 0:
-            return grad * 0.0  # the formula gives 0 * x^(-1), which is nan at 0
+            return no_slope(grad)  # the formula gives 0 * x^(-1), which is nan at 0
         return grad * (n * raised(x, n - 1))
+
+
+def no_slope(grad: Value) -> Value:
+    """The gradient of an input that has no influence: 0, whatever arrives, so not a product, which inf makes nan."""
+    return wrap(np.zeros_like(as_array(grad)), grad)
 
 
 def raised(x: Value, n: float) -> Value:
@@ -411,8 +416,8 @@ def subtract(input: Value, other: Value, *, alpha: float = 1, out: Any = None) -
 
 def scaled(other: Value, alpha: float, input: Value) -> Value:
     """`alpha * other`, to be added to `input`. Raises RuntimeError if `alpha` is of a higher kind than their sum."""
-    arrays.check_alpha(alpha, as_array(input), as_array(other))
-    return multiply(other, alpha)
+    kind = arrays.check_alpha(alpha, as_array(input), as_array(other))
+    return multiply(other, bool(alpha) if kind == arrays.bool_ else alpha)
 
 
 def multiply(input: Value, other: Value, *, out: Any = None) -> Value:

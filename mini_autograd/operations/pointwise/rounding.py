@@ -12,18 +12,23 @@ import numpy as np
 
 from mini_autograd.graph.function import Value, as_array
 from mini_autograd.numerics.arrays import bool_, check_floating, holds, is_floating, number, result_type
-from mini_autograd.operations.pointwise.elementwise import Arithmetic, Elementwise, divide, is_bool, quiet
+from mini_autograd.operations.pointwise.elementwise import Arithmetic, Elementwise, divide, is_bool, no_slope, quiet
 
 __all__ = ["abs", "absolute", "ceil", "div", "floor", "floor_divide", "positive", "remainder", "round", "sign", "trunc"]
 IN_PLACE = [name for name in __all__ if name != "positive"]
+
+
+def refuse_bools(x: Any, kernel: str) -> None:
+    """Raise PyTorch's error for bools, which some operations do not take."""
+    if is_bool(x):
+        raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
 
 
 def not_of_bools(kernel: str) -> Any:
     """The `prepare` of an operation that PyTorch does not have for bools."""
 
     def prepare(x: Any) -> tuple[Any]:
-        if is_bool(x):
-            raise NotImplementedError(f"\"{kernel}\" not implemented for 'Bool'")
+        refuse_bools(x, kernel)
         return (x,)
 
     return staticmethod(prepare)
@@ -61,7 +66,7 @@ class Flat(Elementwise):
 
     @staticmethod
     def backward(ctx, grad):
-        return grad * 0.0
+        return no_slope(grad)
 
 
 class Sign(Flat):
@@ -129,7 +134,7 @@ class Remainder(Arithmetic):
     @staticmethod
     def backward(ctx, grad):
         a, b = ctx.saved_tensors
-        return grad, -grad * floor_divide(a, b)
+        return grad, -grad * div(a, b, rounding_mode="floor")
 
 
 class FloorDivide(Arithmetic):
@@ -146,7 +151,17 @@ class FloorDivide(Arithmetic):
 
     @staticmethod
     def backward(ctx, grad):
-        return grad * 0.0, grad * 0.0
+        return no_slope(grad), no_slope(grad)
+
+
+class FloorQuotient(FloorDivide):
+    """`a // b`. As in PyTorch, it has no rule: only `div` has one."""
+
+    torch_name = "torch::autograd::NotImplemented"
+
+    @staticmethod
+    def backward(ctx, grad):
+        raise RuntimeError("derivative for aten::floor_divide is not implemented")
 
 
 class TruncDivide(FloorDivide):
@@ -203,8 +218,8 @@ def remainder(input: Value, other: Value) -> Value:
 
 
 def floor_divide(input: Value, other: Value) -> Value:
-    """`input / other` rounded down."""
-    return FloorDivide.apply(input, number(other))
+    """`input / other` rounded down. Raises RuntimeError in a backward pass; `div(rounding_mode="floor")` gives 0."""
+    return FloorQuotient.apply(input, number(other))
 
 
 def div(input: Value, other: Value, *, rounding_mode: str | None = None) -> Value:
@@ -215,7 +230,7 @@ def div(input: Value, other: Value, *, rounding_mode: str | None = None) -> Valu
     if rounding_mode is None:
         return divide(input, other)
     if rounding_mode == "floor":
-        return floor_divide(input, other)
+        return FloorDivide.apply(input, number(other))
     if rounding_mode != "trunc":
         raise RuntimeError(
             f"div expected rounding_mode to be one of None, 'trunc', or 'floor' but found '{rounding_mode}'"

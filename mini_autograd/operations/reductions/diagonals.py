@@ -10,10 +10,11 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.graph.function import Function, Unary, Value
+from mini_autograd.graph.function import Function, Unary, Value, as_array
 from mini_autograd.graph.views import forget_source
 from mini_autograd.numerics.arrays import normalize_dim
 from mini_autograd.operations.pointwise.elementwise import clone, module_of
+from mini_autograd.operations.pointwise.rounding import refuse_bools
 from mini_autograd.operations.reductions.reduction import sum
 from mini_autograd.operations.shapes.indexing import put
 from mini_autograd.operations.shapes.shape import movedim
@@ -137,6 +138,7 @@ def diag(input: Value, diagonal: int = 0) -> Value:
 
 def trace(input: Value) -> Value:
     """The sum of the diagonal of a matrix. Raises RuntimeError if `input` is not a matrix."""
+    refuse_bools(as_array(input), "trace")
     if input.ndim != 2:
         raise RuntimeError(f"trace: expected a matrix, but got tensor with dim {input.ndim}")
     return sum(diagonal(input))

@@ -102,7 +102,8 @@ class Extreme(Unary):
         x, output = ctx.saved_tensors
         chosen = ties(x, output, ctx.dim, ctx.nan_ties)
         number = chosen.sum(ctx.dim, keepdims=True)
-        return spread(grad, ctx.dim, x.shape) * chosen / number
+        whole = spread(grad, ctx.dim, x.shape)
+        return where(chosen, whole / number, 0.0) if ctx.nan_ties else whole * chosen / number
 
     @staticmethod
     def jvp(ctx, tangent):

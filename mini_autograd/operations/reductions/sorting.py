@@ -16,6 +16,7 @@ from mini_autograd.numerics import return_types
 from mini_autograd.numerics.arrays import bool_, holds, is_floating, normalize_dim
 from mini_autograd.numerics.return_types import Found
 from mini_autograd.operations.pointwise.elementwise import where
+from mini_autograd.operations.pointwise.rounding import refuse_bools
 from mini_autograd.operations.reductions.extremes import Amax, Amin, amax, amin, checked_dims, maximum, minimum, ties
 from mini_autograd.operations.reductions.reduction import sum
 from mini_autograd.operations.shapes.gathering import along, at_least_1d
@@ -190,6 +191,7 @@ def topk(input: Value, k: int, dim: int = -1, largest: bool = True, sorted: bool
 def median(input: Value, dim: int | None = None, keepdim: bool = False) -> Any:
     """The middle element (the lower of two): of all (ties share the gradient), or along `dim` with its place."""
     array = at_least_1d(as_array(input))
+    refuse_bools(array, "median_cpu" if dim is None else "median_out")
     if dim is None:
         if array.size == 0:
             return wrap(np.full_like(array, np.nan, shape=()), input)

@@ -187,6 +187,11 @@ def shaped(x: Value, shape: tuple[int, ...]) -> Value:
 
 def view(input: Value, *sizes: Sizes, size: Sequence[int] | None = None) -> Value:
     """Like `reshape`, but never a copy: raises RuntimeError if the memory layout does not allow a view."""
+    if len(sizes) == 1 and hasattr(sizes[0], "itemsize"):
+        raise NotImplementedError(
+            "view(dtype), which reads the same bytes as another dtype, is left out on purpose. To convert the numbers, "
+            "use x.to(dtype); to read the bytes, torch.from_numpy(x.numpy().view(numpy_dtype))."
+        )
     complete = complete_shape(unpack(sizes) if size is None else tuple(size), input.shape)
     array = as_array(input)
     if not isinstance(array, np.generic) and owner(array.reshape(complete)) is not owner(array):

@@ -126,6 +126,51 @@ def custom_saved_changed2(lib: Any) -> Any:
     y.sum().backward()
 
 
+def an_input_that_is_returned(lib: Any) -> Any:
+    class Same(lib.autograd.Function):  # type: ignore[name-defined]
+        @classmethod
+        def forward(cls, x: Any, factor: Any = 3) -> Any:
+            return x
+
+        @staticmethod
+        def setup_context(ctx: Any, inputs: Any, output: Any) -> None:
+            ctx.factor = inputs[1]
+            if constant:
+                ctx.mark_non_differentiable(output)
+
+        @staticmethod
+        def backward(ctx: Any, grad: Any) -> Any:
+            return grad * ctx.factor, None
+
+    found = []
+    for constant in (False, True):
+        for x in (x3(lib), x3(lib) * 1, x3(lib).detach()):
+            for mode in (lib.enable_grad, lib.no_grad):
+                with mode():
+                    y = Same.apply(x)
+                found.append((y.requires_grad, y.is_leaf, y is x, x.requires_grad, (y * 2).requires_grad))
+            if x.requires_grad and not constant:
+                found.append(lib.autograd.grad(Same.apply(x).sum(), x))
+    return found
+
+
+def an_output_that_is_returned_twice(lib: Any) -> Any:
+    class Twice(lib.autograd.Function):  # type: ignore[name-defined]
+        @staticmethod
+        def forward(ctx: Any, x: Any) -> Any:
+            y = x * 2
+            return y, y
+
+        @staticmethod
+        def backward(ctx: Any, first: Any, second: Any) -> Any:
+            return first * 2 + second * 3
+
+    x = x3(lib)
+    a, b = Twice.apply(x)
+    (a + 2 * b).sum().backward()
+    return x.grad, a is b, a.output_nr, b.output_nr
+
+
 def backward_and_vjp(lib: Any) -> Any:
     class Both(lib.autograd.Function):  # type: ignore[name-defined]
         @staticmethod
@@ -189,6 +234,8 @@ def in_place_on_a_view_of_a_leaf(lib: Any) -> Any:
 
 
 PROGRAMS: list[Program] = [
+    an_input_that_is_returned,
+    an_output_that_is_returned_twice,
     backward_and_vjp,
     gradient_for_a_number,
     inputs_with_defaults,

@@ -68,7 +68,7 @@ SCRIPTS: dict[str, tuple[str, Any, Any]] = {
         "[lib.autograd.grad(y.sum(), X, create_graph=True)[0].requires_grad for y in (F.relu(X), F.leaky_relu(X), "
         "F.pad(X, (1, 1), mode='reflect'), F.l1_loss(X, m), F.max_pool1d(X, 2), F.avg_pool1d(X, 2), "
         "F.nll_loss(X, lib.tensor([0, 1])), F.relu(X) ** 2)]",
-        [False] * 7 + [True],
+        [False] * 3 + [True] + [False] * 3 + [True],
         [True] * 8,
     ),
     "the gradient of what scatter adds": (
@@ -80,6 +80,11 @@ SCRIPTS: dict[str, tuple[str, Any, Any]] = {
         "j = lib.func.jacfwd; j(j(lambda v: v * lib.no_grad()(lambda u: u * u)(v)))(f0).item()",
         5.0,
         15.0,
+    ),
+    "other data between the forward and the backward pass": (
+        "y = s * s; s.data = lib.tensor(5.0); y.backward(); s.grad.item()",
+        4.0,
+        10.0,
     ),
     "an operation that the course does not use": (
         "lib.var_mean(X, 0)[0].grad_fn.name()",

@@ -355,6 +355,22 @@ x.amax().grad_fn.name(), x.max().grad_fn.name(), x.min().grad_fn.name(), s.amin(
 w = lib.zeros(3, requires_grad=True); lib.div(x, w, rounding_mode="trunc").sum().backward(); x.grad, w.grad
 [lib.div(x, f, rounding_mode=mode).grad_fn.name() for mode in ("trunc", "floor")]
 lib.div(lib.tensor([7, -7, 2**62 + 1]), lib.tensor([2, 2, -1]), rounding_mode="trunc"), u.div(-1, rounding_mode="trunc")
+(x // 2).sum().backward()
+y = lib.no_grad()(lambda: (x.numpy().sum(), np.asarray(x).sum()))(); y
+b.add(b, alpha=2), b.add(b, alpha=True), i.add(b, alpha=2)
+b.median()
+b.reshape(3, 1).median(0)
+b.trace()
+b.reshape(3, 1).trace()
+lib.randn(2, "3")
+lib.rand("3")
+lib.ones(2, None)
+lib.zeros(3.5)
+lib.manual_seed(0); a = nn.Embedding.from_pretrained(m, padding_idx=0); a.weight, lib.rand(2)
+[tuple(y.shape) for y in lib.autograd.functional.hvp(lambda a: (a**3).sum().reshape(1), f, f)]
+o = lib.optim.SGD([x], lr=0.1); a = lib.optim.lr_scheduler.StepLR(o, 1); a.step(); a.step(); a.get_last_lr()
+o = lib.optim.SGD([x], lr=0.1); a = lib.optim.lr_scheduler.StepLR(o, 1); o.step(); a.step(); a.get_last_lr()
+o = lib.optim.SGD([{"params": [x], "initial_lr": 0.1}], lr=0.1); L = lib.optim.lr_scheduler; [a.get_last_lr() for a in (L.CosineAnnealingLR(o, 5, last_epoch=0), L.ExponentialLR(o, 0.5, last_epoch=1), L.StepLR(o, 2, last_epoch=1))]
 e = lib.zeros(0, requires_grad=True); lib.cat([e, X, e], 1).sum().backward(); e.grad, X.grad
 e = lib.zeros(0, requires_grad=True); lib.cat([lib.ones(2, 2), e]), lib.cat([e, i]), lib.cat([e, e])
 lib.ones(3, dtype=lib.int16).sum_to_size(3), lib.ones(2, 3, dtype=lib.int16).sum_to_size(3), b.sum_to_size((3,))
