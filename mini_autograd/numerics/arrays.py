@@ -363,10 +363,23 @@ def number(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
+DTYPE_NAMES = {
+    "float16": "Half", "float32": "Float", "float64": "Double", "int8": "Char", "uint8": "Byte", "int16": "Short",
+    "int32": "Int", "int64": "Long", "bool": "Bool",
+}  # fmt: skip
+
+
 def dtype_name(dtype: np.dtype) -> str:
     """PyTorch's name of a scalar type, as used in its errors: Float, Double, Long, ..."""
-    names = {"float16": "Half", "float32": "Float", "float64": "Double", "int8": "Char", "uint8": "Byte"}
-    return (names | {"int16": "Short", "int32": "Int", "int64": "Long", "bool": "Bool"})[dtype.name]
+    return DTYPE_NAMES[dtype.name]
+
+
+def dtype_named(name: str) -> np.dtype:
+    """The dtype of an old type such as "torch.LongTensor". Raises ValueError for any other text."""
+    found = [kind for kind, old in DTYPE_NAMES.items() if name == f"torch.{old}Tensor"]
+    if not found:
+        raise ValueError(f"invalid type: '{name}'")
+    return np.dtype(found[0])
 
 
 def c_dtype(dtype: np.dtype) -> str:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.numerics import arrays
+from mini_autograd.numerics import arrays, dtypes
 from mini_autograd.numerics.size import Size
 from mini_autograd.tensors.creation import as_tensor, zeros
 from mini_autograd.tensors.tensor import Tensor
@@ -43,6 +43,32 @@ def made(args: tuple, dtype: np.dtype, device: Any) -> Tensor:
     if any(length < 0 for length in sizes):
         raise RuntimeError(f"Trying to create tensor with negative dimension {min(sizes)}: {list(sizes)}")
     return zeros(sizes, dtype=dtype, device=device)
+
+
+class OldType(type):
+    """A class for each dtype, as in PyTorch's first years: `LongTensor([1, 2])`, `x.type(LongTensor)`.
+
+    Calling it makes a tensor as `Tensor(...)` does, in that dtype. A tensor is an instance if it has that dtype.
+    """
+
+    dtype: Any
+
+    def __call__(cls, *args: Any, device: Any = None) -> Tensor:
+        if len(args) == 1 and isinstance(args[0], Tensor):
+            if args[0].dtype != cls.dtype:
+                raise TypeError(f"{cls.__name__}(x) takes only a tensor of {cls.dtype}. Use x.to({cls.dtype}) instead.")
+            return args[0].view_as_itself()
+        return made(args, cls.dtype.dtype, device)
+
+    def __instancecheck__(cls, value: Any) -> bool:
+        return isinstance(value, Tensor) and value.dtype == cls.dtype
+
+    def __repr__(cls) -> str:
+        return f"<class 'torch.{cls.__name__}'>"
+
+
+FloatTensor = OldType("FloatTensor", (), {"dtype": dtypes.float32})
+LongTensor = OldType("LongTensor", (), {"dtype": dtypes.int64})
 
 
 def type_name(value: Any) -> str:

@@ -90,8 +90,12 @@ def type_as(self: Tensor, other: Tensor) -> Tensor:
 
 
 def type_(self: Tensor, dtype: Any = None) -> Any:
-    """The tensor in another dtype; without `dtype`, its type's old name in PyTorch, such as `torch.FloatTensor`."""
-    return f"torch.{arrays.dtype_name(self.dtype)}Tensor" if dtype is None else to(self, dtype)
+    """The tensor in another dtype, given as such, as an old type such as `LongTensor`, or as the name of one. Without
+    `dtype`, the name of its own old type.
+    """
+    if isinstance(dtype, str):
+        dtype = arrays.dtype_named(dtype)
+    return f"torch.{arrays.dtype_name(self.dtype)}Tensor" if dtype is None else to(self, getattr(dtype, "dtype", dtype))
 
 
 def storage_offset(self: Tensor) -> int:

@@ -49,7 +49,7 @@ COVERED = {
         pow reciprocal square remainder positive __radd__ __rsub__ __rmul__ __rdiv__ __rpow__ __rmod__
         __rmatmul__ lerp""",
     "functions of one number": """
-        abs sign sqrt rsqrt exp log log1p sin cos tanh erf sigmoid floor ceil trunc round round.decimals_0
+        abs sign sqrt rsqrt exp log log10 log1p sin cos tanh erf sigmoid floor ceil trunc round round.decimals_0
         round.decimals_3 round.decimals_neg_3 clone""",
     "functions of two numbers": """
         maximum minimum max.binary min.binary clamp where""",
@@ -368,8 +368,9 @@ def test_float32_is_that_of_pytorch(name: str) -> None:
 INSIDE_OTHERS = {"Answer", "Cast", "Put", "Assign", "ConvolutionWeight", "PickWinners", "GiveToWinners", "GiveEqually"}
 """Operations that mostly work inside others, as their rules."""
 
-TESTED_ELSEWHERE = {"Attention", "Dropout", "Move", "ScatterProducts"}
-"""Operations that PyTorch's samples do not fit: see tests/mini_autograd/nn, test_devices.py, test_found_at_random."""
+TESTED_ELSEWHERE = {"Attention", "Dropout", "FloorQuotient", "Move", "ScatterProducts"}
+"""Operations that PyTorch's samples do not fit: see tests/mini_autograd/nn, test_devices.py, test_found_at_random,
+test_rare_cases."""
 
 
 NO_METHOD = {

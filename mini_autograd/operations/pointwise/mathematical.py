@@ -16,7 +16,7 @@ from mini_autograd.graph.function import Value
 from mini_autograd.numerics.blocks import in_blocks
 from mini_autograd.operations.pointwise.elementwise import OfFloats, exp, quiet
 
-__all__ = ["cos", "erf", "log1p", "reciprocal", "rsqrt", "sigmoid", "sin", "sqrt", "square", "tanh"]
+__all__ = ["cos", "erf", "log1p", "log10", "reciprocal", "rsqrt", "sigmoid", "sin", "sqrt", "square", "tanh"]
 IN_PLACE = __all__
 
 
@@ -66,6 +66,21 @@ class Reciprocal(OfFloats):
     def backward(ctx, grad):
         (output,) = ctx.saved_tensors
         return -grad * (output * output)
+
+
+class Log10(OfFloats):
+    """The logarithm to base 10. d(log10 x) = dx / (x log 10)."""
+
+    @staticmethod
+    @quiet
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return np.log10(x)
+
+    @staticmethod
+    def backward(ctx, grad):
+        (x,) = ctx.saved_tensors
+        return grad / (x * math.log(10.0))
 
 
 class Log1p(OfFloats):
@@ -241,6 +256,11 @@ def reciprocal(input: Value) -> Value:
 def square(input: Value) -> Value:
     """The square of each element."""
     return input**2
+
+
+def log10(input: Value) -> Value:
+    """The logarithm of each element to base 10."""
+    return Log10.apply(input)
 
 
 def log1p(input: Value) -> Value:

@@ -370,7 +370,9 @@ lib.manual_seed(0); a = nn.Embedding.from_pretrained(m, padding_idx=0); a.weight
 [tuple(y.shape) for y in lib.autograd.functional.hvp(lambda a: (a**3).sum().reshape(1), f, f)]
 o = lib.optim.SGD([x], lr=0.1); a = lib.optim.lr_scheduler.StepLR(o, 1); a.step(); a.step(); a.get_last_lr()
 o = lib.optim.SGD([x], lr=0.1); a = lib.optim.lr_scheduler.StepLR(o, 1); o.step(); a.step(); a.get_last_lr()
-o = lib.optim.SGD([{"params": [x], "initial_lr": 0.1}], lr=0.1); L = lib.optim.lr_scheduler; [a.get_last_lr() for a in (L.CosineAnnealingLR(o, 5, last_epoch=0), L.ExponentialLR(o, 0.5, last_epoch=1), L.StepLR(o, 2, last_epoch=1))]
+a = lib.optim.SGD([{"params": x, "initial_lr": 1}], 1); lib.optim.lr_scheduler.CosineAnnealingLR(a, 5, 0, 0)._last_lr
+a = lib.optim.SGD([{"params": [x], "initial_lr": 1}], 1); lib.optim.lr_scheduler.ExponentialLR(a, 0.5, 1).get_last_lr()
+a = lib.optim.SGD([{"params": [x], "initial_lr": 1}], 1); lib.optim.lr_scheduler.StepLR(a, 2, 0.5, 1).get_last_lr()
 e = lib.zeros(0, requires_grad=True); lib.cat([e, X, e], 1).sum().backward(); e.grad, X.grad
 e = lib.zeros(0, requires_grad=True); lib.cat([lib.ones(2, 2), e]), lib.cat([e, i]), lib.cat([e, e])
 lib.ones(3, dtype=lib.int16).sum_to_size(3), lib.ones(2, 3, dtype=lib.int16).sum_to_size(3), b.sum_to_size((3,))

@@ -74,6 +74,12 @@ x2 = lib.Tensor(x); x2.requires_grad, (x2 * 2).sum().backward(), x.grad
 w = lib.zeros(2); lib.Tensor(w).add_(1); w
 a = np.ones(2, np.float32); t = lib.Tensor(a); a[0] = 5; t
 w = lib.Tensor([1, 2]).requires_grad_(); w.square().sum().backward(); w.grad
+lib.FloatTensor([1, 2]), lib.FloatTensor(2, 3).shape, lib.FloatTensor(), lib.FloatTensor(f)
+lib.LongTensor([1.7, 2]), lib.LongTensor([[1, 2]]), lib.LongTensor(i), lib.LongTensor(m.shape).shape
+f.type(lib.LongTensor), i.type(lib.FloatTensor), f.type("torch.LongTensor"), f.type(lib.int64), x.type(lib.FloatTensor)
+[isinstance(a, kind) for a in (f, d, i, 1) for kind in (lib.FloatTensor, lib.LongTensor)], str(lib.LongTensor), f.type()
+f.type("torch.FloatingTensor")
+lib.FloatTensor(3.5)
 lib.Tensor(2.5)
 lib.Tensor(np.float32(2))
 lib.Tensor(True)
