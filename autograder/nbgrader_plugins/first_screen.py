@@ -58,7 +58,7 @@ class ExerciseRow:
 
 
 @dataclass
-class Mistake:
+class SharedMistake:
     """A mistake that the judge has named in several exercises: its cause in a sentence, and what these tests lost."""
 
     sentence: str
@@ -127,16 +127,16 @@ def exercises(nb: NotebookNode, told: Sequence[str] = ()) -> list[ExerciseRow]:
     return list(rows.values())
 
 
-def mistakes(nb: NotebookNode) -> list[Mistake]:
+def mistakes(nb: NotebookNode) -> list[SharedMistake]:
     """The mistakes that cost points in several exercises, in the order of the notebook."""
     names = titles(nb.cells)
-    found: dict[str, Mistake] = {}
+    found: dict[str, SharedMistake] = {}
     for cell in filter(is_grade, nb.cells):
         noted, judged = marks(cell), verdict(cell)
         lost = float(noted.get("points") or 0.0) - float(noted.get("score") or 0.0)
         for bug in judged.bugs if lost > 0 and not noted.get("waiting") else ():
             cause = SENTENCE_END.split(judged.message.partition(LIKELY)[2].strip())[0] or bug.replace("_", " ")
-            one = found.setdefault(bug, Mistake(f"{LIKELY} {cause}"))
+            one = found.setdefault(bug, SharedMistake(f"{LIKELY} {cause}"))
             one.lost += lost
             one.exercises[names.get(grade_id(cell), grade_id(cell))] = None
     return [one for one in found.values() if len(one.exercises) > 1]

@@ -22,6 +22,7 @@ from urllib.parse import unquote
 
 import nbformat
 import pytest
+from docs.site.game import told, wrong_rules
 from nbformat.v4 import new_markdown_cell, new_notebook
 
 from autograder.cli import main
@@ -35,7 +36,6 @@ from autograder.lessons.student.shell import RECORDED
 from autograder.notebooks.cells import grade_id, is_code, is_test, points_of
 from autograder.notebooks.regions import regions
 from autograder.quizzes.sealing import SEALED_TEXT
-from docs.site.game import told, wrong_rules
 from docs.site.lab import BESIDE, COURSE_PACKAGE, DISTRIBUTION_POINT, KERNEL, KERNEL_PARTS, LOCK, plain, with_course
 from tests.autograder.grading.here import in_this_process
 from tests.browser.conftest import PATIENCE, Lab, violations
