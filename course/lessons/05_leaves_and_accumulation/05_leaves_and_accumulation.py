@@ -210,7 +210,7 @@ class AccumulateGrad(Function):
 # %% [markdown]
 # ### The other operations of lesson 04 (just run it)
 #
-# Run the next eight cells. You don't need to read them. The first removes the old functions `add`, `multiply` and so on. The next five contain the operations of lesson 04 as classes, and the last two what `backward` needs. After the first comes arithmetic, and what Python calls for `+` and so on.
+# Run the next eight cells. You don't need to read them. The first removes the old functions `add`, `multiply` and so on. The next five contain the operations of lesson 04 as classes, and the last two what `backward` needs. Rules are written with operators, so that in lesson 10 the same rules also work on tensors. After the first cell comes arithmetic, and what Python calls for `+` and so on.
 
 # %% tags=["engine"]
 for old_name in (
@@ -228,6 +228,13 @@ def as_tensor(value):
 MiniTensor.shape = property(lambda self: self.data.shape)
 MiniTensor.ndim = property(lambda self: self.data.ndim)
 MiniTensor.item = lambda self: self.data.item()
+MiniTensor.__gt__ = lambda self, number: self.data > number  # an array: a comparison has no gradient
+
+
+def zeros_like(grad):
+    """Zeros of the shape and the kind of grad, which is an array or a MiniTensor."""
+    zeros = np.zeros(grad.shape)
+    return MiniTensor(zeros) if isinstance(grad, MiniTensor) else zeros
 
 
 class Add(Function):
@@ -274,6 +281,8 @@ class Pow(Function):
     @staticmethod
     def backward(ctx, grad):
         (a,) = ctx.saved_tensors
+        if ctx.exponent == 0:
+            return zeros_like(grad)  # the formula below says 0 * a**-1, which is NaN where a is 0
         return grad * ctx.exponent * a ** (ctx.exponent - 1)
 
 
@@ -339,35 +348,68 @@ MiniTensor.relu = lambda self: Relu.apply(self)
 # Reductions. Their rules bring the gradient back to the shape before the reduction:
 
 # %% tags=["engine"]
-def spread(array, shape, dim, keepdim):
-    """Bring the result of a reduction over dim back to the shape before it."""
-    if dim is not None and not keepdim:
-        array = np.expand_dims(array, dim)
-    return np.broadcast_to(array, shape)
+def applied(operation, x, **options):
+    """An operation on an array, which is only computed, or on a MiniTensor, which is recorded."""
+    if isinstance(x, MiniTensor):
+        return operation.apply(x, **options)
+    return operation.forward(operation(), x, **options)
+
+
+class Expand(Function):
+    """a, repeated up to a shape as in broadcasting."""
+
+    @staticmethod
+    def forward(ctx, a, shape):
+        ctx.shape = a.shape
+        return np.broadcast_to(a, shape)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return applied(SumTo, grad, shape=ctx.shape)
+
+
+class SumTo(Function):
+    """a, summed back to the shape that broadcasting started from."""
+
+    @staticmethod
+    def forward(ctx, a, shape):
+        ctx.shape = a.shape
+        return sum_to(a, shape)
+
+    @staticmethod
+    def backward(ctx, grad):
+        return applied(Expand, grad, shape=ctx.shape)
+
+
+def spread(grad, shape, dim):
+    """Bring the gradient of a reduction over dim back to the shape before it."""
+    reduced = range(len(shape)) if dim is None else (dim % len(shape),)
+    kept = tuple(1 if axis in reduced else size for axis, size in enumerate(shape))
+    return applied(Expand, grad.reshape(kept), shape=shape)
 
 
 class Sum(Function):
     @staticmethod
     def forward(ctx, a, dim=None, keepdim=False):
-        ctx.shape, ctx.dim, ctx.keepdim = a.shape, dim, keepdim
+        ctx.shape, ctx.dim = a.shape, dim
         return a.sum(axis=dim, keepdims=keepdim)
 
     @staticmethod
     def backward(ctx, grad):
-        return spread(grad, ctx.shape, ctx.dim, ctx.keepdim)
+        return spread(grad, ctx.shape, ctx.dim)
 
 
 class Mean(Function):
     @staticmethod
     def forward(ctx, a, dim=None, keepdim=False):
-        ctx.shape, ctx.dim, ctx.keepdim = a.shape, dim, keepdim
+        ctx.shape, ctx.dim = a.shape, dim
         output = a.mean(axis=dim, keepdims=keepdim)
         ctx.count = a.size / max(output.size, 1)
         return output
 
     @staticmethod
     def backward(ctx, grad):
-        return spread(grad, ctx.shape, ctx.dim, ctx.keepdim) / ctx.count
+        return spread(grad, ctx.shape, ctx.dim) / ctx.count
 
 
 class Max(Function):
@@ -375,7 +417,7 @@ class Max(Function):
 
     @staticmethod
     def forward(ctx, a, dim=None, keepdim=False):
-        ctx.shape, ctx.dim, ctx.keepdim = a.shape, dim, keepdim
+        ctx.shape, ctx.dim = a.shape, dim
         output = a.max(axis=dim, keepdims=keepdim)
         if dim is None:
             chosen = (a == output) / max((a == output).sum(), 1)
@@ -388,7 +430,7 @@ class Max(Function):
     @staticmethod
     def backward(ctx, grad):
         (chosen,) = ctx.saved_tensors
-        return spread(grad, ctx.shape, ctx.dim, ctx.keepdim) * chosen
+        return spread(grad, ctx.shape, ctx.dim) * chosen
 
 
 MiniTensor.sum = lambda self, dim=None, keepdim=False: Sum.apply(self, dim=dim, keepdim=keepdim)
@@ -399,6 +441,11 @@ MiniTensor.max = lambda self, dim=None, keepdim=False: Max.apply(self, dim=dim, 
 # Matrices, shapes and indices:
 
 # %% tags=["engine"]
+def turned(x, dim0=-1, dim1=-2):
+    """An array or a MiniTensor with two axes swapped."""
+    return applied(Transpose, x, dim0=dim0, dim1=dim1)
+
+
 class MatMul(Function):
     """a @ b for matrices, batches of them, and vectors, which count as one row or one column."""
 
@@ -412,10 +459,9 @@ class MatMul(Function):
         a, b = ctx.saved_tensors
         left = a if a.ndim > 1 else a[None, :]
         right = b if b.ndim > 1 else b[:, None]
-        grad = grad if b.ndim > 1 else np.expand_dims(grad, -1)
-        grad = grad if a.ndim > 1 else np.expand_dims(grad, -2)
-        for_a = grad @ np.swapaxes(right, -1, -2)
-        for_b = np.swapaxes(left, -1, -2) @ grad
+        grad = grad if b.ndim > 1 else grad[..., None]
+        grad = grad if a.ndim > 1 else grad[..., None, :]
+        for_a, for_b = grad @ turned(right), turned(left) @ grad
         return for_a if a.ndim > 1 else for_a[..., 0, :], for_b if b.ndim > 1 else for_b[..., 0]
 
 
@@ -438,7 +484,7 @@ class Transpose(Function):
 
     @staticmethod
     def backward(ctx, grad):
-        return np.swapaxes(grad, *ctx.dims)
+        return turned(grad, *ctx.dims)
 
 
 class Index(Function):
@@ -451,9 +497,22 @@ class Index(Function):
 
     @staticmethod
     def backward(ctx, grad):
-        whole = np.zeros(ctx.shape)
-        np.add.at(whole, ctx.index, grad)
+        return applied(Scatter, grad, index=ctx.index, shape=ctx.shape)
+
+
+class Scatter(Function):
+    """Zeros of a shape, with a added at index."""
+
+    @staticmethod
+    def forward(ctx, a, index, shape):
+        ctx.index = index
+        whole = np.zeros(shape)
+        np.add.at(whole, index, a)
         return whole
+
+    @staticmethod
+    def backward(ctx, grad):
+        return grad[ctx.index]
 
 
 def reshape(self, *shape):
@@ -484,7 +543,7 @@ class LogSoftmax(Function):
     @staticmethod
     def backward(ctx, grad):
         (output,) = ctx.saved_tensors
-        return grad - np.exp(output) * grad.sum(axis=ctx.dim, keepdims=True)
+        return grad - applied(Exp, output) * applied(Sum, grad, dim=ctx.dim, keepdim=True)
 
 
 def cross_entropy(logits, labels):

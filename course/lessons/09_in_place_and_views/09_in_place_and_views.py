@@ -309,7 +309,7 @@ class Copy(Function):
 
     @staticmethod
     def backward(ctx, grad):
-        return np.zeros(grad.shape), grad
+        return zeros_like(grad), grad
 
 
 class Clone(Function):
@@ -575,9 +575,7 @@ class Index(Function):
 
     @staticmethod
     def backward(ctx, grad):
-        whole = np.zeros(ctx.shape)
-        np.add.at(whole, ctx.index, grad)
-        return whole
+        return applied(Scatter, grad, index=ctx.index, shape=ctx.shape)
 
 
 def reshape(self, *shape):

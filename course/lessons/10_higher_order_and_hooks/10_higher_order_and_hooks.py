@@ -1,7 +1,7 @@
 # %% [markdown]
 # # The gradient of a gradient
 #
-# *Core: about 95 minutes; section 4 is a good place for a break. Further: about 95 minutes, optional. You build a backward pass that records itself, `grad` and a Hessian-vector product. You need the nodes and notes of lessons 05 to 09.*
+# *Core: about 105 minutes; section 4 is a good place for a break. Further: about 80 minutes, optional. You build a backward pass that records itself, `grad` and a Hessian-vector product. You need the nodes and notes of lessons 05 to 09.*
 #
 # The slope of `x**3` at 2 is 12. The slope of that slope is also 12. Three programs ask PyTorch for both numbers: one without options, one with `retain_graph=True` and one with `create_graph=True`.
 
@@ -14,10 +14,8 @@ import math
 import numpy as np
 
 # %% tags=["demo"]
-import gc
-import time
+import timeit
 import warnings
-import weakref
 
 import torch
 
@@ -65,7 +63,8 @@ for options in ({}, {"retain_graph": True}, {"create_graph": True}):
 #
 # 1. let the backward pass record itself, and say what a rule needs for that;
 # 2. take second and third derivatives, and multiply by a matrix of second derivatives without building it;
-# 3. in the optional part, use hooks, clipping and Newton's method.
+# 3. say what second derivatives are good for, and what they cost;
+# 4. in the optional part, use hooks and clipping.
 #
 # If something breaks your engine, run the next cell again, and then every cell below it.
 
@@ -82,8 +81,7 @@ predict("Does the gradient have a grad_fn?", "yes", "no")
 x = MiniTensor(2.0, requires_grad=True)
 y = x**3
 y.backward(retain_graph=True)
-print("gradient", x.grad.item(), "  requires_grad", x.grad.requires_grad, end="   ")
-print("grad_fn", x.grad.grad_fn)
+print("gradient", x.grad.item(), "  its grad_fn", x.grad.grad_fn)
 try:
     x.grad.backward()
 except RuntimeError as error:
@@ -96,8 +94,6 @@ except RuntimeError as error:
 
 # %%
 class HandMade:
-    """What the rule of Pow needs from its ctx."""
-
     def __init__(self, exponent, *saved):
         self.exponent, self.saved_tensors = exponent, saved
 
@@ -228,7 +224,9 @@ for name, y in {"tanh": x.tanh(), "sum": x.sum(), "@": x @ w, "logsumexp": x.log
         print(f"{name:10s} {type(error).__name__}: {str(error)[:70]}")
 
 # %% [markdown]
-# `np.broadcast_to`, `np.expand_dims` and `np.swapaxes` do not know MiniTensors. Operations of your engine, with their own rules, have to do their work. Such operations come in **pairs**, and each is the rule of the other:
+# `logsumexp` uses `np.exp` and `np.expand_dims`, which do not know MiniTensors. (If you wrote yours with operators, it works.) But the rule of a sum has to repeat numbers, and that of a product has to turn a matrix. How can they do without `np.broadcast_to` and `np.swapaxes`?
+#
+# They use operations of your engine, which have rules of their own. You ran them in lesson 05, without reading them. They come in **pairs**, and each is the rule of the other:
 #
 # | operation | what it does | its rule |
 # | --- | --- | --- |
@@ -238,137 +236,25 @@ for name, y in {"tanh": x.tanh(), "sum": x.sum(), "@": x @ w, "logsumexp": x.log
 # | `Scatter` | puts entries among zeros, and adds where an index is repeated | takes them out: `Index` |
 # | `Transpose`, `Reshape` | move entries | move them back |
 #
-# All of them are linear, so they save only shapes and indices. The next cell has the first pair. `applied` lets one line work for both kinds of backward pass: an operation on a MiniTensor is recorded, an operation on an array is only computed.
-
-# %% tags=["engine"]
-def applied(operation, x, **options):
-    """An operation on a MiniTensor, recorded if needed, or on an array, computed but not recorded."""
-    if isinstance(x, MiniTensor):
-        return operation.apply(x, **options)
-    return operation.forward(operation(), x, **options)
-
-
-class Expand(Function):
-    """a, repeated up to a shape as in broadcasting."""
-
-    @staticmethod
-    def forward(ctx, a, shape):
-        ctx.shape = a.shape
-        return np.broadcast_to(a, shape)
-
-    @staticmethod
-    def backward(ctx, grad):
-        return applied(SumTo, grad, shape=ctx.shape)
-
-
-class SumTo(Function):
-    """a, summed back to the shape that broadcasting started from."""
-
-    @staticmethod
-    def forward(ctx, a, shape):
-        ctx.shape = a.shape
-        return sum_to(a, shape)
-
-    @staticmethod
-    def backward(ctx, grad):
-        return applied(Expand, grad, shape=ctx.shape)
-
-# %% [markdown]
-# ### The other rules in operators (just run it)
+# All of them are linear, so they save only shapes and indices. Here is one of the first pair, as it stands in your engine. `applied` lets one line serve both kinds of backward pass: an operation on a MiniTensor is recorded, an operation on an array is only computed.
 #
-# Run the next two cells. You don't need to read them. They contain `Scatter`; the rules that used NumPy's functions, rewritten with these operations; and complete versions of operations that you wrote in exercises.
-
-# %% tags=["engine"]
-class Scatter(Function):
-    """Zeros of a shape, with a added at index."""
-
-    @staticmethod
-    def forward(ctx, a, index, shape):
-        ctx.index = index
-        whole = np.zeros(shape)
-        np.add.at(whole, index, a)
-        return whole
-
-    @staticmethod
-    def backward(ctx, grad):
-        return grad[ctx.index]
-
-
-def turned(x, dim0=-1, dim1=-2):
-    """A MiniTensor or an array with two axes swapped."""
-    return applied(Transpose, x, dim0=dim0, dim1=dim1)
-
-
-def rule_of(operation):
-    """A decorator: from now on, the function below it is the rule of this operation."""
-
-    def put(rule):
-        operation.backward = staticmethod(rule)
-        return rule
-
-    return put
-
-
-@rule_of(Pow)
-def power_rule(ctx, grad):
-    (a,) = ctx.saved_tensors
-    if ctx.exponent == 0:
-        return grad * 0.0  # the formula below says 0 * a**-1, which is NaN where a is 0
-    return grad * ctx.exponent * a ** (ctx.exponent - 1)
-
-
-@rule_of(Transpose)
-def turn_back(ctx, grad):
-    return turned(grad, *ctx.dims)
-
-
-@rule_of(Index)
-def put_back(ctx, grad):
-    return applied(Scatter, grad, index=ctx.index, shape=ctx.shape)
-
-
-@rule_of(Copy)
-def copy_rule(ctx, grad):
-    return grad * 0.0, grad
-
-
-@rule_of(LogSoftmax)
-def log_softmax_rule(ctx, grad):
-    (output,) = ctx.saved_tensors
-    return grad - applied(Exp, output) * applied(Sum, grad, dim=ctx.dim, keepdim=True)
-
-
-@rule_of(MatMul)
-def matmul_rule(ctx, grad):
-    a, b = ctx.saved_tensors
-    left = a if a.ndim > 1 else a[None, :]
-    right = b if b.ndim > 1 else b[:, None]
-    grad = grad if b.ndim > 1 else grad[..., None]
-    grad = grad if a.ndim > 1 else grad[..., None, :]
-    for_a, for_b = grad @ turned(right), turned(left) @ grad
-    return for_a if a.ndim > 1 else for_a[..., 0, :], for_b if b.ndim > 1 else for_b[..., 0]
-
-
-def with_ones(grad, shape, dim):
-    """The result of a reduction over dim, with size 1 for each axis that was reduced."""
-    reduced = range(len(shape)) if dim is None else (dim % len(shape),)
-    return grad.reshape(tuple(1 if axis in reduced else size for axis, size in enumerate(shape)))
-
-
-@rule_of(Sum)
-def sum_rule(ctx, grad):
-    return applied(Expand, with_ones(grad, ctx.shape, ctx.dim), shape=ctx.shape)
-
-
-@rule_of(Mean)
-def mean_rule(ctx, grad):
-    return sum_rule(ctx, grad) / ctx.count
-
-
-@rule_of(Max)
-def max_rule(ctx, grad):
-    (chosen,) = ctx.saved_tensors
-    return sum_rule(ctx, grad) * chosen
+# ```python
+# class SumTo(Function):
+#     @staticmethod
+#     def forward(ctx, a, shape):
+#         ctx.shape = a.shape
+#         return sum_to(a, shape)
+#
+#     @staticmethod
+#     def backward(ctx, grad):
+#         return applied(Expand, grad, shape=ctx.shape)
+# ```
+#
+# So a rule is written once, and serves derivatives of every order. You have written five rules yourself, for arrays.
+#
+# ### Your five rules in operators (just run it)
+#
+# Run the next cell. You don't need to read it. It has complete versions of your operations, in case yours use NumPy's functions.
 
 # %% tags=["engine"]
 class Sub(Function):
@@ -392,18 +278,6 @@ class Tanh(Function):
     def backward(ctx, grad):
         (output,) = ctx.saved_tensors
         return grad * (1 - output * output)
-
-
-class Relu(Function):
-    @staticmethod
-    def forward(ctx, a):
-        ctx.save_for_backward(a > 0)
-        return np.maximum(a, 0.0)
-
-    @staticmethod
-    def backward(ctx, grad):
-        (mask,) = ctx.saved_tensors
-        return grad * mask
 
 
 class Abs(Function):
@@ -477,8 +351,9 @@ MiniTensor.linear = lambda self, w, b: Linear.apply(self, w, b)
 # %% tags=["engine"]
 ARRAYS_ONLY = (
     "the rule of {name} computes with arrays and cannot be recorded, so create_graph=True does not "
-    "work here. Write the rule in operators and functions of MiniTensors. For most rules of earlier "
-    "lessons, the cells of lesson 10, section 2, do that: have they run?"
+    "work here. Write it in operators and functions of MiniTensors. For rules that you wrote, "
+    "lesson 10, section 2, has a cell that does: has it run? Those given in lesson 05 do, if its "
+    "notebook is not an old one; start_lesson(own=False) takes the reference engine."
 )
 WRONG_NUMBER = "function {name} returned an incorrect number of gradients (expected {due}, got {got})"
 
@@ -636,8 +511,7 @@ x, w = MiniTensor(2.0, requires_grad=True), MiniTensor(3.0, requires_grad=True)
 hidden = x * w
 loss = hidden.tanh() + w
 for wanted in (), [hidden.grad_fn]:
-    plan = visits(loss.grad_fn, wanted)
-    print(", ".join(node.name() + works * " works" for node, works in plan))
+    print(", ".join(node.name() + works * " works" for node, works in visits(loss.grad_fn, wanted)))
 
 # %% [markdown]
 # ### Exercise 2: the walk
@@ -756,8 +630,7 @@ print(both(MiniTensor(2.0, requires_grad=True)))
 torch.set_warn_always(True)  # otherwise PyTorch warns once, and not if you run this cell again
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    theirs = both(leaf(2.0))
-print(theirs, "  differences", theirs - both(MiniTensor(2.0, requires_grad=True)))
+    print(both(leaf(2.0)))
 print(str(caught[0].message).split(". ")[0] + ".")
 torch.set_warn_always(False)
 
@@ -850,12 +723,7 @@ def hvp(function, x, v):
 # Ask both engines for three derivatives of `x**4 + exp(2 * x)` at 1. On paper they are `4 + 2 * e**2`, `12 + 4 * e**2` and `24 + 8 * e**2`. **Predict** how well the engines agree with each other and with these values.
 
 # %% tags=["demo"] items="118 120"
-predict(
-    "How far apart are the engines?",
-    "equal to about 15 digits",
-    "about 6 digits",
-    "the third is wrong",
-)
+predict("How far apart are the engines?", "15 equal digits", "6 equal digits", "the third is wrong")
 
 
 def three_derivatives(x, grad):
@@ -877,13 +745,7 @@ print("largest difference", np.abs(mine - theirs).max())
 # Now try the two switches in all combinations. **Predict** the table: do you get the second derivative, and can the graph of `y` be walked again?
 
 # %% items="121 F8"
-predict(
-    "With which switches is there a second derivative?",
-    "retain",
-    "create",
-    "only with both",
-    "with either",
-)
+predict("Which switches give a second derivative?", "retain", "create", "only both", "either")
 
 
 def tried(action):
@@ -916,7 +778,111 @@ explore(slope)
 
 # %% [markdown]
 # The product `x * w` and its `tanh` belong to the forward pass. Arrows lead into the rules from `y` (here `v2`) and `w`.
+
+# %% [markdown] items="119"
+# ## 5. What second derivatives are good for
 #
+# In a long curved valley gradient descent is slow: the slope is steep across the valley and almost zero along it. Newton's method also uses the curvature. Near `x` a function looks like a parabola, whose lowest point is at
+#
+# > `x - H**-1 g`,
+#
+# where `g` is the gradient and `H` the Hessian. The columns of `H` are its products with the vectors `(1, 0, ...)`, `(0, 1, ...)`: a few calls of your `hvp`.
+#
+# ### Exercise 4: a step of Newton's method
+#
+# Write `newton_step`. `np.linalg.solve(H, g)` is `H**-1 g`.
+
+# %% [markdown] tags=["hint"] exercise="newton"
+# Make a leaf from `x` first. `grad` gives `g`, and `for v in np.eye(n)` loops over the vectors.
+
+# %% [markdown] tags=["hint"] exercise="newton"
+# `np.stack([...], axis=1)` puts arrays beside each other, as columns. `solve` takes arrays, so use `.data`.
+
+# %% solution="newton"
+def newton_step(function, x):
+    """Where Newton's method goes from x: x - H**-1 g.
+
+    function: takes a MiniTensor of the shape of x, and returns a MiniTensor of shape ()
+    x: array of shape (n,); it stays unchanged
+    Returns: array of shape (n,)
+    Raises numpy.linalg.LinAlgError, as np.linalg.solve does, if H has no inverse
+
+    >>> newton_step(lambda x: ((x - [1.0, 2.0]) ** 2).sum(), np.array([5.0, -7.0]))
+    array([1., 2.])
+    """
+    ### BEGIN SOLUTION
+    x = MiniTensor(x, requires_grad=True)
+    (g,) = grad(function(x), x)
+    hessian = np.stack([hvp(function, x, v).data for v in np.eye(x.data.size)], axis=1)
+    return x.data - np.linalg.solve(hessian, g.data)
+    ### END SOLUTION
+
+# %% check="newton"
+
+# %% [markdown] items="119"
+# Try it in Rosenbrock's valley, whose lowest point is (1, 1). **Predict** how many steps Newton's method takes to come within 0.000001, and whether descent gets there in 1000.
+
+# %% tags=["demo"] items="119"
+predict("How many steps does Newton's method take, and does descent get there in 1000?")
+
+
+def rosenbrock(x):
+    return (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
+
+
+def descent_step(function, x):
+    x = MiniTensor(x, requires_grad=True)
+    return x.data - 0.001 * grad(function(x), x)[0].data
+
+
+def visited(step, function, start, steps):
+    path = [np.array(start)]
+    for _ in range(steps):
+        path.append(step(function, path[-1]))
+    return np.array(path)
+
+
+by_newton = visited(newton_step, rosenbrock, [-1.2, 1.0], 7)
+by_descent = visited(descent_step, rosenbrock, [-1.2, 1.0], 1000)
+print("distance, by Newton:", [f"{each:.0e}" for each in np.abs(by_newton - 1).max(axis=1)])
+print(f"distance, by descent: {np.abs(by_descent[-1] - 1).max():.0e} after 1000 steps")
+
+# %% [markdown] items="119"
+# Six steps are enough. From the fifth on, the number of right digits roughly doubles with every step.
+#
+# What is the price? Here is a layer with 400 weights. **Predict** how much longer a product `H v` takes than a gradient.
+
+# %% tags=["demo"] items="119"
+predict("How many times as long as a gradient does H v take?")
+inputs, direction = np.random.default_rng(4).normal(size=(2, 200, 20))
+weights = MiniTensor(0.2 * direction[:20], requires_grad=True)
+
+
+def network_loss(weights):
+    return ((inputs @ weights).tanh() ** 2).mean()
+
+
+def milliseconds(action):
+    return 1000 * min(timeit.repeat(action, number=1, repeat=15))
+
+
+gradient_ms = milliseconds(lambda: grad(network_loss(weights), weights))
+hvp_ms = milliseconds(lambda: hvp(network_loss, weights, direction[20:40]))
+print(f"gradient {gradient_ms:.2f} ms, H v {hvp_ms:.2f} ms: {hvp_ms / gradient_ms:.1f} times as long")
+
+# %% [markdown]
+# One product costs a few gradients, and all 400 columns of `H` cost 400 such products. Solving takes about `n**3` operations more. That is one reason why large networks are not trained like this. Here is another. The function `x**3 - 3 * x` falls without limit to the left. It has a maximum at -1 and a minimum at 1. **Predict** where Newton's method goes from 0.2; the cell also tries -2.
+
+# %% tags=["demo"]
+predict("Where does Newton's method go from 0.2?", "to the minimum", "to the maximum", "to 0")
+for begin in (-2.0, 0.2, 2.0):
+    points = visited(newton_step, lambda x: (x**3 - 3 * x).sum(), [begin], 6)
+    print(f"from {begin:4.1f}:", points.reshape(-1).round(4))
+
+# %% [markdown]
+# It goes where the slope is zero: to a minimum, a maximum or a saddle point. Methods for networks use cheap parts of the curvature, such as a product `H v`.
+
+# %% [markdown]
 # ## Quiz
 
 # %% test="quiz_10" points=5 tags=["quiz"] items="121 122 123 F8 F22 F23"
@@ -1073,7 +1039,8 @@ question(
 # | `retain_graph` | the old graph stays; it makes nothing new |
 # | a rule for all orders | saves inputs and outputs, and computes everything else from them with operators |
 # | `grad` | returns gradients, of any tensors, and does not change `.grad` |
-# | Hessian-vector product | the gradient of `sum(g * v)`: costs a few gradients, and builds no matrix |
+# | Newton's method | uses the curvature: few steps, each of which costs a Hessian |
+| Hessian-vector product | the gradient of `sum(g * v)`: costs a few gradients, and builds no matrix |
 # | hook | called once, with the complete gradient; None keeps it, a tensor replaces it |
 # | clipping (*Further*) | by norm keeps the direction, by value does not; NaN stays NaN; the limit is a setting |
 #
@@ -1256,7 +1223,7 @@ for name, clip in (
 #
 # > every `g` is multiplied by `max_norm / (norm + 1e-6)`, if that is less than 1, and by 1 otherwise
 #
-# ### Exercise 4: clip by norm
+# ### Exercise 5: clip by norm
 #
 # Complete `clip_grad_norm_`. It works **in place**: `p.grad` stays the same object, and the write is counted (use `mul_` of lesson 09). Nothing is recorded. `clip_grad_value_` is given, as an example.
 
@@ -1467,7 +1434,7 @@ for save, rule in {
 # %% [markdown] items="105"
 # The last rule gives 0 instead of 1, without a message. Without the `+ x**3`, the gradient would be a constant, and asking for its derivative an error: that would be better. So: **save inputs and outputs, and compute everything else from them with operators.**
 #
-# ### Exercise 5: a rule that can be differentiated
+# ### Exercise 6: a rule that can be differentiated
 #
 # Write `LogSumExp` again, as `SmoothLogSumExp`. Save what leads back, and let the rule compute the softmax from it, `exp(a - output)`, in a form that works for arrays and for MiniTensors. You can use operators and `reshape`. `applied(Exp, x)` is the exponential of either, `applied(Sum, x, dim=1)` the sum.
 #
@@ -1519,7 +1486,7 @@ MiniTensor.logsumexp = lambda self, dim: SmoothLogSumExp.apply(self, dim=dim)
 # %% check="logsumexp"
 
 # %% [markdown] items="119"
-# ## What second derivatives are good for
+# ## Gradients inside a loss
 #
 # **Equations.** A network `u(t)` should satisfy `u' = cos(t)` and `u(0) = 0`. The loss contains the network's own derivative, so training needs the derivative of a derivative. Such networks are called *physics-informed*. Take the inner derivative first with `retain_graph=True`, then with `create_graph=True`. **Predict:** does the first run stop with an error?
 
@@ -1586,54 +1553,15 @@ for options in ({}, {"create_graph": True}):
     print(f"{options!s:22s}", grad(after_a_step(w, **options), w)[0].data)
 print("differences           ", numerical_jacobian(lambda w: after_a_step(w), (w,), 0)[:, 0])
 
-# %% [markdown] items="119"
-# **Curvature without a matrix.** Here is a network with 420 weights. **Predict** how much longer a Hessian-vector product takes than a gradient.
-
-# %% tags=["demo"] items="119"
-predict("How many times as long as a gradient does H v take?")
-random = np.random.default_rng(4)
-inputs, targets = MiniTensor(random.normal(size=(200, 20))), random.normal(size=(200, 1))
-flat = MiniTensor(0.2 * random.normal(size=(420,)), requires_grad=True)
-direction = random.normal(size=(420,))
-
-
-def network_loss(flat):
-    hidden = (inputs @ flat[:400].reshape(20, 20)).tanh()
-    return ((hidden @ flat[400:].reshape(20, 1) - targets) ** 2).mean()
-
-
-def milliseconds(action, rounds=15):
-    found = []
-    for _ in range(rounds):
-        start = time.perf_counter()
-        action()
-        found.append(1000 * (time.perf_counter() - start))
-    return np.median(found)
-
-
-gradient_ms = milliseconds(lambda: grad(network_loss(flat), flat))
-hvp_ms = milliseconds(lambda: hvp(network_loss, flat, direction))
-print(f"gradient {gradient_ms:.2f} ms, H v {hvp_ms:.2f} ms: {hvp_ms / gradient_ms:.1f} times as long")
-print(f"H itself: {420**2} numbers, 420 such products")
-flat_torch = torch.tensor(flat.data)
-inputs_torch, targets_torch = torch.tensor(inputs.data), torch.tensor(targets)
-
-
-def loss_torch(flat):
-    hidden = torch.tanh(inputs_torch @ flat[:400].reshape(20, 20))
-    return ((hidden @ flat[400:].reshape(20, 1) - targets_torch) ** 2).mean()
-
-
-_, theirs = torch.autograd.functional.hvp(loss_torch, flat_torch, torch.tensor(direction))
-mine = hvp(network_loss, flat, direction).data
-print(f"largest difference from PyTorch's: {np.abs(mine - theirs.numpy()).max():.1e}")
-
 # %% [markdown]
 # ## The cycle of create_graph
 #
 # A loop makes ten leaves with such a cycle and drops them. **Predict** how many are still in memory before and after Python's garbage collector runs.
 
 # %% tags=["demo"]
+import gc
+import weakref
+
 predict("How many of ten are alive before and after the collection?")
 
 
@@ -1667,132 +1595,3 @@ with warnings.catch_warnings():
 
 # %% [markdown]
 # Your cycle is made of Python objects, so Python's garbage collector finds it. PyTorch's cycle runs through C++, where that collector does not look.
-
-# %% [markdown]
-# ## Newton's method
-#
-# In a long curved valley gradient descent is slow: the slope is steep across the valley and almost zero along it. Newton's method also uses the curvature. Near `x` a function looks like a parabola, whose lowest point is at
-#
-# > `x - H**-1 g`.
-#
-# The columns of `H` are its products with the vectors `(1, 0, ...)`, `(0, 1, ...)`: a few calls of your `hvp`. The test is Rosenbrock's valley, whose lowest point is (1, 1). **Predict** how many steps Newton's method takes to come within 0.000001, and whether descent gets there in 1000.
-
-# %% tags=["demo"]
-predict("How many steps does Newton's method take, and does descent get there in 1000?")
-
-
-def rosenbrock(x):
-    return (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2
-
-
-def hessian(function, x):
-    """All second derivatives, column by column."""
-    unit_vectors = np.eye(x.data.size).reshape(-1, *x.shape)
-    return np.stack([hvp(function, x, v).data.reshape(-1) for v in unit_vectors], axis=1)
-
-
-def newton(function, start, steps):
-    """The points that Newton's method visits."""
-    path = [np.array(start)]
-    for _ in range(steps):
-        x = MiniTensor(path[-1], requires_grad=True)
-        (g,) = grad(function(x), x)
-        path.append(x.data - np.linalg.solve(hessian(function, x), g.data))
-    return np.array(path)
-
-
-def descent(function, start, lr, steps):
-    path = [np.array(start)]
-    for _ in range(steps):
-        x = MiniTensor(path[-1], requires_grad=True)
-        (g,) = grad(function(x), x)
-        path.append(x.data - lr * g.data)
-    return np.array(path)
-
-
-start = [-1.2, 1.0]
-by_newton, by_descent = newton(rosenbrock, start, 7), descent(rosenbrock, start, lr=0.001, steps=1000)
-for step, point in enumerate(by_newton):
-    print(f"Newton, step {step}: distance {np.abs(point - 1).max():.1e}")
-print(f"descent, step {len(by_descent) - 1}: distance {np.abs(by_descent[-1] - 1).max():.1e}")
-
-# %% [markdown]
-# Six steps are enough. From the fifth on, the number of right digits roughly doubles with every step. Next come your Hessian at the start, its largest difference from PyTorch's, and the two paths:
-
-# %% tags=["demo"]
-import matplotlib.pyplot as plt
-
-mine = hessian(rosenbrock, MiniTensor(start, requires_grad=True))
-theirs = torch.autograd.functional.hessian(rosenbrock, torch.tensor(start, dtype=torch.float64))
-print("yours", mine.round(6).tolist(), "  largest difference", np.abs(mine - theirs.numpy()).max())
-
-across, up = np.meshgrid(np.linspace(-1.7, 1.7, 160), np.linspace(-3.4, 2, 160))
-values = (1 - across) ** 2 + 100 * (up - across**2) ** 2
-fig, axis = plt.subplots(figsize=(8, 4.6), layout="constrained")
-axis.contourf(across, up, np.log10(values + 1e-3), levels=24, cmap="Greys", alpha=0.7)
-axis.plot(*by_descent.T, color="tab:orange", linewidth=2, label="descent, 1000 steps")
-axis.plot(*by_newton.T, "o-", color="tab:blue", label="Newton, 7 steps")
-axis.plot(1, 1, "*", color="tab:red", markersize=14, label="lowest point")
-axis.set(xlabel="x[0]", ylabel="x[1]")
-axis.grid(False)
-axis.legend()
-plt.show()
-
-# %% [markdown]
-# Why are large networks not trained like this? For `n` weights, solving costs about `n**3` operations. There is another reason. The function `x**3 - 3 * x` falls without limit to the left. It has a maximum at -1 and a minimum at 1. **Predict** where Newton's method goes from 0.2; the cell also tries -2.
-
-# %% tags=["demo"]
-predict(
-    "Where does Newton's method go from 0.2?",
-    "to the minimum at 1",
-    "to the maximum at -1",
-    "to 0",
-)
-
-
-def hill_and_hollow(x):
-    return (x**3 - 3 * x).sum()
-
-
-for begin in (-2.0, 0.2, 2.0):
-    print(f"from {begin:4.1f}:", newton(hill_and_hollow, [begin], 6).reshape(-1).round(4))
-
-# %% [markdown]
-# It goes where the slope is zero: to a minimum, a maximum or a saddle point. Methods for networks use cheap parts of the curvature, such as a product `H v`.
-
-# %% [markdown]
-# ## Questions about this part
-
-# %% test="quiz_10_further" points=2 tags=["quiz"]
-question(
-    "hook_returns",
-    "A hook prints the norm of the gradient and ends without `return`. Which gradient is passed on?",
-    right("The gradient, unchanged.", "Returning nothing is returning None, and None keeps it."),
-    wrong("None: the gradient is lost.", "None means: no replacement.", misconception="hook_must_return"),
-    wrong("Zero.", "A hook that wants zeros has to return them.", misconception="none_means_zero"),
-    wrong("An error is raised.", "Most hooks only look.", misconception="hook_must_return"),
-)
-question(
-    "hook_when",
-    "`x` is used three times. How often is its hook called in one backward pass, and with what?",
-    right("Once, with the sum of the three contributions.", "It is called when the gradient is complete."),
-    wrong("Three times, with each contribution.", "That would be hooks at the edges.", misconception="hook_per_use"),
-    wrong("Once, with the sum of the contributions and the old `.grad`.", "A hook sees what arrives in this backward pass. Only the leaf adds it to `.grad`.", misconception="hook_sees_grad"),
-    wrong("Once, with the last contribution.", "The node waits until all have arrived.", misconception="hook_per_use"),
-)
-question(
-    "clip_nan",
-    "Clipping to norm 1 multiplies all gradients by `np.minimum(1 / norm, 1)`. The norm is that of one long vector with all their entries. One entry is NaN. What is true afterward?",
-    right("All entries of all gradients are NaN.", "The norm is NaN, so the factor is NaN too."),
-    wrong("The NaN has become 0.", "No comparison with NaN is true, and no multiplication removes it.", misconception="clipping_cures_nan"),
-    wrong("Only this entry is NaN.", "All gradients get the same factor. Only clipping by *value* treats each entry by itself.", misconception="clip_by_value_or_norm"),
-    wrong("An error is raised.", "NaN in a formula raises no error. PyTorch checks only with `error_if_nonfinite=True`.", misconception="clipping_checks"),
-)
-question(
-    "clip_limit",
-    "A recipe says: always clip at 1.0. You change the loss from mean to sum over 64 rows. What then?",
-    right("The gradients are 64 times as long, so the same limit now shortens steps that it let pass before.", "The norm has a unit. The limit is a setting, like the learning rate."),
-    wrong("Nothing: clipping is relative.", "It compares with a fixed number.", misconception="clipping_is_relative"),
-    wrong("Clipping at 1.0 is needed in both cases.", "It may be useful in both, in one, or in neither. Look at the norms.", misconception="clipping_is_a_law"),
-    wrong("The direction of each step changes.", "Clipping by norm keeps the direction.", misconception="clip_by_value_or_norm"),
-)

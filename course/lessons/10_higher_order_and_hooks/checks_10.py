@@ -625,6 +625,54 @@ np.zeros((2, 2))
 
 # Exercise 4
 
+check = Check("newton", points=3)
+check.cases("""
+# a parabola: one step leads to its lowest point
+>>> step = newton_step(lambda x: ((x - [1.0, 2.0]) ** 2).sum(), np.array([5.0, -7.0]))
+>>> type(step).__name__
+"ndarray"
+>>> step
+array([1.0, 2.0])
+
+# H is [[2, 1], [1, 4]]
+>>> newton_step(lambda x: x[0] ** 2 + x[0] * x[1] + 2 * x[1] ** 2 - 7 * x[0], np.array([1.0, 3.0]))
+array([4.0, -1.0])
+
+# the sum of x**4: a third of the way
+>>> newton_step(lambda x: (x**4).sum(), np.array([3.0, -1.5]))
+array([2.0, -1.0])
+
+# right to the last digits, as difference quotients are not
+>>> newton_step(lambda x: (x**4).sum(), np.array([3.0, -1.5]))
+np.abs(got - [2.0, -1.0]).max() < 1e-12
+
+# a hill: the step leads to its top
+>>> newton_step(lambda x: -((x - 3.0) ** 2).sum(), np.array([1.0]))
+array([3.0])
+
+# x stays as it is
+>>> start = np.array([5.0, -7.0])
+>>> step = newton_step(lambda x: (x**2).sum(), start)
+>>> start
+array([5.0, -7.0])
+
+# a plane has no lowest point: NumPy's error
+>>> newton_step(lambda x: (x * [5.0, 7.0]).sum(), np.array([1.0, 2.0]))
+LinAlgError: Singular matrix
+""")
+check.hidden("""
+# three numbers
+>>> matrix = np.array([[4.0, 1.0, -1.0], [0.0, 3.0, 0.5], [1.0, 0.0, 5.0]])
+>>> newton_step(lambda x: (x @ (x @ matrix)) - (x * [4.0, 14.0, 63.0]).sum(), np.array([0.5, -2.0, 3.0]))
+np.linalg.solve([[8.0, 1.0, 0.0], [1.0, 6.0, 0.5], [0.0, 0.5, 10.0]], [4.0, 14.0, 63.0])
+
+# Rosenbrock's valley
+>>> newton_step(lambda x: (1 - x[0]) ** 2 + 100 * (x[1] - x[0] ** 2) ** 2, np.array([-1.2, 1.0]))
+np.array([-1.2, 1.0]) - np.linalg.solve([[1330.0, 480.0], [480.0, 200.0]], [-215.6, -88.0])
+""")
+
+# Exercise 5
+
 
 def with_gradients(*gradients):
     """Parameters with these gradients; None is one without a gradient."""
@@ -743,7 +791,7 @@ RuntimeError: The total norm of order inf for gradients*
 0.0
 """)
 
-# Exercise 5
+# Exercise 6
 
 
 def softmax_of(array, dim):

@@ -62,6 +62,12 @@ def hvp(function, x, v):
     along = (slope * v).sum() + (x * 0).sum()  # the second part is zero, and always leads to x
     return grad(along, x)[0]
 
+# %% tags=["style:compact"] exercise="newton"
+def newton_step(function, x):
+    x = MiniTensor(x, requires_grad=True)
+    H = np.vstack([hvp(function, x, v).data for v in np.eye(len(x.data))])
+    return x.data - np.linalg.solve(H, grad(function(x), x)[0].data)
+
 # %% tags=["style:compact"] exercise="clip"
 def gradients_of(parameters):
     return [p.grad for p in ([parameters] if hasattr(parameters, "grad_fn") else parameters) if p.grad is not None]
@@ -200,6 +206,16 @@ def hvp(function, x, v):
     (product,) = grad(slope, point, v, allow_unused=True)
     return MiniTensor(0 * x.data) if product is None else product
 
+# %% tags=["style:composed"] exercise="newton"
+def columns(function, x):
+    for number in range(len(x)):
+        yield hvp(function, MiniTensor(x, requires_grad=True), np.arange(len(x)) == number).data
+
+
+def newton_step(function, x):
+    leaf = MiniTensor(np.array(x), requires_grad=True)
+    return x - np.linalg.inv(np.array(list(columns(function, x)))) @ grad(function(leaf), [leaf])[0].data
+
 # %% tags=["style:composed"] exercise="clip"
 def each_gradient(parameters):
     if isinstance(parameters, MiniTensor):
@@ -330,6 +346,20 @@ def hvp(function, x, v):
         if product is not None:
             return product
     return MiniTensor(np.zeros_like(x.data))
+
+# %% tags=["style:plain"] exercise="newton"
+def newton_step(function, x):
+    n = x.size
+    point = MiniTensor(x, requires_grad=True)
+    (slope,) = grad(function(point), [point])
+    hessian = np.zeros((n, n))
+    for number in range(n):
+        unit = np.zeros(n)
+        unit[number] = 1.0
+        column = hvp(function, point, unit)
+        hessian[:, number] = column.data
+    step = np.linalg.solve(hessian, slope.data)
+    return x - step
 
 # %% tags=["style:plain"] exercise="clip"
 def clip_grad_norm_(parameters, max_norm, norm_type=2.0, error_if_nonfinite=False):
