@@ -95,7 +95,7 @@ def test_a_rule_on_arrays_is_refused_by_name(engine: dict[str, Any]) -> None:
             return np.add(grad, grad)
 
     x = engine["MiniTensor"]([1.0, 2.0], requires_grad=True)
-    with pytest.raises(RuntimeError, match="rule of DoubledBackward0 computes with arrays.*lesson 10, section 2, has a cell"):
+    with pytest.raises(RuntimeError, match=r"DoubledBackward0 computes with arrays.*lesson 10, section 2"):
         engine["grad"](Doubled.apply(x).sum(), x, create_graph=True)
     np.testing.assert_array_equal(engine["grad"](Doubled.apply(x).sum(), x)[0].data, [2.0, 2.0])
 
