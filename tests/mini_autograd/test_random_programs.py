@@ -6,8 +6,8 @@ A program is a list of steps drawn from a seed; a step picks its operands among 
 libraries must refuse the same steps, and end with the same values, first and second gradients. If PyTorch's last pass
 finds a changed tensor, the program is left out: PyTorch saves some tensors that we do not need. Conversely,
 `add(alpha=2)` and `lerp` with a number save something here and nothing in PyTorch, so no step uses them.
-`python -m tests.mini_autograd.test_random_programs 0 3000` tries other seeds; 0 to 100000 were run once, and none
-differed.
+`python -m tests.mini_autograd.test_random_programs 0 3000` tries other seeds. Of 0 to 4000, about ten differ, nearly
+all with nan or infinity: which of several nan is among the largest, and `lerp` at infinity.
 """
 
 from __future__ import annotations
@@ -26,6 +26,18 @@ import mini_autograd as ma
 PROGRAMS = 1000
 SHAPES = [(3, 4), (4,), (3, 4), (), (4, 3), (2, 3, 4)]
 
+LAYOUTS = """
+x.transpose(0, -1)
+x.permute(*range(x.ndim)[::-1])
+x[:1].expand(x.shape)
+x.reshape(-1)[::2]
+x[..., 1:]
+x[..., :0]
+lib.where(x > 1, x, x / 0)
+lib.where(x > 1, x, x * float("nan"))
+""".strip().splitlines()
+"""How a leaf may lie in memory, and what else it may hold; half of them are ordinary."""
+
 ONE = """
 x.exp()
 x.tanh() * 2
@@ -43,7 +55,7 @@ x.logsumexp(dim)
 x.softmax(dim)
 x.cumsum(dim)
 x.sort(dim, descending=True)[0]
-x.topk(2, dim)[0]
+(x + lib.arange(x.numel()).reshape(x.shape) / 1000).topk(2, dim)[0]
 (x + 2).norm(dim=dim)
 x.flip(dim)
 x.roll(1, 0)
@@ -178,6 +190,13 @@ CHANGED = (
 """PyTorch's words for a change of a saved tensor, or of the base of a view made under no_grad, and for operands that
 share part of their memory, which only PyTorch detects."""
 
+ONLY_IN_PYTORCH = (
+    "more than one element of the written-to tensor refers to a single memory location",
+    "the unspecified dimension size -1 can be any value and is ambiguous",
+    "stack expects a non-empty TensorList",
+)
+"""Its words for derivatives of expanded and of empty tensors that it does not do."""
+
 SWITCHES = [
     "grad mode",
     "hook",
@@ -210,13 +229,16 @@ class Run:
     def __init__(self, lib: Any, seed: int, moved: float = 0.0) -> None:
         self.lib, self.recording = lib, True
         numbers, draw = np.random.default_rng(seed), random.Random(seed)
-        self.leaves = [
-            lib.tensor(numbers.uniform(0.3, 1.6, draw.choice(SHAPES)) + moved, requires_grad=draw.random() < 0.8)
-            for _ in range(3)
-        ]
+        self.leaves = []
+        for _ in range(3):
+            x = lib.tensor(numbers.uniform(0.3, 1.6, draw.choice(SHAPES)) + moved)
+            recorded, layout = draw.random() < 0.8, draw.choice(LAYOUTS)
+            if x.ndim and draw.random() < 0.5:
+                x = eval(layout, {"lib": lib, "x": x})
+            self.leaves.append(x.detach().requires_grad_(recorded))  # no view of anything
         self.tensors = list(self.leaves)
         self.retained: list[Any] = []
-        self.changed = False  # whether a step was refused for a tensor that had been changed
+        self.changed = False  # whether a step was refused for a tensor that had been changed, or by PyTorch alone
         self.refused: list[bool] = []
         self.made: list[int] = []  # how many tensors there were before each step
         for step in program_of(seed):
@@ -229,6 +251,8 @@ class Run:
         x, z = (self.tensors[number % len(self.tensors)] for number in (first, second))
         if kind == "in place" and overlap_in_part(x, z):
             z = z.detach().clone()
+        if kind == "in place" and ("x > 1" in text or "zero" in text) and 0 in x.stride():
+            return True  # PyTorch fills expanded tensors with a number, and warns; it is refused here
         known = {"lib": self.lib, "x": x, "z": z, "dim": axis % max(x.ndim, 1)}
         try:
             with self.lib.set_grad_enabled(self.recording):
@@ -244,7 +268,8 @@ class Run:
                 else:
                     self.tensors.append(eval(text, known))
         except (RuntimeError, IndexError, ValueError, TypeError) as error:
-            self.changed = self.changed or any(words in str(error) for words in CHANGED)
+            words = CHANGED + ONLY_IN_PYTORCH if kind == "transform" else CHANGED
+            self.changed = self.changed or any(text in str(error) for text in words)
             return False
         return True
 
@@ -384,7 +409,7 @@ def difference_of(mine: Run, torchs: Run) -> str:
     if not same(arrays(mine.tensors), arrays(torchs.tensors)):
         return "other values"
     found, expected = gradients_or_error(mine), gradients_or_error(torchs)
-    if isinstance(expected, str) and any(words in expected for words in CHANGED):
+    if isinstance(expected, str) and any(words in expected for words in CHANGED + ONLY_IN_PYTORCH):
         return ""
     if isinstance(found, str) or isinstance(expected, str):
         return "" if type(found) is type(expected) else f"a pass fails: {found}, PyTorch {expected}"
