@@ -123,7 +123,19 @@ def main(argv: list[str] | None = None) -> int:
             module.add_arguments(subparser)
             subparser.set_defaults(run=module.run)
     parsed = parser.parse_args(arguments)
+    if parsed.run.__module__.startswith("autograder.grading"):
+        _name_lessons(parsed)
     return int(parsed.run(parsed))
+
+
+def _name_lessons(parsed: argparse.Namespace) -> None:
+    """Let the commands about a class take a lesson's number, as those about its text do."""
+    from autograder.course_folder import lesson_name
+
+    if getattr(parsed, "lesson", None):
+        parsed.lesson = lesson_name(parsed.course, parsed.lesson)
+    if getattr(parsed, "lessons", None):
+        parsed.lessons = [lesson_name(parsed.course, name) for name in parsed.lessons]
 
 
 def _open_standard_streams() -> None:

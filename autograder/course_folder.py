@@ -43,3 +43,11 @@ COURSE = course_around(Path.cwd())
 """The course that commands use by default: the one around the working directory, or the built-in one."""
 HOME = PROJECT if IS_CHECKOUT else Path.cwd()
 """By default, commands make their folders below this one."""
+
+
+def lesson_name(course: Path, name: str) -> str:
+    """The assignment that a lesson's number means (`02` is `02_scalar_engine`), or else the name as it is."""
+    if not name.isdigit() or (course / "source" / name).is_dir():
+        return name
+    found = [path.name for path in (course / "source").glob(f"{name}_*") if path.is_dir()]
+    return found[0] if len(found) == 1 else name

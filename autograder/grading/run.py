@@ -34,7 +34,7 @@ from autograder.grading.course import (
 from autograder.grading.errors import in_words
 from autograder.grading.gradebook.assignment_reader import is_released_as_usual, read_assignment
 from autograder.grading.gradebook.mark_writer import Entry, Marks
-from autograder.grading.report.notices import differences, notices
+from autograder.grading.report.notices import differences, notices, other_kernels
 from autograder.grading.submission.assignments import Assignment, Earlier, UnusableError, read_submission
 from autograder.grading.submission.class_records import NEEDS_A_LOOK, SubmissionRecord
 from autograder.grading.submission.result import Result, ungraded
@@ -334,7 +334,8 @@ class _Run:
 
     def _refusal(self) -> FailingSolutionError:
         advice = NOT_GRADED.format(assignment=quote(self.assignment.name))
-        return FailingSolutionError("\n".join([*failures(kept_trials(self.spool.root, self.assignment) or {}), advice]))
+        said = [*other_kernels(self.assignment), *failures(kept_trials(self.spool.root, self.assignment) or {}), advice]
+        return FailingSolutionError("\n".join(said))
 
     def _say_trials(self) -> None:
         """Report what the trials of the solutions have found."""

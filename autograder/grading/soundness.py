@@ -20,7 +20,7 @@ from autograder.notebooks.regions import LINE_END, MARK_SCHEME, SOLUTION, edges,
 
 Place = tuple[str, str]  # a kind, and the cell or notebook in which it is
 PASSED, PARTLY = "passed untouched", "earned untouched"
-MISTYPED, NOT_CLEARED, ATTACHED, KERNEL = "mistyped", "not cleared", "attached", "kernel"
+MISTYPED, NOT_CLEARED, ATTACHED = "mistyped", "not cleared", "attached"
 IN_WORDS = {
     PASSED: "the untouched release already passes {}: an answer is left in the release, or the test asks for nothing "
     "that is missing. Everybody gets these points.",
@@ -31,30 +31,17 @@ IN_WORDS = {
     "SOLUTION, and release again.",
     ATTACHED: "students get a picture that only a solution or a mark scheme shows, in {}: nbgrader removes the text, "
     "and not the attachment. Put the picture into a file that is not released, or into the text as data.",
-    KERNEL: "the judge runs Python only, and {}. Grade this assignment with nbgrader itself.",
 }
 LOOKS_LIKE_AN_EDGE = re.compile(
     r"\W*(BEGIN|END)[\W_]*(HIDDEN[\W_]*TESTS?|SOLUTIONS?|MARK(ING)?[\W_]*SCHEMES?)\W*", re.IGNORECASE
 )
 ATTACHMENT = re.compile(r"attachment:([^\s)\"']+)")
-PYTHON = "python"
 
 
 def in_words(found: list[Place]) -> list[str]:
     """A sentence for each kind, with all its places."""
     places = {kind: ", ".join(dict.fromkeys(where for one, where in found if one == kind)) for kind in IN_WORDS}
     return [sentence.format(places[kind]) for kind, sentence in IN_WORDS.items() if places[kind]]
-
-
-def other_kernels(assignment: Assignment) -> list[Place]:
-    """The notebooks that are not for Python. Judging them says nothing."""
-    found = []
-    for name, source in _sources(assignment).items():
-        kernel = source.metadata.get("kernelspec", {})
-        language = kernel.get("language") or source.metadata.get("language_info", {}).get("name") or PYTHON
-        if language.casefold() != PYTHON:
-            found.append((KERNEL, f"{name}.ipynb is for {kernel.get('display_name') or language}"))
-    return found
 
 
 def unsound(course: Course, assignment: Assignment) -> list[Place]:

@@ -70,13 +70,13 @@ def _examine(course: Course, name: str, compare: bool) -> bool:
 
 def _say(course: Course, name: str, compare: bool) -> bool:
     from autograder.grading.gradebook.assignment_reader import is_released_as_usual, read_assignment
-    from autograder.grading.report.notices import notices
-    from autograder.grading.soundness import in_words, other_kernels, unsound
+    from autograder.grading.report.notices import notices, other_kernels
+    from autograder.grading.soundness import in_words, unsound
     from autograder.grading.submission.trying_solutions import trials_of
 
     assignment = read_assignment(course, name)
     if others := other_kernels(assignment):
-        print("\n".join(f"{name}: {sentence}" for sentence in in_words(others)))
+        print("\n".join(f"{name}: {sentence}" for sentence in others))
         return False
     trials = trials_of(assignment)
     rows = list(_rows(assignment, trials))

@@ -22,6 +22,8 @@ OTHER_CELLS = (
     "gradebook has."
 )
 
+OTHER_KERNEL = "{} is for {}, and the judge runs Python only. Grade this assignment with nbgrader itself."
+PYTHON = "python"
 EXPANDED = "AUTOTEST"  # nbgrader writes a test in place of such a line
 
 
@@ -46,6 +48,18 @@ def differences(assignment: Assignment, *, as_written: bool = True) -> list[str]
             known = cells_in_rows(assignment.rows, row["id"])
             found += _changed(row["name"], _marked(source), known, as_written)
     return _with_advice(found, CHANGED, assignment.name)
+
+
+def other_kernels(assignment: Assignment) -> list[str]:
+    """A sentence for each notebook that is not for Python. Judging it says nothing about it."""
+    found = []
+    for name in assignment.notebooks:
+        about = (_source(assignment, name) or NotebookNode(metadata={})).metadata
+        kernel = about.get("kernelspec", {})
+        language = kernel.get("language") or about.get("language_info", {}).get("name") or PYTHON
+        if language.casefold() != PYTHON:
+            found.append(OTHER_KERNEL.format(f"{name}.ipynb", kernel.get("display_name") or language))
+    return found
 
 
 def _with_advice(found: list[str], advice: str, assignment: str) -> list[str]:

@@ -97,7 +97,8 @@ class SubmissionRecord:
     @property
     def by_hand(self) -> str:
         """What a person has to do, in words, or the empty string."""
-        new = ", ".join(cell.grade_id for cell in self.cells if cell.waiting)
+        waiting = (cell for cell in self.cells if cell.waiting)
+        new = ", ".join(cell.grade_id + (f" ({cell.message})" if cell.message else "") for cell in waiting)
         again = ", ".join(cell.grade_id for cell in self.cells if cell.by_hand and not cell.waiting)
         found = (
             f"waiting for a person: {new}" if new else "",

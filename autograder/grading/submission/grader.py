@@ -83,7 +83,9 @@ class Grader:
 
     def _result(self, submission: Submission, timestamp: datetime | None, graded: Graded) -> Result:
         """The result of a submission. A notebook that was not handed in has no points and no comments."""
-        problems = [problem for notebook in graded.notebooks.values() if (problem := note_of(notebook, "problem"))]
+        noted = {name: note_of(notebook, "problem") for name, notebook in graded.notebooks.items()}
+        one = len(self.notebooks) == 1
+        problems = [problem if one else f"{name}.ipynb: {problem}" for name, problem in noted.items() if problem]
         absent = [known for name, known in self.notebooks.items() if name not in graded.notebooks]
         lost = [nothing(known.name, cell.name, cell.points or 0.0) for known in absent for cell in known.graded]
         comments = ((known.name, cell.name, None) for known in absent for cell in known.commented)
@@ -91,7 +93,7 @@ class Grader:
             submission.student,
             self.assignment.name,
             "unreadable" if problems else "graded",
-            reason=problems[0] if problems else "",
+            reason=" ".join(problems),
             isolation=next((note_of(notebook, "isolation") for notebook in graded.notebooks.values()), ""),
             timestamp=timestamp.isoformat() if timestamp else None,
             cells=(*graded.cells, *lost),

@@ -226,6 +226,11 @@ def test_a_notebook_for_another_language_is_not_judged(small_course: Any, capsys
     release(small_course)
     assert main(["doctor", ASSIGNMENT, "--course", str(small_course.root)]) == 1
     said = capsys.readouterr().out
-    assert said == (
-        "words: the judge runs Python only, and strings.ipynb is for R. Grade this assignment with nbgrader itself.\n"
-    )
+    sentence = "strings.ipynb is for R, and the judge runs Python only. Grade this assignment with nbgrader itself.\n"
+    assert said == f"words: {sentence}"
+    change_source(small_course, "test_shout", "library(testthat)\nexpect <- function(x) x")
+    release(small_course)
+    small_course.submit("ann", small_course.answered())
+    with in_this_process():
+        assert main(["grade", ASSIGNMENT, "--course", str(small_course.root)]) == 2
+    assert sentence in capsys.readouterr().err

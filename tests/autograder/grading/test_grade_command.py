@@ -264,3 +264,15 @@ def test_which_isolation_is_in_force_is_said(capfd: pytest.CaptureFixture) -> No
     assert "none" in capfd.readouterr().out
     assert main(["grade"]) == 2
     assert "Name the assignment" in capfd.readouterr().err
+
+
+def test_a_lesson_may_be_named_by_its_number(small_course: Any, capfd: pytest.CaptureFixture) -> None:
+    """`autograder build 02` takes it."""
+    course = ["--course", str(small_course.root)]
+    for name in ("02_strings", "02_words", "03_words"):
+        assert main(["report", name[:2], *course]) == 2
+        (small_course.root / "source" / name).mkdir()
+        assert main(["report", name[:2], *course]) == 2
+    said = [line for line in capfd.readouterr().err.splitlines() if line.startswith("autograder report")]
+    named = ["'02'", "'02_strings'", "'02_strings'", "'02'", "'03'", "'03_words'"]
+    assert [name for line, name in zip(said, named, strict=True) if name in line] == named

@@ -21,7 +21,7 @@ from autograder.grading.run import Request
 from autograder.grading.watching.watch import Events, watched
 from autograder.grading.workers.spool import Spool
 from tests.autograder.conftest import ASSIGNMENT, SmallCourse, nbgrader_cell, try_solution_of
-from tests.autograder.grading.here import in_this_process
+from tests.autograder.grading.here import grade, in_this_process
 
 pytestmark = [pytest.mark.sandbox, pytest.mark.filterwarnings("ignore")]
 
@@ -100,14 +100,14 @@ def marked(tmp_path_factory: pytest.TempPathFactory) -> SmallCourse:
         ("eve", WRONG, "# My heading\nIt is on top."),
     ):
         course.submit(student, answered(course, body, essay), "heaps.ipynb")
-    grade = ["grade", ASSIGNMENT, "--feedback", "--course", str(course.root)]
+    command = ["grade", ASSIGNMENT, "--feedback", "--course", str(course.root)]
     with in_this_process():
-        assert main(grade) == 0
+        assert main(command) == 0
     for student, cell, points in (("cem", "essay", 1.5), ("cem", "drawing", 1), ("dan", "drawing", 1)):
         give(course, student, cell, points)
     give(course, "eve", "essay", 2)
     with in_this_process():
-        assert main(grade) == 0
+        assert main(command) == 0
     return course
 
 
@@ -263,3 +263,13 @@ def test_marks_of_a_submission_that_nobody_has_graded_are_none(marked: SmallCour
     main(["export", "--for", "moodle", "--course", str(course.root), "--to", str(target)])
     with target.open(newline="") as file:
         assert [row[-1] for row in csv.reader(file)] == ["Email address"], "neither a column nor a row"
+
+
+def test_an_answer_whose_cell_is_gone_is_waited_for_with_a_reason(marked: SmallCourse, tmp_path: Path) -> None:
+    course = marked.copy(tmp_path / "course")
+    notebook = nbformat.reads(answered(course, RIGHT, "It is on top."), as_version=4)
+    for cell in notebook.cells:
+        cell.metadata.pop("nbgrader", None)
+    course.submit("ann", nbformat.writes(notebook).encode(), "heaps.ipynb")
+    gone = "its cell was not in the notebook, so look for the answer in another cell"
+    assert grade(course, "ann").by_hand == f"{WAITS}essay ({gone}), drawing ({gone})"
