@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import api_pages
+import game
 import lesson_pages
 import nbformat
 from lab import DISTRIBUTION_POINT, LabError, build_lab
@@ -41,8 +42,9 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 COURSE = ROOT / "course"
 KERNELS = 2  # at a time
-COPIED = ("*.md", "LICENSE", "docs/*.md", "docs/decisions/*.md", "course/pictures/*.png")
+COPIED = ("*.md", "LICENSE", "course/paths.toml", "docs/*.md", "docs/decisions/*.md", "course/pictures/*.png")
 MADE_BY_SPHINX = ".buildinfo"
+GAME = "<!-- the game -->"
 FIRST_PICTURE = "<!-- the first picture of the gallery -->"
 
 
@@ -106,7 +108,9 @@ def stage(folder: Path, runs: Path) -> dict[str, str]:
     demos = shown.result()
     (folder / "gallery.md").write_text(lesson_pages.gallery(demos), encoding="utf-8")
     front = (HERE / "index.md.in").read_text(encoding="utf-8")
-    front = front.replace(FIRST_PICTURE, lesson_pages.first_picture(demos))
+    front = front.replace(FIRST_PICTURE, lesson_pages.first_picture(demos)).replace(
+        GAME, lesson_pages.raw(game.place())
+    )
     (folder / "index.md").write_text(front, encoding="utf-8")
     for name, page in api_pages.pages():
         (folder / "api").mkdir(exist_ok=True)

@@ -9,11 +9,12 @@ from __future__ import annotations
 
 import ast
 import base64
+import itertools
 import json
 import re
 import sys
 from collections.abc import Mapping
-from html import escape
+from html import escape, unescape
 from typing import Any
 
 from nbformat import NotebookNode
@@ -36,6 +37,8 @@ ONLY_THERE = {
     "start_lesson": "Here the notebook takes over your engine from the lesson before.",
     "progress": "Here the notebook shows how far you have come, and what comes next.",
 }
+WITH_TORCH = "A browser has no PyTorch: all else works in a notebook on a computer that has it."
+IN_THE_NOTEBOOK = "All else works in the notebook of this lesson."
 KEPT_TO_THE_NOTEBOOK = {"own_id", "layout", "tabbable", "tooltip"}
 TERMINAL_COLORS = re.compile(r"\x1b\[[0-9;]*m")
 KNOWN = {"np", "mini_autograd", *widgets.__all__}
@@ -59,11 +62,11 @@ def lesson(name: str, released: NotebookNode, ran: NotebookNode, helpers: Mappin
             said = [
                 f'<p class="in-notebook">{text}</p>' for call, text in ONLY_THERE.items() if f"{call}(" in cell.source
             ]
-            parts += map(_raw, said) if said else [_folded("Imports", _code(cell.source))]
+            parts += map(raw, said) if said else [_folded("Imports", _code(cell.source))]
             beside = (name for name in helpers if f"from {name.removesuffix('.py')} import" in cell.source)
             parts += [_folded(name, _code(helpers[name])) for name in beside]
         elif is_solution(cell) or is_grade(cell):
-            parts.append(_raw('<p class="yours">Your code</p>') + _code(cell.source))
+            parts.append(raw('<p class="yours">Your code</p>') + _code(cell.source))
         else:
             shown = _outputs(with_outputs, ran)
             parts.append(_code(cell.source))
@@ -115,21 +118,37 @@ def first_picture(ran: NotebookNode) -> str:
 
 
 def answer_buttons(ran: NotebookNode) -> None:
-    """Store in the state of each demo what it shows for each of its buttons, which Python will not be asked for.
+    """Store in the state of each demo what it shows for each of its buttons, and for the parts of these pictures that
+    can be pressed: Python will not be asked for it.
 
     A setting that asks for what only Python can answer is left out; a demo that begins with one begins elsewhere.
     """
     for name in (name for name in vars(widgets) if hasattr(_module(name), "demo")):
         demo: Demo = _module(name).demo()
         for state in (entry["state"] for entry in _states(ran).values() if entry["state"].get("title") == demo.title):
-            if demo.show(**demo.checked(state["state"])).asks:
+            if not (answers := _answers(demo, state["state"])):
                 state["state"] = state["start"] = demo.checked({**state["state"], **demo.answered})
-                state["shown"] = as_json(demo.show(**state["state"]))
+                answers = _answers(demo, state["state"])
+                state["shown"] = answers[0][1]
             presets = [(label, {**state["state"], **preset}) for label, preset in state["presets"]]
-            shown = [(label, setting, demo.show(**demo.checked(setting))) for label, setting in presets]
-            state["presets"] = [[label, setting] for label, setting, answer in shown if not answer.asks]
-            state["answers"] = [[setting, as_json(answer)] for _, setting, answer in shown if not answer.asks]
-            state["answers"].append([state["state"], state["shown"]])
+            found = [(label, setting, _answers(demo, setting)) for label, setting in presets]
+            state["presets"] = [[label, setting] for label, setting, more in found if more]
+            state["answers"] = [*itertools.chain(answers, *(more for _, _, more in found))]
+
+
+def _answers(demo: Demo, setting: Mapping[str, Any]) -> list[list[Any]]:
+    """What a demo shows for a setting, and if it asks for something, for each answer that can be pressed; none if that
+    asks again."""
+    shown = demo.show(**demo.checked(setting))
+    presses = re.findall(r'data-press="([^"]*)"', shown.svg) if shown.asks else []
+    pressed = [{**setting, **json.loads(unescape(press))} for press in presses]
+    try:
+        found = [(state, demo.show(**demo.checked(state))) for state in pressed]
+    except ValueError:  # a mistake, which the live demo answers in words
+        return []
+    if shown.asks and (not found or any(answer.asks for _, answer in found)):
+        return []
+    return [[state, as_json(answer)] for state, answer in [(setting, shown), *found]]
 
 
 def _module(name: str) -> Any:
@@ -153,10 +172,10 @@ def _output(output: NotebookNode, source: str, ran: NotebookNode) -> str:
         return _text(f"{output.ename}: {output.evalue}")
     picture = _picture(data)
     if VIEW in data:
-        return _raw(_live(_states(ran)[data[VIEW]["model_id"]]["state"], picture, source)) if picture else ""
+        return raw(_live(_states(ran)[data[VIEW]["model_id"]]["state"], picture, source)) if picture else ""
     if "text/html" in data:
-        return _raw(f'<div class="shown">{data["text/html"]}</div>')
-    return _raw(picture) if picture else _text(data.get("text/plain", ""))
+        return raw(f'<div class="shown">{data["text/html"]}</div>')
+    return raw(picture) if picture else _text(data.get("text/plain", ""))
 
 
 def _picture(data: dict[str, str]) -> str:
@@ -178,6 +197,7 @@ def _live(state: dict[str, Any], still: str, source: str) -> str:
     kind = "explorer" if "picture" in traits else "demo"
     data = json.dumps(traits).replace("</", "<\\/")
     python = f' data-python="{escape(source)}"' if _runs_alone(source) else ""
+    python = python or f' data-elsewhere="{WITH_TORCH if "torch" in source else IN_THE_NOTEBOOK}"'
     return f'<div class="live" data-kind="{kind}"{python}><script type="application/json">{data}</script>{still}</div>'
 
 
@@ -194,13 +214,13 @@ def _code(source: str) -> str:
 
 
 def _text(text: str) -> str:
-    return _raw(f'<pre class="shown">{escape(TERMINAL_COLORS.sub("", text))}</pre>') if text.strip() else ""
+    return raw(f'<pre class="shown">{escape(TERMINAL_COLORS.sub("", text))}</pre>') if text.strip() else ""
 
 
 def _folded(words: str, content: str) -> str:
-    return _raw(f"<details><summary>{words}</summary>") + f"\n\n{content}\n\n" + _raw("</details>")
+    return raw(f"<details><summary>{words}</summary>") + f"\n\n{content}\n\n" + raw("</details>")
 
 
-def _raw(html: str) -> str:
+def raw(html: str) -> str:
     fence = "`" * max(3, 1 + max(map(len, re.findall("`+", html)), default=0))
     return f"{fence}{{raw}} html\n{html}\n{fence}\n"

@@ -34,7 +34,7 @@ function render({ model, el }) {
   // Parts of the picture that set controls: clicked, or chosen with Enter or Space.
   const choose = (event) => {
     const part = event.target.closest?.("[data-press]");
-    if (!part || !alive || (event.type === "keydown" && !([" ", "Enter"].includes(event.key) && isOwn(event)))) return;
+    if (!part || (event.type === "keydown" && !([" ", "Enter"].includes(event.key) && isOwn(event)))) return;
     event.preventDefault();
     sender.change(JSON.parse(part.dataset.press));
   };
@@ -66,7 +66,7 @@ function render({ model, el }) {
     const chosen = canvas.querySelector(":focus-visible"); // chosen with the keyboard: a ring after a click would look like an answer
     const focused = chosen?.getAttribute("aria-label") ?? null;
     canvas.innerHTML = shown.svg;
-    if (!alive) disarm(canvas);
+    if (!alive) disarm(canvas, model);
     const svg = canvas.querySelector("svg");
     svg.style.setProperty("--ma-least", `${Math.ceil((LEAST_TYPE / finest(svg, LEAST_TYPE)) * svg.viewBox.baseVal.width)}px`);
     if (focused != null) {
@@ -113,10 +113,13 @@ function render({ model, el }) {
   };
 }
 
-// Where nothing answers, no part of a picture looks as if it could be pressed.
-function disarm(canvas) {
-  for (const tool of canvas.querySelectorAll(".ma-tool")) tool.remove();
+// Where nothing answers, no part of a picture looks as if it could be pressed. A recording may answer some.
+function disarm(canvas, model) {
+  const key = (state) => JSON.stringify(Object.entries(state).sort());
+  const known = new Set((model.get("answers") ?? []).map(([state]) => key(state)));
   for (const part of canvas.querySelectorAll("[data-press]")) {
+    if (known.has(key({ ...model.get("state"), ...JSON.parse(part.dataset.press) }))) continue;
+    if (part.classList.contains("ma-tool")) part.remove();
     for (const name of ["class", "role", "tabindex", "aria-label", "data-press"]) part.removeAttribute(name);
   }
 }

@@ -14,7 +14,7 @@ function render({ model, el }) {
   const view = build(model, el);
   const steps = () => model.get("steps");
   const show = () => {
-    if (view.picture !== model.get("picture")) place(view, model); // the step may change together with the picture
+    if (view.picture !== fitting(view, model)) place(view, model); // the step may change together with the picture
     showValues(view, model);
     apply(view, steps(), clamp(model.get("step"), steps()), model);
   };
@@ -30,6 +30,10 @@ function render({ model, el }) {
   };
   connect(view, model, go, show);
   const bench = makeBench(view, model);
+  const width = new ResizeObserver(() => {
+    if (view.picture !== fitting(view, model)) show();
+    else if (view.zoom == null) resize(view, null);
+  });
   const answered = () => {
     try {
       bench.show();
@@ -49,8 +53,10 @@ function render({ model, el }) {
   });
   bench.show();
   show();
+  width.observe(view.canvas);
   return () => {
     leave();
+    width.disconnect();
     view.busy.stop();
     view.motion?.stop();
     view.player.pause();
@@ -115,9 +121,17 @@ function opener(model, root) {
   return [button];
 }
 
+// The picture for the width of the page: on a narrow one a small graph stands upright.
+const NARROW = 600; // pixels
+const isNarrow = (view) => view.canvas.clientWidth > 0 && view.canvas.clientWidth < NARROW;
+
+function fitting(view, model) {
+  return (isNarrow(view) && model.get("upright")) || model.get("picture");
+}
+
 // Put the picture in, and remember its parts.
 function place(view, model) {
-  view.picture = view.canvas.innerHTML = model.get("picture");
+  view.picture = view.canvas.innerHTML = fitting(view, model);
   view.busy.stop();
   view.motion?.stop();
   view.at = NaN; // no step of this picture has been shown
@@ -219,13 +233,12 @@ function markLeaves(view) {
 }
 
 // A zoom of null shows the picture at its own size or as wide as the page, but at no less than three quarters of its
-// size (on a phone, whatever fits); on a stage, at the size that the stage sets.
+// size (on a narrow page, whatever fits); on a stage, at the size that the stage sets.
 function resize(view, zoom) {
   const { width } = view.svg.viewBox.baseVal;
   const style = view.svg.style;
   view.zoom = zoom == null ? null : Math.max(0.05, Math.min(4, zoom));
-  style.minWidth = zoom == null ? `calc(${width}px * var(--ma-scale, 0.75))` : "0";
-  view.svg.classList.toggle("ma-fits", zoom == null);
+  style.minWidth = zoom == null && !isNarrow(view) ? `calc(${width}px * var(--ma-scale, 0.75))` : "0";
   style.maxWidth = zoom == null ? "100%" : "none"; // gives way to minWidth
   style.width = zoom == null ? `calc(${width}px * var(--ma-scale, 1))` : `${width * view.zoom}px`;
 }

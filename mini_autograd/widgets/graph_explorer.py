@@ -36,6 +36,8 @@ HERE = Path(__file__).parent
 serial = itertools.count()
 LARGE = 60
 """In graphs with more nodes than this, repeated blocks start folded."""
+STANDS = 20
+"""Graphs with at most so many nodes are also drawn from top to bottom, for a narrow page."""
 
 EXAMPLES: dict[str, tuple[str, dict[str, Value]]] = {
     "a chain": ("(2 * a).tanh().exp()", {"a": 0.25}),
@@ -137,6 +139,7 @@ if anywidget is not None:
         _css = (HERE / "graph_explorer.css").read_text(encoding="utf-8")
 
         picture = traitlets.Unicode().tag(sync=True)
+        upright = traitlets.Unicode().tag(sync=True)  # the same for a narrow page; empty: there is none
         steps: Any = traitlets.List().tag(sync=True)
         edges: Any = traitlets.List().tag(sync=True)
         details: Any = traitlets.List().tag(sync=True)
@@ -188,8 +191,10 @@ if anywidget is not None:
         def _drawn(self, folded: bool) -> dict[str, Any]:
             """Everything that the browser shows of the graph, folded or not."""
             graph = self._graphs[folded]
+            stands = self._direction == "right" and len(graph.nodes) <= STANDS
             return {
                 "picture": render(graph, direction=self._direction, interactive=True, replay=True),
+                "upright": render(graph, direction="down", interactive=True, replay=True) if stands else "",
                 **self._told(graph),
             }
 
@@ -212,7 +217,7 @@ if anywidget is not None:
             with self.hold_sync():
                 self.step = 0 if self.step == 0 else len(drawn["steps"]) - 1
                 self.predictions = {}  # the steps are numbered differently now
-                for name in ("wrong", "steps", "edges", "details", "values", "picture"):
+                for name in ("wrong", "steps", "edges", "details", "values", "upright", "picture"):
                     setattr(self, name, drawn[name])
 
         def _compute(self, change: Any) -> None:

@@ -2,7 +2,8 @@
 // a reader asks for it, Python answers in place of the recording: in one worker for all demos of the page (lab/demos.js).
 
 const WORKER = new URL("../lab/demos.js", document.currentScript.src);
-const RECORDED = "This is a recording: its steps and buttons work. All else needs Python (up to 40 MB to load).";
+const RECORDED = "This is a recording: its steps and buttons work.";
+const LOADS = "All else needs Python (up to 40 MB to load).";
 const WAITS = "Until then this is a recording.";
 const ALIVE = "Python runs in this page and answers.";
 const SERVED = "This is a recording. Python can answer here if the folder of this website is served: python -m http.server";
@@ -60,6 +61,7 @@ class Live {
     this.button = document.createElement("button");
     this.button.type = "button";
     this.bar.append(this.button, this.said);
+    if (!this.source) this.say(`${RECORDED} ${this.place.dataset.elsewhere}`, "", null);
     this.show(this.recording);
   }
 
@@ -68,7 +70,7 @@ class Live {
     this.model = model;
     const el = document.createElement("div");
     this.leave = liveWidgets[this.place.dataset.kind].render({ model, el });
-    this.place.replaceChildren(el, ...(this.source ? [this.bar] : []));
+    this.place.replaceChildren(el, this.bar);
     this.place.classList.toggle("alive", model !== this.recording);
   }
 
@@ -95,7 +97,7 @@ function offerPython(demos) {
   const record = (why = "") => {
     for (const demo of demos) {
       if (demo.model !== demo.recording) demo.show(demo.recording);
-      demo.say(`${why} ${RECORDED}`.trim(), "Start Python here", () => start(demo));
+      demo.say(`${why} ${RECORDED} ${LOADS}`.trim(), "Start Python here", () => start(demo));
     }
   };
   const start = (first) => {
