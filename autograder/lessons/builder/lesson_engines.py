@@ -90,7 +90,10 @@ def _with_lesson(engine: SealedEngine | None, path: Path, changed: int) -> Seale
         return engine
     checks = _checks(cells)
     optional = {cell.grade_id for cell, is_further in with_parts(cells) if is_further and cell.is_solution}
-    added = [EngineCell(path.stem, name, cell.is_solution, _script(cell), checks.get(name, ())) for cell, name in own]
+    added = [
+        EngineCell(path.stem, name, cell.is_solution, _script(cell), checks.get(name, ()), name in optional)
+        for cell, name in own
+    ]
     before = engine.cells if engine and goes_on else ()
     _try_out(before, [cell for cell, _ in own], added)
     needed = tuple(check for name, tests in checks.items() if name not in optional for check in tests)

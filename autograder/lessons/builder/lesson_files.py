@@ -25,10 +25,6 @@ HELPERS = re.compile(r"helpers_\d\d")
 IMPORT_OF_HELPERS = re.compile(rf"^\s*(?:from|import) ({HELPERS.pattern})\b", re.MULTILINE)
 
 
-FURTHER = "_further"
-"""How the name of an optional lesson ends. It comes after the lesson with its number, and no later one needs it."""
-
-
 class LessonTextError(Exception):
     """A lesson cannot be built from its text. The message names the file, the line and the cell."""
 
@@ -40,29 +36,18 @@ def lesson_texts(course_dir: Path, names: Sequence[str] = ()) -> list[Path]:
     if flat := sorted(path.name for path in (course_dir / "lessons").glob("*.py") if LESSON_NAME.fullmatch(path.stem)):
         stem = flat[0].removesuffix(".py")
         raise LessonTextError(f"a lesson is a folder: move lessons/{flat[0]} to lessons/{stem}/{flat[0]}")
-    found = (path for path in (course_dir / "lessons").glob("*") if LESSON_NAME.fullmatch(path.name))
-    folders = sorted(found, key=lambda path: in_order(path.name))
+    folders = sorted(path for path in (course_dir / "lessons").glob("*") if LESSON_NAME.fullmatch(path.name))
     texts = [path for folder in folders if (path := folder / f"{folder.name}.py").is_file()]
     if not names:
         return texts
     chosen = []
     for name in names:
-        named = [path for path in texts if Path(name).stem in (path.stem, path.stem.partition("_")[0])]
-        if not named:
+        found = [path for path in texts if Path(name).stem in (path.stem, path.stem.partition("_")[0])]
+        if not found:
             known = ", ".join(path.stem for path in texts) or "none"
             raise LessonTextError(f"there is no lesson {name!r} in {course_dir / 'lessons'}; the lessons are: {known}")
-        chosen += named
+        chosen += found
     return chosen
-
-
-def is_further(lesson: str) -> bool:
-    """Whether a lesson of this name is optional."""
-    return lesson.endswith(FURTHER)
-
-
-def in_order(lesson: str) -> tuple[str, bool, str]:
-    """The place of a lesson of this name: by its number, an optional one last."""
-    return lesson[:2], is_further(lesson), lesson
 
 
 def files_beside(path: Path, course_dir: Path) -> dict[str, bytes]:

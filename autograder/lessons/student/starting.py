@@ -14,14 +14,13 @@ import io
 import json
 import re
 import sys
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from autograder.checks.beside import check_named
 from autograder.checks.limits import limited
-from autograder.lessons.builder.lesson_files import is_further
 from autograder.lessons.builder.names import completed, is_of_course
 from autograder.notebooks.cells import DEMO, grade_id, has_tag, is_grade
 from autograder.notebooks.headings import titles
@@ -82,7 +81,7 @@ def choose(engine: SealedEngine, own: bool | None, prepare: Callable[[], object]
         return Chosen(engine.source, engine_file.reference_name(engine), message)
     text = engine_file.file_text(source, engine.after)
     message = f"Using your own engine of lesson {last[:2]}."
-    if skipped := [name[:2] for name in _lessons(engine, last) if name != last and not is_further(name)]:
+    if skipped := [name[:2] for name in _lessons(engine, last) if name != last]:
         message += f" What lesson {', '.join(skipped)} adds comes from the reference: you have not begun it."
     if failed:
         message += f" It does not pass these checks yet, so later checks may mislead: {failed}."
@@ -123,38 +122,34 @@ def _lessons(engine: SealedEngine, first: str = "") -> list[str]:
 
 
 def _last_begun(engine: SealedEngine, folder: Path) -> str:
-    """The last lesson that the student has begun, optional ones left out; if there is none, the last one of all."""
-    cores = [name for name in reversed(_lessons(engine)) if not is_further(name)]
-    for name in cores:
+    """The last lesson that the student has begun; if there is none, the last one of all."""
+    for name in reversed(_lessons(engine)):
         with contextlib.suppress(EngineError):
             if _notebook(folder, name).has_begun(engine):
                 return name
-    return cores[0]
+    return engine.after
 
 
 def _own_source(
-    engine: SealedEngine,
-    parts: Sequence[EngineCell],
-    notebooks: Mapping[str, _Notebook],
-    unfinished: Sequence[EngineCell] = (),
+    engine: SealedEngine, parts: Sequence[EngineCell], notebook: _Notebook, unfinished: Sequence[EngineCell] = ()
 ) -> str:
-    """The student's engine: the one that the first of these notebooks began with, plus `parts` as the notebooks have
-    them. The reference's solutions replace `unfinished` ones, and those of lessons without a notebook. Raises
-    EngineError.
+    """The student's engine: the one that a notebook began with, plus `parts` as the notebook has them. The reference's
+    solutions replace `unfinished` ones, and those of later lessons. Raises EngineError.
     """
-    written = {name: {grade_id(cell): _source(cell) for cell in book.cells} for name, book in notebooks.items()}
-    sources = [_base(engine, next(iter(notebooks.values())).path)]
+    written = {grade_id(cell): _source(cell) for cell in notebook.cells}
+    sources = [_base(engine, notebook.path)]
     for part in parts:
-        if not part.solution or part.lesson not in notebooks or part in unfinished:
-            if not part.source and not is_further(part.lesson) and part not in unfinished:
+        is_here = part.lesson == notebook.path.stem
+        if not part.solution or not is_here or part in unfinished:
+            if not part.source and not is_here:
                 raise EngineError(f"the reference engine of lesson {part.lesson[:2]} is not here yet")
             sources.append(part.source)
-        elif part.cell in written[part.lesson]:
-            sources.append(_without_helpers(_valid(written[part.lesson][part.cell], part.cell)))
+        elif part.cell in written:
+            sources.append(_without_helpers(_valid(written[part.cell], part.cell)))
         else:
             raise EngineError(f"your notebook of lesson {part.lesson[:2]} no longer has the cell {part.cell!r}")
-    others = [other for book in notebooks.values() for other in _others(book.cells) if _is_python(other)]
-    return completed(engine_file.join(filter(None, sources)), [_without_helpers(other) for other in others])
+    others = [_without_helpers(other) for other in _others(notebook.cells) if _is_python(other)]
+    return completed(engine_file.join(filter(None, sources)), others)
 
 
 def _valid(source: str, cell: str) -> str:
@@ -185,24 +180,25 @@ def _own_engine(
     if own is False:
         raise EngineError("as you asked")
     notebook = _notebook(folder.parent, last)
-    here = _lessons(engine, last)
-    parts = [part for part in engine.cells if part.lesson in here]
-    core = [part for part in parts if part.lesson == last]
-    checks = engine.checks if last == engine.after else tuple(name for part in core for name in part.checks)
-    optional = [part for part in core if _is_optional(part, checks)]
-    source = _own_source(engine, core, {last: notebook})
+    later = _lessons(engine, last)
+    parts = [part for part in engine.cells if part.lesson in later]
+    here = [part for part in parts if part.lesson == last]
+    needed = (name for part in here if not part.optional for name in part.checks)
+    checks = engine.checks if last == engine.after else tuple(needed)
+    source = _own_source(engine, here, notebook)
     with contextlib.suppress(ImportError):
         prepare()
     try:
         with limited(SECONDS), _silently(), _importable(notebook.path.parent):
+            optional = [part for part in here if part.checks and not {*part.checks} & {*checks}]
             try:
-                without = _own_source(engine, [part for part in core if part not in optional], {last: notebook})
+                without = _own_source(engine, [part for part in here if part not in optional], notebook)
                 namespace = _defined(engine, without)
-            except (Exception, SystemExit):
-                namespace = _defined(engine, _own_source(engine, core, {last: notebook}, optional))
+            except (Exception, SystemExit):  # given code needs one of them
+                namespace = _defined(engine, _own_source(engine, here, notebook, optional))
             failed = _failing_in_time(checks, notebook, namespace, bool(own))
             if not failed or own:
-                source = _with_optional(engine, parts, notebook, folder.parent, checks, bool(own))
+                source = _with_optional(engine, parts, notebook, [] if own else optional)
     except TookTooMuch:
         raise NotYetError(f"the checks of your engine did not finish within {SECONDS:g} seconds") from None
     except EngineError:
@@ -216,44 +212,23 @@ def _own_engine(
 
 
 def _with_optional(
-    engine: SealedEngine,
-    parts: Sequence[EngineCell],
-    notebook: _Notebook,
-    folder: Path,
-    checks: Sequence[str],
-    own: bool,
+    engine: SealedEngine, parts: Sequence[EngineCell], notebook: _Notebook, optional: Sequence[EngineCell]
 ) -> str:
-    """The student's whole engine: of optional exercises, the solutions that pass their checks (`own`: all that are
-    written); the reference's in place of the others.
+    """The student's whole engine: of `optional` exercises, the solutions that pass their checks, and the reference's in
+    place of the others.
     """
-    notebooks = {notebook.path.stem: notebook}
-    for name in filter(is_further, dict.fromkeys(part.lesson for part in parts)):
-        with contextlib.suppress(EngineError):
-            if (there := _notebook(folder, name)).has_begun(engine):
-                notebooks[name] = there
-    optional = [part for part in parts if part.lesson in notebooks and _is_optional(part, checks)]
     try:
-        source = _own_source(engine, parts, notebooks)
+        source = _own_source(engine, parts, notebook)
         namespace = _defined(engine, source)
-        unfinished = [] if own else [part for part in optional if _fails(part, notebooks[part.lesson], namespace)]
+        unfinished = [part for part in optional if failing_checks(part.checks, notebook.cells, namespace)]
     except (Exception, SystemExit):
         if not optional:
             raise
-        unfinished = optional
+        unfinished = list(optional)
     if unfinished:
-        source = _own_source(engine, parts, notebooks, unfinished)
+        source = _own_source(engine, parts, notebook, unfinished)
         _defined(engine, source)
     return source
-
-
-def _is_optional(part: EngineCell, checks: Sequence[str]) -> bool:
-    """Whether an exercise has checks that do not decide whose engine carries over."""
-    return bool(part.checks) and not {*part.checks} & {*checks}
-
-
-def _fails(part: EngineCell, notebook: _Notebook, namespace: dict[str, Any]) -> bool:
-    with _importable(notebook.path.parent):
-        return bool(failing_checks(part.checks, notebook.cells, namespace))
 
 
 def _failing_in_time(checks: Sequence[str], notebook: _Notebook, namespace: dict[str, Any], own: bool) -> list[str]:

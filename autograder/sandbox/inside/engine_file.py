@@ -36,7 +36,7 @@ class EngineError(ValueError):
 @dataclass(frozen=True)
 class EngineCell:
     """One cell of an engine. `solution`: students write it themselves; `cell` is then its grade_id, else its id.
-    `checks`: the test cells of an exercise.
+    `checks`: the test cells of an exercise. `optional`: they do not decide whose engine carries over.
     """
 
     lesson: str
@@ -44,6 +44,7 @@ class EngineCell:
     solution: bool
     source: str
     checks: tuple[str, ...] = ()
+    optional: bool = False
 
 
 @dataclass(frozen=True)
@@ -110,7 +111,7 @@ def read_reference(folder: Path, after: str) -> SealedEngine:
         raise EngineError(f"{REFERENCE_FILE} is not in the folder {folder.name}") from None
     except (OSError, ValueError) as error:
         raise EngineError(f"{REFERENCE_FILE} is damaged; fetch it again") from error
-    if engine.after[:2] != after[:2]:
+    if engine.after != after:
         raise EngineError(f"{REFERENCE_FILE} in the folder {folder.name} belongs to another lesson")
     if engine.is_held_back:
         raise EngineError(f"{REFERENCE_FILE} in the folder {folder.name} has no solutions in it")
@@ -134,7 +135,7 @@ def read_file(path: Path, lesson: str) -> str:
     words = FIRST_LINE_READ.fullmatch(first)
     if words is None or words["digest"] != digest(source):
         raise EngineError(f"{FILE} was changed or is damaged")
-    if words["lesson"][:2] != lesson[:2]:  # a lesson and its optional part leave the same engine, but for extras
+    if words["lesson"] != lesson:
         raise EngineError(f"{FILE} belongs to another lesson")
     return text
 
