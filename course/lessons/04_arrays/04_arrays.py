@@ -31,8 +31,7 @@ weights = generator.normal(size=(1000, 1000)) / 30
 weights_torch = leaf(weights)
 start = time.perf_counter()
 (torch.tensor(examples) @ weights_torch).tanh().sum().backward()
-milliseconds = 1000 * (time.perf_counter() - start)
-print(f"{weights_torch.grad.numel():,} gradients in {milliseconds:.0f} ms")
+print(f"{weights_torch.grad.numel():,} gradients in {1000 * (time.perf_counter() - start):.0f} ms")
 print(f"{100 * 1000 * weights.size:,} slopes are {8e5 * weights.size / 1e9:,.0f} GB in float64")
 
 # %% [markdown]
@@ -644,8 +643,7 @@ MiniTensor.__getitem__ = getitem
 W = MiniTensor(weights)
 start = time.perf_counter()
 (MiniTensor(examples) @ W).tanh().sum().backward()
-milliseconds = 1000 * (time.perf_counter() - start)
-print(f"{W.grad.size:,} gradients in {milliseconds:.0f} ms")
+print(f"{W.grad.size:,} gradients in {1000 * (time.perf_counter() - start):.0f} ms")
 print(f"largest difference from PyTorch {np.abs(W.grad - weights_torch.grad.numpy()).max():.0e}")
 
 # %% [markdown]
@@ -677,8 +675,7 @@ for function in (careless_transpose, lazy_softmax):
     for name, draw in (("ones", np.ones), ("random", random.random)):
         cotangent = draw(function(MiniTensor(x)).shape)
         error = error_of_rule(MiniTensor, function, x, cotangent)
-        verdict = "noticed" if error > 1e-6 else "passed"
-        print(f"{function.__name__:20s} cotangent of {name:7s} error {error:.1e}   {verdict}")
+        print(f"{function.__name__:19s}{name:7s}{error:.0e}  {'noticed' if error > 1e-6 else 'passed'}")
 
 # %% [markdown]
 # With ones, both pass. An array of ones looks the same wherever its entries are moved. And the probabilities of a row always sum to 1, so their sum does not react to anything: with ones, zero *is* the right gradient of softmax. The check asks a question that the wrong rule answers correctly.
@@ -699,8 +696,7 @@ for function in (careless_transpose, lazy_softmax):
 x, v = np.array([[0.5, -1.0, 2.0]]), np.array([[1.0, 10.0, 100.0]])
 p = probabilities(x)
 print("moved inputs:", (v.ravel() @ jacobian(probabilities, x)).round(4))
-s = (v * p).sum(axis=1, keepdims=True)
-print("p * (v - s): ", (p * (v - s)).ravel().round(4))
+print("p * (v - s): ", (p * (v - (v * p).sum())).ravel().round(4))
 
 # %% [markdown]
 # The loss of a classifier, **cross entropy**, is minus the logarithm of the probability of the right class, averaged over the examples. It seems to need a softmax and then a logarithm. **Predict** what happens when one logit is far above the other.
@@ -716,7 +712,7 @@ for name in ("softmax(1).log()", "log_softmax(1)"):
 # %% [markdown]
 # The small probability, `exp(-1000)`, is rounded to 0. Its logarithm is lost, and with it the gradient. You can compute the logarithm of a softmax safely: with `m` the largest logit of the row, it is `x - m - log(sum(exp(x - m)))`. Subtracting `m` changes nothing in exact arithmetic, and no `exp` can overflow.
 #
-# The rule of the log-softmax is `v - p * (sum of v over the row)`.
+# And its rule? Entry `i` of the result is `x[i] - log(sum(exp(x)))`. The first part reacts to logit `j` with the slope 1 if `i` is `j`, and with 0 otherwise; the second part with `p[j]`, whatever `i` is. Summed over the outputs, logit `j` gets `v[j] - p[j] * (sum of v over the row)`.
 
 # %% [markdown]
 # ### Exercise 6: softmax, log_softmax, cross_entropy
@@ -790,6 +786,15 @@ MiniTensor.log_softmax = log_softmax
 MiniTensor.cross_entropy = cross_entropy
 
 # %% check="softmax"
+
+# %% [markdown]
+# What do the logits of a classifier get? At the right class, `onehot` is 1, elsewhere 0. For one row the loss is minus the log-probability of the right class, so `-onehot` arrives at the log-softmax, and its sum over the row is -1. The rule turns it into `-onehot + p`. With the mean over the rows, **the gradient is `(p - onehot) / rows`: what the model believes, minus what is true.** Check it:
+
+# %% tags=["demo"]
+logits, labels = MiniTensor([[2.0, 0.5, -1.0], [0.0, 1.0, 3.0]]), np.array([0, 1])
+cross_entropy(logits, labels).backward()
+believed_minus_true = (probabilities(logits.data) - np.eye(3)[labels]) / 2
+print(f"difference of the gradients: {np.abs(logits.grad - believed_minus_true).max():.0e}")
 
 # %% [markdown]
 # ## 10. A classifier
