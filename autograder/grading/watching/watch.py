@@ -32,6 +32,7 @@ from autograder.grading.submission.class_records import SubmissionRecord
 from autograder.grading.watching.copying import Notebooks, RefusedError
 from autograder.grading.watching.inbound import SECRET, TIMESTAMP, Attempt, Copy, Inbound
 from autograder.grading.workers.pool import KeptPools
+from autograder.nbgrader_plugins.course_secret import gradebook_file
 from autograder.nbgrader_plugins.times import seconds_late
 
 EVERY, AFTER_A_FAULT = 1.0, 30.0  # seconds between two looks
@@ -111,6 +112,7 @@ class Watch:
     new_assignment: bool = False
     due: datetime | None = None
     extensions: dict[str, timedelta] = field(default_factory=dict)
+    gradebook_changed: int | None = None
     unchanged: int = 0  # submissions of this look about which there is nothing to say
 
     def __post_init__(self) -> None:
@@ -181,7 +183,7 @@ class Watch:
         """Take over the attempts that may be graded now: the newest of each student, or, where the best one counts,
         one after the other. Returns their students.
         """
-        self.due, self.extensions = deadlines(self.opened.course, self.opened.request.assignment)
+        self._read_deadlines()
         if self.inbound is None:
             return set()
         taken, attempts_of = set(), self.inbound.attempts()
@@ -204,6 +206,14 @@ class Watch:
             if self._take(self.inbound, student, new):
                 taken.add(student)
         return taken
+
+    def _read_deadlines(self) -> None:
+        """Read the due date and the extensions, if the gradebook may have changed since the last look."""
+        file = gradebook_file(self.opened.course.coursedir)
+        changed = file.stat().st_mtime_ns if file is not None else None
+        if changed is None or changed != self.gradebook_changed:
+            self.due, self.extensions = deadlines(self.opened.course, self.opened.request.assignment)
+            self.gradebook_changed = changed
 
     def _is_untried(self, attempt: Attempt) -> bool:
         name = attempt.folder.name
