@@ -1040,7 +1040,7 @@ question(
 # | a rule for all orders | saves inputs and outputs, and computes everything else from them with operators |
 # | `grad` | returns gradients, of any tensors, and does not change `.grad` |
 # | Newton's method | uses the curvature: few steps, each of which costs a Hessian |
-| Hessian-vector product | the gradient of `sum(g * v)`: costs a few gradients, and builds no matrix |
+# | Hessian-vector product | the gradient of `sum(g * v)`: costs a few gradients, and builds no matrix |
 # | hook | called once, with the complete gradient; None keeps it, a tensor replaces it |
 # | clipping (*Further*) | by norm keeps the direction, by value does not; NaN stays NaN; the limit is a setting |
 #
