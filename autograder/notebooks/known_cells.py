@@ -15,8 +15,8 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_code_cell, new_markdown_cell
 
 from autograder.notebooks.cells import checksum, grade_id
+from autograder.notebooks.verdicts import NOTICE
 
-NOTICE = "This cell (id:{cell_id}) was missing from the submission. It was added back by nbgrader.\n\n"
 log = logging.getLogger(__name__)
 log.addHandler(logging.NullHandler())  # else Python prints warnings to the terminal
 

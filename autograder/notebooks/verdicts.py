@@ -19,6 +19,9 @@ if TYPE_CHECKING:
 SENTENCE_END = re.compile(r"(?<=[.?!]) ")
 
 NO_RESPONSE = "No response."  # nbgrader's comment on an answer that is as it was handed out
+NOTICE = "This cell (id:{cell_id}) was missing from the submission. It was added back by nbgrader.\n\n"
+GONE = "its cell was not in the notebook, so look for the answer in another cell"
+"""What is said of an answer for a person if its cell was added back."""
 ENDED = "stopped the notebook's process"
 """What the message of a test says if student code ended its process."""
 
@@ -103,12 +106,14 @@ def verdict(cell: NotebookNode) -> CellVerdict:
     """What the judge noted in the outputs of a test cell; no points and no message if it noted nothing."""
     notes = (output.get("metadata", {}).get("autograder") for output in cell.get("outputs", []))
     note = next((note for note in notes if isinstance(note, dict)), {})
-    names = note.get("bugs")
+    names, message = note.get("bugs"), str(note.get("message") or "")
+    if not message and NOTICE.format(cell_id=grade_id(cell)) in cell.source and earned_points(cell) is None:
+        message = GONE
     return CellVerdict(
         grade_id(cell),
         note.get("points"),
         points_of(cell),
-        str(note.get("message") or ""),
+        message,
         bugs=tuple(name for name in names if isinstance(name, str)) if isinstance(names, list | tuple) else (),
         inside=note.get("inside") is True,
     )

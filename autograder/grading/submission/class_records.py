@@ -97,8 +97,8 @@ class SubmissionRecord:
     @property
     def by_hand(self) -> str:
         """What a person has to do, in words, or the empty string."""
-        waiting = (cell for cell in self.cells if cell.waiting)
-        new = ", ".join(cell.grade_id + (f" ({cell.message})" if cell.message else "") for cell in waiting)
+        why = {cell.grade_id: f" ({cell.message})" for cell in self.cells if cell.message and self.status == "graded"}
+        new = ", ".join(cell.grade_id + why.get(cell.grade_id, "") for cell in self.cells if cell.waiting)
         again = ", ".join(cell.grade_id for cell in self.cells if cell.by_hand and not cell.waiting)
         found = (
             f"waiting for a person: {new}" if new else "",

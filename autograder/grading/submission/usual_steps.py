@@ -22,7 +22,6 @@ from autograder.judge import Source, judge_apart
 from autograder.nbgrader_plugins.configuration import Settings
 from autograder.notebooks.cells import grade_id, is_untouched
 from autograder.notebooks.known_cells import (
-    NOTICE,
     KnownCell,
     add_missing_cells,
     cells_in_rows,
@@ -41,7 +40,6 @@ from autograder.notebooks.verdicts import (
 from autograder.sandbox.process.limits import Limits
 
 MOST_LINES, MOST_TRACEBACK = 1000, 100  # nbgrader's LimitOutput
-GONE = "its cell was not in the notebook, so look for the answer in another cell"
 
 
 @dataclass(frozen=True)
@@ -149,9 +147,7 @@ def verdicts(notebook: NotebookNode, known: KnownNotebook) -> Iterator[CellVerdi
         there = known.cells.get(grade_id(cell))
         if there is not None and (there.grade or there.task):
             points = None if there.task else earned_points(cell)
-            judged = replace(verdict(cell), notebook=known.name, points=points, max_points=there.points or 0.0)
-            gone = points is None and cell.source.startswith(NOTICE.format(cell_id=there.name))
-            yield replace(judged, message=GONE) if gone else judged
+            yield replace(verdict(cell), notebook=known.name, points=points, max_points=there.points or 0.0)
 
 
 def comments(notebook: NotebookNode, known: KnownNotebook) -> dict[str, str | None]:

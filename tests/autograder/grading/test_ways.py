@@ -124,12 +124,14 @@ class Ways:
         folder = self.root / "autograded" / entry.student.id / self.name
         names = [own.name for own in entry.notebooks if (folder / f"{own.name}.ipynb").is_file()]
         graded = {name: nbformat.read(folder / f"{name}.ipynb", as_version=4) for name in names}
-        problems = list(filter(None, (note_of(notebook, "problem") for notebook in graded.values())))
+        noted = {name: note_of(notebook, "problem") for name, notebook in graded.items()}
+        several = len(entry.notebooks) > 1
+        problems = [f"{name}.ipynb: {it}" if several else it for name, it in noted.items() if it]
         result = Result(
             entry.student.id,
             self.name,
             "unreadable" if problems else "graded",
-            reason="".join(problems[:1]),
+            reason=" ".join(problems),
             isolation=next((note_of(notebook, "isolation") for notebook in graded.values()), ""),
             timestamp=entry.timestamp.isoformat() if entry.timestamp else None,
             cells=tuple(cell for own in entry.notebooks for cell in _cells(own, graded.get(own.name, NOTHING))),
