@@ -1595,3 +1595,40 @@ with warnings.catch_warnings():
 
 # %% [markdown]
 # Your cycle is made of Python objects, so Python's garbage collector finds it. PyTorch's cycle runs through C++, where that collector does not look.
+
+# %% [markdown]
+# ## Questions about this part
+
+# %% test="quiz_10_further" points=2 tags=["quiz"]
+question(
+    "hook_returns",
+    "A hook prints the norm of the gradient and ends without `return`. Which gradient is passed on?",
+    right("The gradient, unchanged.", "Returning nothing is returning None, and None keeps it."),
+    wrong("None: the gradient is lost.", "None means: no replacement.", misconception="hook_must_return"),
+    wrong("Zero.", "A hook that wants zeros has to return them.", misconception="none_means_zero"),
+    wrong("An error is raised.", "Most hooks only look.", misconception="hook_must_return"),
+)
+question(
+    "hook_when",
+    "`x` is used three times. How often is its hook called in one backward pass, and with what?",
+    right("Once, with the sum of the three contributions.", "It is called when the gradient is complete."),
+    wrong("Three times, with each contribution.", "That would be hooks at the edges.", misconception="hook_per_use"),
+    wrong("Once, with the sum of the contributions and the old `.grad`.", "A hook sees what arrives in this backward pass. Only the leaf adds it to `.grad`.", misconception="hook_sees_grad"),
+    wrong("Once, with the last contribution.", "The node waits until all have arrived.", misconception="hook_per_use"),
+)
+question(
+    "clip_nan",
+    "Clipping to norm 1 multiplies all gradients by `np.minimum(1 / norm, 1)`. The norm is that of one long vector with all their entries. One entry is NaN. What is true afterward?",
+    right("All entries of all gradients are NaN.", "The norm is NaN, so the factor is NaN too."),
+    wrong("The NaN has become 0.", "No comparison with NaN is true, and no multiplication removes it.", misconception="clipping_cures_nan"),
+    wrong("Only this entry is NaN.", "All gradients get the same factor. Only clipping by *value* treats each entry by itself.", misconception="clip_by_value_or_norm"),
+    wrong("An error is raised.", "NaN in a formula raises no error. PyTorch checks only with `error_if_nonfinite=True`.", misconception="clipping_checks"),
+)
+question(
+    "clip_limit",
+    "A recipe says: always clip at 1.0. You change the loss from mean to sum over 64 rows. What then?",
+    right("The gradients are 64 times as long, so the same limit now shortens steps that it let pass before.", "The norm has a unit. The limit is a setting, like the learning rate."),
+    wrong("Nothing: clipping is relative.", "It compares with a fixed number.", misconception="clipping_is_relative"),
+    wrong("Clipping at 1.0 is needed in both cases.", "It may be useful in both, in one, or in neither. Look at the norms.", misconception="clipping_is_a_law"),
+    wrong("The direction of each step changes.", "Clipping by norm keeps the direction.", misconception="clip_by_value_or_norm"),
+)

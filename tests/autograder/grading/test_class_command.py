@@ -67,7 +67,7 @@ NOTES: list[tuple[Any, tuple[str, ...]]] = [
 
 @pytest.mark.parametrize(("note", "names"), NOTES)
 def test_bugs_are_read_from_the_data_of_a_note(note: Any, names: tuple[str, ...]) -> None:
-    cell = {"outputs": [{"metadata": {"autograder": note}}]}
+    cell = nbformat.v4.new_code_cell(outputs=[nbformat.v4.new_output("display_data", metadata={"autograder": note})])
     assert verdict(cell).bugs == names
 
 
