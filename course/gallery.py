@@ -51,8 +51,8 @@ on_stage()
 # ## A gradient arrives
 #
 # Step forward, then backward. Before each backward step, ask which two numbers will be multiplied; *Predict* asks for
-# their product. `a` is used twice: its gradient is a sum. <span class="needs-python">Drag `a` to the left: where is
-# its gradient zero? *Expression* draws any other graph.</span>
+# their product. `a` is used twice: its gradient is a sum. Drag `a` to the left: where is its gradient zero? <span
+# class="needs-python">*Expression* draws any other graph.</span>
 
 # %% jupyter={"source_hidden": true}
 a = mini_autograd.tensor(2.0, requires_grad=True)
@@ -63,8 +63,8 @@ explore(d, {"a": a, "b": b, "d": d})
 # %% [markdown]
 # ## Be the engine
 #
-# <span class="needs-python">Now the audience is the engine. Which node sends next, and what does it send?</span> A
-# wrong order in the diamond: which node gets too little?
+# Now you are the engine. Which node sends next, and what does it send? *Too early* has a wrong order: which node
+# gets too little?
 
 # %% jupyter={"source_hidden": true}
 be_the_engine()

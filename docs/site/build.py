@@ -36,7 +36,9 @@ from autograder.lessons.commands.demos import gallery
 from autograder.lessons.garbage_collection import collect_seldom
 from autograder.lessons.release import release_notebook
 from mini_autograd.widgets.demo import DemoWidget
+from mini_autograd.widgets.demos.be_the_engine import EngineGame
 from mini_autograd.widgets.graph_explorer import GraphExplorer
+from mini_autograd.widgets.scripts import EVALUATOR
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -121,10 +123,13 @@ def stage(folder: Path, runs: Path) -> dict[str, str]:
 def write_widgets(folder: Path) -> None:
     """Write the code and the style of the widgets as a script and a style sheet, which a page may load from a file."""
     folder.mkdir()
-    kinds: dict[str, Any] = {"demo": DemoWidget, "explorer": GraphExplorer}
+    kinds: dict[str, Any] = {"demo": DemoWidget, "explorer": GraphExplorer, "game": EngineGame}
     scripts = [f"liveWidgets.{kind} = (() => {{\n{as_script(widget._esm)}\n}})();" for kind, widget in kinds.items()]
     (folder / "widgets.js").write_text("\n".join(["const liveWidgets = {};", *scripts]), encoding="utf-8")
-    (folder / "widgets.css").write_text("\n".join(str(widget._css) for widget in kinds.values()), encoding="utf-8")
+    shutil.copy(EVALUATOR, folder)  # for the game
+    (folder / "widgets.css").write_text(
+        "\n".join(str(widget._css) for widget in (DemoWidget, GraphExplorer)), encoding="utf-8"
+    )
 
 
 def as_script(module: object) -> str:

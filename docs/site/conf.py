@@ -22,7 +22,7 @@ toc_object_entries_show_parents = "hide"
 html_theme = "furo"
 html_favicon = "static/favicon.svg"
 html_css_files = ["widgets.css", "site.css"]
-html_js_files = ["widgets.js", "live.js", "game.js"]
+html_js_files = ["widgets.js", "live.js", "evaluator.js", "game.js"]
 html_copy_source = html_show_sphinx = html_show_copyright = False
 html_domain_indices = False
 html_math_renderer = "mathml"

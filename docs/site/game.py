@@ -18,7 +18,7 @@ from mini_autograd.tensors.creation import tensor
 from mini_autograd.widgets.expressions import computed, names_used, parsed
 
 OPERATIONS = {symbol(name): name for name in ("Add", "Subtract", "Multiply", "Divide", "Exp", "Tanh")}
-"""Those of the script: the name of a class of the engine by the sign in a graph."""
+"""Those of the game: the name of a class of the engine by the sign in a graph."""
 
 SCRIPT = Path(__file__).parent / "static" / "game.js"
 EXPRESSIONS = (
@@ -34,10 +34,10 @@ NUMBER = 0.5
 
 
 def wrong_rules() -> list[tuple[str, str]]:
-    """The bugs that the page can plant, each with the operation in whose rule it sits: WRONG of the script."""
+    """The bugs that the page can plant, each with the sign of its operation: WRONG of the script."""
     table = re.search(r"const WRONG = \{(.*?)\n\};", SCRIPT.read_text(encoding="utf-8"), re.DOTALL)
     rows = re.findall(r"^  (\w+): \{(.*)\},$", table[1] if table else "", re.MULTILINE)
-    return [(bug, operation) for bug, rules in rows for operation in re.findall(r"([A-Z]\w+): \(", rules)]
+    return [(bug, sign) for bug, rules in rows for sign in re.findall(r'"?([^\s"{]+)"?: \(', rules)]
 
 
 def place() -> str:
@@ -48,15 +48,14 @@ def place() -> str:
 
 
 def told(name: str, operation: str) -> dict[str, str]:
-    """A bug in the rule of an operation, in the words of the bank."""
+    """A bug in the rule of an operation, which is given by its sign, in the words of the bank."""
     bug = BY_NAME[name]
-    words = {"sentence": bug.sentence((operation,)), "hint": bug.hint, "misconception": bug.misconception}
+    words = {"sentence": bug.sentence((OPERATIONS[operation],)), "hint": bug.hint, "misconception": bug.misconception}
     return {"name": name, "operation": operation, **words}
 
 
 def graph_of(text: str) -> dict[str, Any]:
-    """The graph of an expression: its nodes in the order of computation, its edges as (node, place of the input), and
-    pictures to the right and downward."""
+    """The graph of an expression: its nodes in the order of computation, and pictures to the right and downward."""
     tree = parsed(text)
     leaves = {name: tensor(NUMBER, requires_grad=True) for name in names_used(tree)}
     graph = read_graph(computed(tree, leaves, nullcontext), leaves)
@@ -64,7 +63,7 @@ def graph_of(text: str) -> dict[str, Any]:
         {
             "name": node.name,
             "title": title(node),
-            "operation": OPERATIONS[node.operation] if node.inputs else "",
+            "operation": node.operation,
             "inputs": node.inputs,
         }
         for node in graph.nodes
@@ -73,4 +72,4 @@ def graph_of(text: str) -> dict[str, Any]:
         name: render(graph, direction=direction, interactive=True, replay=True)
         for name, direction in (("picture", "right"), ("upright", "down"))
     }
-    return {"nodes": nodes, "edges": [(edge.target, edge.position) for edge in graph.edges], **pictures}
+    return {"nodes": nodes, **pictures}

@@ -104,7 +104,8 @@ def gallery(ran: NotebookNode) -> str:
     parts = [
         "# Demos",
         "These are recordings: their numbers were measured or computed when this page was built. Steps and the buttons "
-        "above a picture work. Sliders, fields and what can be clicked in a picture need Python: *Start Python here*, "
+        "above a picture work, and the numbers of a graph can be dragged. Sliders, fields and what can be clicked in "
+        "other pictures need Python: *Start Python here*, "
         "below a picture, runs it in this page, and `make demos` opens all demos in a notebook. The demos that use "
         "PyTorch, the last one among them, stay recordings here: a browser has none. Others that cannot run say so.",
     ]
@@ -194,10 +195,11 @@ def _live(state: dict[str, Any], still: str, source: str) -> str:
     """
     traits = {name: value for name, value in state.items() if name[0] != "_" and name not in KEPT_TO_THE_NOTEBOOK}
     traits["foldable"] = False  # Python folds
-    kind = "explorer" if "picture" in traits else "demo"
+    kind = "explorer" if "picture" in traits else "game" if "graphs" in traits else "demo"
     data = json.dumps(traits).replace("</", "<\\/")
     python = f' data-python="{escape(source)}"' if _runs_alone(source) else ""
     python = python or f' data-elsewhere="{WITH_TORCH if "torch" in source else IN_THE_NOTEBOOK}"'
+    python = "" if kind == "game" else python  # it needs none
     return f'<div class="live" data-kind="{kind}"{python}><script type="application/json">{data}</script>{still}</div>'
 
 

@@ -32,10 +32,23 @@ PRINTED = {"-": MINUS, "*": TIMES}
 _NARROW, _WIDE, _CAPITAL, _USUAL = set("iljtfrI.,:;|!'()[] "), set("mwMW@…—"), 0.78, 0.66
 
 
+class Placed(float):
+    """A number of a graph that a text names by its place, such as {v3}, because a browser fills the numbers in."""
+
+    def __new__(cls, value: float, place: str) -> Placed:
+        placed = super().__new__(cls, value)
+        placed.place = place
+        return placed
+
+    place: str
+
+
 def short(value: Any) -> str:
     """A number in at most about seven characters: 12, 0.333, 1.235e-05."""
     if value is None:
         return "?"
+    if isinstance(value, Placed):
+        return value.place
     if isinstance(value, complex):
         return f"{value:.3g}"
     number = float(value)
@@ -66,6 +79,8 @@ def describe(value: Any) -> str:
     """A value for a sentence: the number, the entries of a small array, or the shape and norm of a larger one."""
     if value is None:
         return "unknown"
+    if isinstance(value, float):
+        return short(value)
     array = np.asarray(value)
     if array.ndim == 0:
         return short(array.item())

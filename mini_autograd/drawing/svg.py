@@ -88,7 +88,8 @@ def title(node: Node) -> str:
     """The text at the top of a node's box."""
     if node.kind in COMPUTED:
         return f"{node.name} = {node.formula}"
-    return node.kind if is_scalar(node.value) and node.name == short(node.value) else node.name
+    unnamed = is_scalar(node.value) and node.name == short(float(node.value))  # type: ignore[arg-type]
+    return node.kind if unnamed else node.name
 
 
 def value_text(node: Node) -> str:
@@ -102,6 +103,8 @@ def cell_text(value: Any, *, norm: bool = False) -> str:
     """A value as text that fits into a box. Larger arrays are shown by their shape or, if `norm`, by their norm."""
     if value is None:
         return ""
+    if isinstance(value, float):
+        return short(value)
     array = np.asarray(value)
     if array.ndim == 0:
         return short(array.item())

@@ -1,5 +1,6 @@
 // The browser's half of the graph explorer. Every step comes complete from Python; this file only applies steps to the
-// SVG. The state at step n results from steps 0..n, so any jump is a replay from the start.
+// SVG. The state at step n results from steps 0..n, so any jump is a replay from the start. In a graph of numbers, texts name
+// the places of numbers: those from Python, or while a leaf is moved those of the evaluator, which Python's then replace.
 
 const KEYS = { ArrowRight: 1, ArrowLeft: -1, Home: -Infinity, End: Infinity };
 const TRAVEL = 800; // milliseconds that a number travels
@@ -8,12 +9,16 @@ const MOVED = 40; // with more steps than this nothing moves: they are played to
 const STILL = window.matchMedia("(prefers-reduced-motion: reduce)");
 const FINDABLE = 20; // with at least this many nodes, a reader can search for one by name
 const DRAGGED = 5; // pixels of mouse movement per step of a number
+const SETTLED = 150; // milliseconds without a change after which Python is asked
+const SAME = 1e-4; // numbers of an engine that computes in float32 differ by less
+const TOLD = ["steps", "edges", "details", "values"];
 const PHASES = { start: "Leaves", forward: "Forward", backward: "Backward", end: "Finished" };
 
 function render({ model, el }) {
   const view = build(model, el);
-  const steps = () => model.get("steps");
+  const steps = () => view.told.steps;
   const show = () => {
+    tell(view, model);
     if (view.picture !== fitting(view, model)) place(view, model); // the step may change together with the picture
     showValues(view, model);
     apply(view, steps(), clamp(model.get("step"), steps()), model);
@@ -29,14 +34,14 @@ function render({ model, el }) {
     if (model.get("step") === before) show();
   };
   connect(view, model, go, show);
-  const bench = makeBench(view, model);
+  const bench = makeBench(view, model, show);
   const width = new ResizeObserver(() => {
     if (view.picture !== fitting(view, model)) show();
     else if (view.zoom == null) resize(view, null);
   });
   const answered = () => {
     try {
-      bench.show();
+      bench.answered();
       show();
     } finally {
       view.sender.answered(); // also if the graph cannot be shown
@@ -48,14 +53,15 @@ function render({ model, el }) {
   const leave = followKernel(model, (alive) => {
     if (view.tool.Blocks) view.tool.Blocks.disabled = !alive;
     bench.wake(alive); // the browser does everything else
-    view.asleep.hidden = alive;
+    view.asleep.hidden = alive || view.evaluates;
     if (!alive) view.busy.stop();
   });
-  bench.show();
   show();
+  bench.show();
   width.observe(view.canvas);
   return () => {
     leave();
+    bench.leave();
     width.disconnect();
     view.busy.stop();
     view.motion?.stop();
@@ -64,6 +70,29 @@ function render({ model, el }) {
     model.off("change:picture", show);
     model.off("change:computed", answered);
   };
+}
+
+// What is shown, with the numbers in their places; once for the same texts and numbers.
+function tell(view, model) {
+  const sources = [...TOLD, "numbers"].map((name) => model.get(name)).concat([view.moved]);
+  if (sources.every((source, at) => source === view.sources?.[at])) return;
+  view.sources = sources;
+  const [python, moved] = sources.slice(-2);
+  view.evaluates = evaluates(python);
+  const numbers = python.nodes && { ...(moved ?? python), s: sumsOf(python.nodes, (moved ?? python).c) };
+  const read = (name) => (numbers ? JSON.parse(filled(JSON.stringify(model.get(name)), numbers)) : model.get(name));
+  view.told = Object.fromEntries(TOLD.map((name) => [name, read(name)]));
+  for (const question of view.told.steps.flatMap(({ questions }) => questions)) {
+    if (numbers) question.value = question.shares.reduce((sum, edge) => sum + numbers.c[edge], 0);
+  }
+}
+
+// Whether the evaluator knows every operation of a graph and finds the numbers that Python sent.
+function evaluates({ nodes, v, g }) {
+  if (!nodes?.every(({ operation }) => !operation || operationOf(operation))) return false;
+  const own = computed(nodes, v, { seed: g.at(-1) });
+  const near = (one, other) => Math.abs(one - other) <= SAME * Math.max(1, Math.abs(other));
+  return v.every((value, at) => near(own.v[at], value)) && g.every((gradient, at) => gradient === null || near(own.g[at], gradient));
 }
 
 function clamp(step, steps) {
@@ -106,7 +135,7 @@ function build(model, el) {
   root.append(bar, bench, canvas, words, tools, asleep);
   el.replaceChildren(...opener(model, root), root);
   const sender = makeSender(model, "wanted", busy);
-  return { root, buttons, play, tool, counter, canvas, words, busy, bench, asleep, sender, find, nodes: [], edges: [], flows: [], leaves: new Map(), selected: null, zoom: null };
+  return { root, buttons, play, tool, counter, canvas, words, busy, bench, asleep, sender, find, nodes: [], edges: [], flows: [], leaves: new Map(), moved: null, selected: null, zoom: null };
 }
 
 // The button that opens an explorer which waits for it.
@@ -122,11 +151,8 @@ function opener(model, root) {
 }
 
 // The picture for the width of the page: on a narrow one a small graph stands upright.
-const NARROW = 600; // pixels
-const isNarrow = (view) => view.canvas.clientWidth > 0 && view.canvas.clientWidth < NARROW;
-
 function fitting(view, model) {
-  return (isNarrow(view) && model.get("upright")) || model.get("picture");
+  return (isNarrow(view.canvas) && model.get("upright")) || model.get("picture");
 }
 
 // Put the picture in, and remember its parts.
@@ -149,13 +175,13 @@ function place(view, model) {
 
 // Numbers may have changed since the picture was drawn; its boxes and lines have not.
 function showValues(view, model) {
-  const values = model.get("values");
-  view.nodes.forEach((node, index) => (node.querySelector(".ma-value").textContent = values[index]));
-  view.ends = model.get("edges").map(([source, target, factors]) => ({ source, target, factors }));
+  view.nodes.forEach((node, index) => (node.querySelector(".ma-value").textContent = view.told.values[index]));
+  view.ends = view.told.edges.map(([source, target, factors]) => ({ source, target, factors }));
 }
 
-// The numbers of the leaves, to type or drag, and an entry for another expression. Python computes the results.
-function makeBench(view, model) {
+// The numbers of the leaves, to type or drag, and an entry for another expression. Python computes the results; in a graph
+// that the evaluator computes, too, once the reader stops.
+function makeBench(view, model, showGraph) {
   const numbers = make("div", { class: "ma-numbers", role: "group", "aria-label": "Values of the leaves" });
   const form = make("div", { class: "ma-expression", hidden: "" });
   const problem = make("p", { class: "ma-problem", role: "alert" });
@@ -168,8 +194,18 @@ function makeBench(view, model) {
   examples.forEach(([label], index) => choice.append(make("option", { value: String(index) }, label)));
   form.append(entry, draw, ...(examples.length > 0 ? [choice] : []));
 
-  const ask = (expression, values) => view.sender.change({ expression, values });
-  const submit = () => ask(entry.value.trim() || " ", {}); // an empty text would mean the graph that is shown
+  let alive = true;
+  let timer = null;
+  let ahead = {}; // numbers of leaves that Python has not answered yet
+  const ask = (expression, values) => {
+    if (alive) view.sender.change({ expression, values });
+    else model.set("wanted", { expression, values }); // a page may start Python later
+  };
+  const replace = (expression, values) => {
+    forget();
+    ask(expression, values);
+  };
+  const submit = () => replace(entry.value.trim() || " ", {}); // an empty text would mean the graph that is shown
   draw.addEventListener("click", submit);
   entry.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;
@@ -180,7 +216,7 @@ function makeBench(view, model) {
     if (choice.value === "") return;
     const [, expression, values] = examples[Number(choice.value)];
     entry.value = expression;
-    ask(expression, values);
+    replace(expression, values);
   });
   view.tool.Expression.addEventListener("click", () => {
     form.hidden = !form.hidden;
@@ -191,10 +227,41 @@ function makeBench(view, model) {
   const inputs = new Map();
   const setNumber = (name, value) => {
     if (!Number.isFinite(value)) return;
-    ask(model.get("computed").expression, { [name]: value }); // the other names keep theirs
+    const { expression } = model.get("computed");
+    if (!view.evaluates) return ask(expression, { [name]: value }); // the other names keep theirs
+    ahead = { ...ahead, [name]: value };
+    move();
+    clearTimeout(timer);
+    timer = setTimeout(() => (answers() ? settle() : ask(expression, ahead)), SETTLED);
+  };
+  const forget = () => {
+    clearTimeout(timer);
+    ahead = {};
+    view.moved = null;
+  };
+  const answers = () => model.get("computed").leaves.every(([, name, value]) => (ahead[name] ?? value) === value);
+  const settle = () => {
+    forget();
+    show();
+    showGraph();
+  };
+  const move = () => {
+    const { nodes, v, g } = model.get("numbers");
+    const leaves = [...v];
+    for (const [index, name] of model.get("computed").leaves) leaves[index] = ahead[name] ?? v[index];
+    view.moved = computed(nodes, leaves, { seed: g.at(-1) });
+    model.set("predictions", {}); // they were about other numbers
+    show();
+    showGraph();
+  };
+  // Python has answered: perhaps what a reader wanted before the last moves.
+  const answered = () => {
+    if (answers() || model.get("computed").problem) forget();
+    show();
   };
   const show = () => {
-    const { expression, leaves, problem: words } = model.get("computed");
+    const { expression, leaves: known, problem: words } = model.get("computed");
+    const leaves = known.map(([index, name, value]) => [index, name, ahead[name] ?? value]);
     problem.textContent = words;
     problem.hidden = !words;
     if (expression && document.activeElement !== entry) entry.value = expression;
@@ -218,14 +285,15 @@ function makeBench(view, model) {
     view.leaves = new Map(leaves.map(([index, name, value]) => [index, { value, set: (number) => setNumber(name, number) }]));
     markLeaves(view);
   };
-  const wake = (alive) => {
+  const wake = (lives) => {
+    alive = lives;
     view.tool.Expression.hidden = !alive;
-    view.bench.hidden = !alive;
-    if (alive) return show();
+    view.bench.hidden = !alive && !view.evaluates;
+    if (!view.bench.hidden) return show();
     view.leaves.clear();
     markLeaves(view);
   };
-  return { show, wake };
+  return { show, answered, wake, leave: () => clearTimeout(timer) };
 }
 
 function markLeaves(view) {
@@ -238,7 +306,7 @@ function resize(view, zoom) {
   const { width } = view.svg.viewBox.baseVal;
   const style = view.svg.style;
   view.zoom = zoom == null ? null : Math.max(0.05, Math.min(4, zoom));
-  style.minWidth = zoom == null && !isNarrow(view) ? `calc(${width}px * var(--ma-scale, 0.75))` : "0";
+  style.minWidth = zoom == null && !isNarrow(view.canvas) ? `calc(${width}px * var(--ma-scale, 0.75))` : "0";
   style.maxWidth = zoom == null ? "100%" : "none"; // gives way to minWidth
   style.width = zoom == null ? `calc(${width}px * var(--ma-scale, 1))` : `${width * view.zoom}px`;
 }
@@ -260,8 +328,8 @@ function fit(view) {
 
 function makePlayer(view, model, go) {
   let timer = null;
-  const at = () => clamp(model.get("step"), model.get("steps"));
-  const last = () => model.get("steps").length - 1;
+  const at = () => clamp(model.get("step"), view.told.steps);
+  const last = () => view.told.steps.length - 1;
   const pause = () => {
     clearInterval(timer);
     timer = null;
@@ -310,7 +378,7 @@ function connect(view, model, go, show) {
   };
   const tellPredict = () => {
     if (!model.get("predict")) return show(); // a question that was open is taken back
-    const next = model.get("steps").findIndex(({ questions }, number) => number > model.get("step") && questions.length > 0);
+    const next = view.told.steps.findIndex(({ questions }, number) => number > model.get("step") && questions.length > 0);
     if (next === model.get("step") + 1 && !model.get("predictions")[next]) return go(1);
     const when = next < 0 ? "Go back to be asked what the nodes receive." : "Before each backward step you will be asked what the nodes receive. Step on.";
     view.words.replaceChildren(make("p", {}, when));
@@ -319,7 +387,7 @@ function connect(view, model, go, show) {
   showPredict();
   for (const [name, action] of Object.entries(actions)) view.tool[name]?.addEventListener("click", action);
   view.find.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") find(view, model.get("details"), show);
+    if (event.key === "Enter") find(view, view.told.details, show);
   });
   view.root.addEventListener("keydown", (event) => {
     if (event.ctrlKey || event.metaKey || event.altKey || ["INPUT", "SELECT"].includes(event.target.tagName)) return;
@@ -445,7 +513,7 @@ function state(steps, at) {
 }
 
 function apply(view, steps, at, model) {
-  const details = model.get("details");
+  const { details } = view.told;
   const step = steps[at];
   view.motion?.stop();
   const { appeared, gradients, carried, passed } = state(steps, at);
@@ -561,7 +629,7 @@ function ask(view, model, questions, number, goOn) {
     model.save_changes();
     view.buttons.step.focus({ preventScroll: true });
   };
-  view.words.replaceChildren(make("p", {}, `Next: ${model.get("steps")[number].lines[0]}`), form);
+  view.words.replaceChildren(make("p", {}, `Next: ${view.told.steps[number].lines[0]}`), form);
   inputs[0].focus({ preventScroll: true });
 }
 

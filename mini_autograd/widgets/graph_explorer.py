@@ -1,8 +1,9 @@
 """The graph explorer: a picture of a graph that a reader steps forward and backward in the browser.
 
 Python draws the picture and computes all steps once; the browser does the rest, so the widget is quick, needs no
-network, and still works in an exported page whose kernel is gone. With a kernel, the reader can change the numbers of
-the leaves and type other expressions. The engine that made the graph computes them (see `rerun`).
+network, and still works in an exported page whose kernel is gone. A reader can change the numbers of the leaves, and
+with a kernel, type other expressions. The engine that made the graph computes them (see `rerun`). In a graph of numbers
+the browser answers first, within a frame, if its own rules agree with the engine at the last numbers from there.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from mini_autograd.drawing.folding import repeated_blocks
 from mini_autograd.drawing.svg import value_text
 from mini_autograd.tensors.creation import tensor
 from mini_autograd.widgets.faults import faults_of
-from mini_autograd.widgets.rerun import Engine, Value, Workbench
-from mini_autograd.widgets.scripts import SET_BY_READERS, in_words, script
+from mini_autograd.widgets.rerun import EDITABLE, Engine, Value, Workbench
+from mini_autograd.widgets.scripts import EVALUATOR, SET_BY_READERS, in_words, script
 from mini_autograd.widgets.static import StaticPicture, with_static_picture
-from mini_autograd.widgets.steps import details, factors, story
+from mini_autograd.widgets.steps import details, factors, numbers_of, story, with_places
 
 try:
     import anywidget
@@ -135,7 +136,7 @@ if anywidget is not None:
     class GraphExplorer(anywidget.AnyWidget):
         """The widget. The reader sets `step`, `folded`, `predict`, `predictions` and `wanted`; the rest follows."""
 
-        _esm = script(HERE / "graph_explorer.js")
+        _esm = script(EVALUATOR, HERE / "graph_explorer.js")
         _css = (HERE / "graph_explorer.css").read_text(encoding="utf-8")
 
         picture = traitlets.Unicode().tag(sync=True)
@@ -144,6 +145,7 @@ if anywidget is not None:
         edges: Any = traitlets.List().tag(sync=True)
         details: Any = traitlets.List().tag(sync=True)
         values: Any = traitlets.List().tag(sync=True)  # the text in the value row of each node
+        numbers: Any = traitlets.Dict().tag(sync=True)  # of a graph of numbers; then the texts name their places
         step = traitlets.Int(0).tag(**SET_BY_READERS)
         foldable = traitlets.Bool(False).tag(sync=True)
         folded = traitlets.Bool(False).tag(**SET_BY_READERS)
@@ -201,7 +203,10 @@ if anywidget is not None:
         def _told(self, graph: Graph) -> dict[str, Any]:
             """The traits that change with the numbers, while the picture keeps its boxes and lines."""
             faults = faults_of(graph) if self._seek_faults else {}
+            numbers = {} if self._seek_faults or len(graph.nodes) > EDITABLE else numbers_of(graph)
+            graph = with_places(graph) if numbers else graph
             return {
+                "numbers": numbers,
                 "wrong": list(faults),
                 "steps": [step.to_json() for step in story(graph, faults)],
                 "edges": [[edge.source, edge.target, factors(edge, graph)] for edge in graph.edges],
@@ -217,7 +222,7 @@ if anywidget is not None:
             with self.hold_sync():
                 self.step = 0 if self.step == 0 else len(drawn["steps"]) - 1
                 self.predictions = {}  # the steps are numbered differently now
-                for name in ("wrong", "steps", "edges", "details", "values", "upright", "picture"):
+                for name in ("numbers", "wrong", "steps", "edges", "details", "values", "upright", "picture"):
                     setattr(self, name, drawn[name])
 
         def _compute(self, change: Any) -> None:

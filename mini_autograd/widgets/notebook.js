@@ -203,6 +203,10 @@ function makeSender(model, trait, busy) {
   };
 }
 
+// On a narrow page a small graph stands upright.
+const NARROW = 600; // pixels
+const isNarrow = (canvas) => canvas.clientWidth > 0 && canvas.clientWidth < NARROW;
+
 // An element with a text, in which code stands between backquotes.
 function worded(tag, text) {
   const element = document.createElement(tag);

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-COMMON = Path(__file__).parent / "notebook.js"
+HERE = Path(__file__).parent
+COMMON, EVALUATOR = HERE / "notebook.js", HERE / "evaluator.js"
 
 SET_BY_READERS = {"sync": True, "echo_update": False}
 """The metadata of a trait that the browser sets. By default, ipywidgets sends the value of such a trait back to the
@@ -20,6 +21,6 @@ def in_words(error: BaseException) -> str:
     return f"Python could not compute this: {type(error).__name__}: {error}. Choose another setting, or Reset."
 
 
-def script(file: Path) -> str:
+def script(*files: Path) -> str:
     """The browser code of a widget: the common code, then its own, which exports `initialize` and its `render`."""
-    return COMMON.read_text(encoding="utf-8") + "\n" + file.read_text(encoding="utf-8")
+    return "\n".join(file.read_text(encoding="utf-8") for file in (COMMON, *files))

@@ -6,12 +6,12 @@ Every step is worked out here, as plain text and numbers ready to show; a front 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 
 import numpy as np
 
-from mini_autograd.drawing.formatting import TIMES, describe, factor, operation_formula, shape_text, short
+from mini_autograd.drawing.formatting import TIMES, Placed, describe, factor, operation_formula, shape_text, short
 from mini_autograd.drawing.graph import COMPUTED, WITHOUT_GRADIENT, Edge, Graph, Node, is_scalar
 from mini_autograd.drawing.svg import bytes_text, cell_text, flow_text, replayed, title
 
@@ -20,12 +20,14 @@ Phase = Literal["start", "forward", "backward", "end"]
 
 @dataclass(frozen=True)
 class Question:
-    """A prediction before a step: the value of the gradient that a node receives, or its shape if it is an array."""
+    """A prediction before a step: the value of the gradient that a node receives, or its shape if it is an array.
+    `shares` are the numbers of the edges whose contributions add up to the value."""
 
     name: str
     value: float | None
     shape: str
     reason: str
+    shares: tuple[int, ...] = ()
 
 
 @dataclass(frozen=True)
@@ -42,6 +44,48 @@ class Step:
 
     def to_json(self) -> dict[str, Any]:
         return asdict(self)
+
+
+def with_places(graph: Graph) -> Graph:
+    """The graph with numbers that are written as their places in texts: {v3} and {g3} for the value and the gradient of
+    node 3, {d5} and {c5} for the local derivative and the contribution of edge 5."""
+
+    def at(number: Any, table: str, index: int) -> Any:
+        return None if number is None else Placed(number, f"{{{table}{index}}}")
+
+    nodes = [
+        replace(node, value=at(node.value, "v", node.index), incoming=at(node.incoming, "g", node.index))
+        for node in graph.nodes
+    ]
+    edges = [
+        replace(edge, local=at(edge.local, "d", number), contribution=at(edge.contribution, "c", number))
+        for number, edge in enumerate(graph.edges)
+    ]
+    return Graph(tuple(nodes), tuple(edges))
+
+
+def numbers_of(graph: Graph) -> dict[str, list[Any]]:
+    """The nodes of a graph of numbers with their operations and inputs, and what stands at its places (`with_places`).
+
+    Empty if the graph has something else: an array, a number that is unknown or infinite, an operation under `no_grad`.
+    """
+    tables: dict[str, list[Any]] = {
+        "v": [node.value for node in graph.nodes],
+        "g": [node.incoming for node in graph.nodes],
+        "d": [edge.local for edge in graph.edges],
+        "c": [edge.contribution for edge in graph.edges],
+    }
+    optional = {node.index for node in graph.nodes if node.kind == "constant"}
+    numbers = [n for name, table in tables.items() for i, n in enumerate(table) if name != "g" or i not in optional]
+    if any(node.kind == "unrecorded" for node in graph.nodes):
+        return {}
+    if not all(is_scalar(number) and np.isfinite(number) for number in numbers):
+        return {}
+    nodes = [{"operation": node.operation, "inputs": list(node.inputs)} for node in graph.nodes]
+    return {
+        "nodes": nodes,
+        **{name: [None if n is None else float(n) for n in table] for name, table in tables.items()},
+    }
 
 
 def story(graph: Graph, faults: Mapping[int, str] | None = None) -> list[Step]:
@@ -162,8 +206,12 @@ class _Backward:
             if edge.contribution is None:
                 lines.append(f"The gradient that {source.name} receives here is unknown: no rule could compute it.")
                 continue
-            before = self.sums.get(source.index)
-            self.sums[source.index] = edge.contribution if before is None else before + edge.contribution
+            total: Any = edge.contribution
+            if source.index in self.sums:
+                total = self.sums[source.index] + total
+            if isinstance(edge.contribution, Placed):
+                total = Placed(total, edge.contribution.place.replace("c", "s"))
+            self.sums[source.index] = total
             lines.append(self._receives(node, edge, source))
             flows.append((self.number[id(edge)], flow_text(edge.contribution)))
             gradients[source.index] = cell_text(self.sums[source.index], norm=True)
@@ -198,7 +246,8 @@ def questions(node: Node, graph: Graph) -> tuple[Question, ...]:
             total = float(sum(edge.contribution for edge in sent))  # type: ignore[misc]
             products = " and ".join(_product(node.incoming, edge) for edge in sent)
             reason = f"the incoming gradient times the local slope is {products}"
-            asked.append(Question(receiver.name, total, "", reason))
+            shares = tuple(graph.edges.index(edge) for edge in sent)
+            asked.append(Question(receiver.name, total, "", reason, shares))
     return tuple(asked) if all(one.value is None or np.isfinite(one.value) for one in asked) else ()
 
 
@@ -215,10 +264,10 @@ def _product(incoming: Any, edge: Edge) -> str:
     if not (is_scalar(sent) and is_scalar(local) and is_scalar(incoming)):
         return describe(sent)
     expected = incoming * local  # type: ignore[operator]
-    product = f"{short(incoming)} {TIMES} {factor(local)} = {short(expected)}"
+    factors = f"{short(incoming)} {TIMES} {factor(local)}"
     if np.allclose(expected, sent, rtol=1e-6, atol=1e-12, equal_nan=True):  # type: ignore[arg-type]
-        return product
-    return f"{short(sent)} (incoming gradient {TIMES} local derivative would be {product})"
+        return f"{factors} = {short(sent)}"
+    return f"{short(sent)} (incoming gradient {TIMES} local derivative would be {factors} = {short(expected)})"
 
 
 def _end(graph: Graph) -> Step:

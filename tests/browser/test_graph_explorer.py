@@ -25,6 +25,17 @@ class MiniTensor:
 STUDENT = (
     "from mini_autograd.widgets import explore\na, b = MiniTensor(2.0), MiniTensor(3.0)\nd = (a + b) * a\nexplore(d)"
 )
+WRONG = """
+class Forgetful(MiniTensor):
+    def __add__(self, other):
+        return Forgetful(self.data + other.data, (self, other), "+", lambda g: (g, g))
+
+    def __mul__(self, other):
+        return Forgetful(self.data * other.data, (self, other), "*", lambda g: (g * other.data, g))
+
+p, q = Forgetful(2.0), Forgetful(3.0)
+explore((p + q) * q, {"p": p, "q": q})
+"""
 PYTORCH = """
 import torch
 x = torch.tensor(-1.5, requires_grad=True)
@@ -71,7 +82,9 @@ class Explorer:
 
 @pytest.fixture(scope="module")
 def opened(module_lab):
-    module_lab.open_notebook(module_lab.write_notebook("explorer.ipynb", [ENGINE, STUDENT, PYTORCH, LARGE, FREED]))
+    module_lab.open_notebook(
+        module_lab.write_notebook("explorer.ipynb", [ENGINE, STUDENT, PYTORCH, LARGE, FREED, WRONG])
+    )
     module_lab.run_all()
     assert module_lab.errors() == []
     yield module_lab
@@ -339,6 +352,31 @@ def test_a_leaf_is_dragged_or_typed_and_everything_is_computed_again_by_the_stud
     explorer.root.get_by_label("a", exact=True).fill("2")
     explorer.root.get_by_label("b", exact=True).fill("3")
     expect(explorer.number("d", "value")).to_have_text("10")
+
+
+KERNEL = "window.jupyterapp.shell.currentWidget.sessionContext.session.kernel"
+
+
+def test_numbers_are_answered_while_python_is_busy_and_python_has_the_last_word(opened):
+    right, wrong = Explorer(opened.cell(1)), Explorer(opened.cell(5))
+    for explorer in (right, wrong):
+        explorer.press("End")
+    opened.page.evaluate(f"() => {{ {KERNEL}.requestExecute({{ code: 'import time; time.sleep(4)' }}); }}")
+    wrong.root.get_by_label("q", exact=True).fill("5")  # before the other one waits for Python
+    right.root.get_by_label("a", exact=True).fill("4")
+    expect(right.number("a", "grad")).to_have_text("11", timeout=1500)
+    expect(right.number("d", "value")).to_have_text("28", timeout=100)
+    expect(right.words).to_contain_text("Gradients of the leaves: a: 11, b: 4.", timeout=100)
+    expect(wrong.number("q", "value")).to_have_text("3", timeout=100)  # no rule of the browser agrees with this engine
+    expect(wrong.number("q", "grad")).to_have_text("6", timeout=10_000)  # 5 + 1: the rule of * forgets its factor
+    expect(right.root.locator(".ma-busy")).to_have_text("", timeout=10_000)
+    opened.save()
+    saved = (opened.root / "explorer.ipynb").read_text(encoding="utf-8")
+    assert re.search(r'"wanted": \{\s*"expression": "",\s*"values": \{\s*"a": 4\s*\}', saved)
+    assert re.search(r'"v": \[\s*4(\.0)?,\s*3(\.0)?,\s*7(\.0)?,\s*28', saved), "the answer of Python"
+    right.root.get_by_label("a", exact=True).fill("2")
+    wrong.root.get_by_label("q", exact=True).fill("3")
+    expect(wrong.number("q", "grad")).to_have_text("4")
 
 
 def test_a_graph_is_built_from_an_expression_without_code(opened):

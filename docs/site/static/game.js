@@ -1,48 +1,18 @@
-// "Find the bug in this engine": a game on the front page. A small engine of numbers computes a graph forward and backward in
-// the page, and the rule of one operation is wrong. The pictures of the graphs and the words about the bugs come from Python
-// (docs/site/game.py); tests compare the engine, right and wrong, with mini_autograd.
-
-// An operation: its value, and the derivative of the value y by each input.
-const OPERATIONS = {
-  Add: { value: (a, b) => a + b, slopes: () => [1, 1] },
-  Subtract: { value: (a, b) => a - b, slopes: () => [1, -1] },
-  Multiply: { value: (a, b) => a * b, slopes: ([a, b]) => [b, a] },
-  Divide: { value: (a, b) => a / b, slopes: ([a, b]) => [1 / b, -a / b ** 2] },
-  Exp: { value: Math.exp, slopes: (_, y) => [y] },
-  Tanh: { value: Math.tanh, slopes: (_, y) => [1 - y * y] },
-};
+// "Find the bug in this engine": a game on the front page. The engine of numbers of the widgets (evaluator.js) computes a
+// graph forward and backward in the page, and the rule of one operation is wrong. The pictures of the graphs and the words
+// about the bugs come from Python (docs/site/game.py); tests compare the engine, right and wrong, with mini_autograd.
 
 // The bugs of the bank that fit here, as derivatives: bug -> operation -> what it takes for them.
 const WRONG = {
-  operands_swapped: { Multiply: ([a, b]) => [a, b], Subtract: () => [-1, 1] },
-  sign_lost: { Subtract: () => [1, 1], Divide: ([a, b]) => [1 / b, a / b ** 2] },
-  operand_forgotten: { Add: () => [1, 0], Subtract: () => [1, 0], Multiply: ([, b]) => [b, 0] },
-  product_like_sum: { Multiply: () => [1, 1], Divide: () => [1, -1] },
-  derivative_forgotten: { Exp: () => [1], Tanh: () => [1] },
-  plus_for_minus: { Tanh: (_, y) => [1 + y * y] },
-  input_used_for_output: { Tanh: ([x]) => [1 - x * x] },
-  square_forgotten: { Tanh: (_, y) => [1 - y] },
+  operands_swapped: { "*": ([a, b]) => [a, b], "-": () => [-1, 1] },
+  sign_lost: { "-": () => [1, 1], "/": ([a, b]) => [1 / b, a / b ** 2] },
+  operand_forgotten: { "+": () => [1, 0], "-": () => [1, 0], "*": ([, b]) => [b, 0] },
+  product_like_sum: { "*": () => [1, 1], "/": () => [1, -1] },
+  derivative_forgotten: { exp: () => [1], tanh: () => [1] },
+  plus_for_minus: { tanh: (_, y) => [1 + y * y] },
+  input_used_for_output: { tanh: ([x]) => [1 - x * x] },
+  square_forgotten: { tanh: (_, y) => [1 - y] },
 };
-
-// The values, the gradients, and what each edge carries, for nodes {operation, inputs} in an order in which inputs come first.
-// A node without an operation is a leaf, whose number is in `leaves`. `wrong`: {operation, slopes}, or nothing is wrong.
-function computed(nodes, leaves, wrong = {}) {
-  const values = [];
-  nodes.forEach(({ operation, inputs }, at) => {
-    values[at] = operation ? OPERATIONS[operation].value(...inputs.map((input) => values[input])) : leaves[at];
-  });
-  const gradients = nodes.map(() => 0);
-  const sent = nodes.map(() => []);
-  gradients[nodes.length - 1] = 1;
-  for (let at = nodes.length - 1; at >= 0; at--) {
-    const { operation, inputs } = nodes[at];
-    if (!operation) continue;
-    const { slopes } = operation === wrong.operation ? wrong : OPERATIONS[operation];
-    sent[at] = slopes(inputs.map((input) => values[input]), values[at]).map((slope) => gradients[at] * slope);
-    inputs.forEach((input, place) => (gradients[input] += sent[at][place]));
-  }
-  return { values, gradients, sent };
-}
 
 // Numbers from 0 to 1 that follow from a seed (mulberry32), so that a round can be passed on as a number.
 function randomFrom(seed) {
@@ -67,14 +37,12 @@ function roundOf(seed, graphs, bugs) {
     const free = [...HALVES];
     const leaves = graph.nodes.map(({ operation }) => (operation ? null : free.splice(Math.floor(random() * free.length), 1)[0]));
     const wrong = { operation: bug.operation, slopes: WRONG[bug.name][bug.operation] };
-    const [right, found] = [computed(graph.nodes, leaves), computed(graph.nodes, leaves, wrong)];
-    const off = graph.nodes.some(({ operation }, at) => !operation && Math.abs(right.gradients[at] - found.gradients[at]) > 0.05);
-    const shown = [...right.values, ...found.gradients].every((number) => Math.abs(number) < 1000);
+    const [right, found] = [computed(graph.nodes, leaves), computed(graph.nodes, leaves, { wrong })];
+    const off = graph.nodes.some(({ operation }, at) => !operation && Math.abs(right.g[at] - found.g[at]) > 0.05);
+    const shown = [...right.v, ...found.g].every((number) => Math.abs(number) < 1000);
     if (off && shown) return { graph, leaves, bug, wrong };
   }
 }
-
-const short = (number) => String(Number(number.toPrecision(3))).replace("-", "\u2212");
 
 // A paragraph with code between backquotes.
 function paragraph(text) {
@@ -89,7 +57,7 @@ class Game {
   constructor(place) {
     const { graphs, bugs } = JSON.parse(place.querySelector("script").textContent);
     Object.assign(this, { place, graphs, bugs, found: 0, played: 0 });
-    place.innerHTML = `<div class="ma-explorer game" role="group" aria-label="Find the bug in this engine">
+    place.innerHTML = `<div class="ma-explorer ma-game" role="group" aria-label="Find the bug in this engine">
       <div class="ma-numbers" role="group" aria-label="Numbers of the leaves"></div>
       <div class="ma-canvas"></div>
       <div class="ma-words" aria-live="polite"></div>
@@ -146,21 +114,19 @@ class Game {
   // Write the numbers into the picture.
   fill() {
     const { nodes } = this.graph;
-    const { values, gradients, sent } = computed(nodes, this.leaves, this.wrong);
+    const { v, g, c } = computed(nodes, this.leaves, { wrong: this.wrong });
     this.nodes.forEach((node, at) => {
-      node.querySelector(".ma-value").textContent = short(values[at]);
-      node.querySelector(".ma-grad").textContent = short(gradients[at]);
+      node.querySelector(".ma-value").textContent = short(v[at]);
+      node.querySelector(".ma-grad").textContent = short(g[at]);
       const choice = nodes[at].operation && !this.over;
-      const said = `${nodes[at].title}, value ${short(values[at])}, gradient ${short(gradients[at])}`;
+      const said = `${nodes[at].title}, value ${short(v[at])}, gradient ${short(g[at])}`;
       node.setAttribute("aria-label", choice ? `${said}. Is its rule wrong?` : said);
       node.setAttribute("role", choice ? "button" : "img");
       if (choice) node.setAttribute("tabindex", "0");
       else node.removeAttribute("tabindex");
       node.classList.toggle("ma-wrong-rule", this.over && nodes[at].operation === this.bug.operation);
     });
-    this.graph.edges.forEach(([target, place], edge) => {
-      this.canvas.querySelector(`.ma-flow[data-edge="${edge}"]`).textContent = short(sent[target][place]);
-    });
+    this.canvas.querySelectorAll(".ma-flow").forEach((label) => (label.textContent = short(c[label.dataset.edge])));
   }
 
   guess(at) {
@@ -193,5 +159,5 @@ class Game {
   }
 }
 
-if (typeof module !== "undefined") module.exports = { OPERATIONS, WRONG, computed, roundOf };
+if (typeof module !== "undefined") module.exports = { WRONG, roundOf };
 else document.addEventListener("DOMContentLoaded", () => document.querySelectorAll(".find-the-bug").forEach((place) => new Game(place)));

@@ -2,7 +2,7 @@
 // a reader asks for it, Python answers in place of the recording: in one worker for all demos of the page (lab/demos.js).
 
 const WORKER = new URL("../lab/demos.js", document.currentScript.src);
-const RECORDED = "This is a recording: its steps and buttons work.";
+const RECORDED = "This is a recording: its steps and buttons work, and the numbers of a graph that can be dragged.";
 const LOADS = "All else needs Python (up to 40 MB to load).";
 const WAITS = "Until then this is a recording.";
 const ALIVE = "Python runs in this page and answers.";
@@ -61,7 +61,7 @@ class Live {
     this.button = document.createElement("button");
     this.button.type = "button";
     this.bar.append(this.button, this.said);
-    if (!this.source) this.say(`${RECORDED} ${this.place.dataset.elsewhere}`, "", null);
+    if (this.place.dataset.elsewhere) this.say(`${RECORDED} ${this.place.dataset.elsewhere}`, "", null);
     this.show(this.recording);
   }
 

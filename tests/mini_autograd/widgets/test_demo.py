@@ -52,7 +52,7 @@ def quickly(monkeypatch):
 
 
 def test_every_demo_is_here():
-    assert len(DEMOS) == 11
+    assert len(DEMOS) == 10
 
 
 @pytest.mark.parametrize("name", DEMOS)

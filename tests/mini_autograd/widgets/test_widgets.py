@@ -119,7 +119,8 @@ def test_tensors_are_told_by_shape_and_norm():
 def test_names_are_found_in_the_calling_cell():
     a, b = MiniTensor(2.0), MiniTensor(3.0)
     widget = explore(a * b)
-    assert "a = 2, b = 3" in widget.steps[0]["lines"][0]
+    assert "a = {v0}, b = {v1}" in widget.steps[0]["lines"][0]  # the browser fills the numbers in
+    assert widget.numbers["v"] == [2.0, 3.0, 6.0]
     assert "leaf" in explore(a * b, {}).picture
 
 
@@ -132,9 +133,11 @@ def test_looking_for_names_gives_no_warning(recwarn):
 
 def test_what_is_sent_is_plain_json_and_small():
     widget = explore(*example())
-    sent = json.dumps([widget.picture, widget.steps, widget.edges, widget.details])
+    sent = json.dumps([widget.picture, widget.steps, widget.edges, widget.details, widget.numbers])
     assert len(sent) < 20_000
-    assert widget.edges == [[0, 2, "2 \u00d7 1"], [1, 2, "2 \u00d7 1"], [2, 3, "1 \u00d7 2"], [0, 3, "1 \u00d7 (-1)"]]
+    ends = [(0, 2), (1, 2), (2, 3), (0, 3)]
+    assert widget.edges == [[*each, f"{{g{each[1]}}} \u00d7 {{d{number}}}"] for number, each in enumerate(ends)]
+    assert (widget.numbers["g"][2:], widget.numbers["d"]) == ([2, 1], [1, 1, 2, -1])
 
 
 def test_the_mime_bundle_carries_picture_and_words():
