@@ -14,7 +14,6 @@ import tempfile
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 import api_pages
 import game
@@ -23,6 +22,7 @@ import nbformat
 from lab import DISTRIBUTION_POINT, LabError, build_lab
 from nbformat import NotebookNode
 from sphinx.cmd.build import build_main
+from widget_files import write_widgets
 
 from autograder.files import write_file
 from autograder.lessons.audit.kernel_run import failures, run_in_kernel
@@ -35,10 +35,6 @@ from autograder.lessons.commands.audit import PASSED
 from autograder.lessons.commands.demos import gallery
 from autograder.lessons.garbage_collection import collect_seldom
 from autograder.lessons.release import release_notebook
-from mini_autograd.widgets.demo import DemoWidget
-from mini_autograd.widgets.demos.be_the_engine import EngineGame
-from mini_autograd.widgets.graph_explorer import GraphExplorer
-from mini_autograd.widgets.scripts import EVALUATOR
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -118,23 +114,6 @@ def stage(folder: Path, runs: Path) -> dict[str, str]:
         (folder / "api").mkdir(exist_ok=True)
         (folder / "api" / f"{name}.md").write_text(page, encoding="utf-8")
     return recorded
-
-
-def write_widgets(folder: Path) -> None:
-    """Write the code and the style of the widgets as a script and a style sheet, which a page may load from a file."""
-    folder.mkdir()
-    kinds: dict[str, Any] = {"demo": DemoWidget, "explorer": GraphExplorer, "game": EngineGame}
-    scripts = [f"liveWidgets.{kind} = (() => {{\n{as_script(widget._esm)}\n}})();" for kind, widget in kinds.items()]
-    (folder / "widgets.js").write_text("\n".join(["const liveWidgets = {};", *scripts]), encoding="utf-8")
-    shutil.copy(EVALUATOR, folder)  # for the game
-    (folder / "widgets.css").write_text(
-        "\n".join(str(widget._css) for widget in (DemoWidget, GraphExplorer)), encoding="utf-8"
-    )
-
-
-def as_script(module: object) -> str:
-    """A module of JavaScript as the body of a function: browsers load no module from a file."""
-    return str(module).replace("export default", "return")
 
 
 def lesson_page(text: Path, runs: Path) -> tuple[str, str]:

@@ -173,7 +173,7 @@ def _output(output: NotebookNode, source: str, ran: NotebookNode) -> str:
         return _text(f"{output.ename}: {output.evalue}")
     picture = _picture(data)
     if VIEW in data:
-        return raw(_live(_states(ran)[data[VIEW]["model_id"]]["state"], picture, source)) if picture else ""
+        return raw(live(_states(ran)[data[VIEW]["model_id"]]["state"], picture, source)) if picture else ""
     if "text/html" in data:
         return raw(f'<div class="shown">{data["text/html"]}</div>')
     return raw(picture) if picture else _text(data.get("text/plain", ""))
@@ -189,7 +189,7 @@ def _picture(data: dict[str, str]) -> str:
     return ""
 
 
-def _live(state: dict[str, Any], still: str, source: str) -> str:
+def live(state: dict[str, Any], still: str, source: str) -> str:
     """A widget with its data, and the source of its cell if Python can run it on the page. static/live.js brings it to
     life, and without scripts the still is there.
     """
