@@ -248,8 +248,10 @@ class Check:
         own = [value.__code__ for value in sent.values() if isinstance(value, types.FunctionType)]
         read = {name for code in own for name in _globals_in(code)} | {each.of for each in self.drawn}
         for case in self.written:
-            names = _names([*self.given, *case.steps])
+            nodes = _nodes([*self.given, *case.steps])
+            names = [node for node in nodes if isinstance(node, ast.Name)]
             bound = {node.id for node in names if not isinstance(node.ctx, ast.Load)}
+            bound |= {node.arg for node in nodes if isinstance(node, ast.arg)}
             read |= {node.id for node in names} - bound
         return read - sent.keys()
 
@@ -504,7 +506,11 @@ def _report(
 
 
 def _names(steps: Sequence[CaseStep]) -> list[ast.Name]:
-    return [node for step in steps for node in ast.walk(ast.parse(step.source)) if isinstance(node, ast.Name)]
+    return [node for node in _nodes(steps) if isinstance(node, ast.Name)]
+
+
+def _nodes(steps: Sequence[CaseStep]) -> list[ast.AST]:
+    return [node for step in steps for node in ast.walk(ast.parse(step.source))]
 
 
 def _globals_in(code: types.CodeType) -> Iterator[str]:

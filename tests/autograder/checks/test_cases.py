@@ -190,6 +190,16 @@ def test_what_a_failed_step_should_have_assigned_is_not_looked_for_in_the_notebo
     assert (wrong,) == tuple(wrong_outcomes(later, {"total": sum}).values())
 
 
+def test_the_parameters_of_a_function_in_a_step_are_no_names_of_the_notebook() -> None:
+    check = Check("applied", points=1)
+    check.cases("""
+        # a sum
+        >>> apply(lambda x, *, y=start: x + y)
+        3
+    """)
+    assert check.needed() == {"apply", "start"}
+
+
 def test_a_step_uses_functions_of_its_file_which_see_the_notebook() -> None:
     assert run(made(">>> helper([1, 2])\n6"), total=sum) == 1.0
     globals().pop("CHECKS", None)
