@@ -46,8 +46,12 @@ HOME = PROJECT if IS_CHECKOUT else Path.cwd()
 
 
 def lesson_name(course: Path, name: str) -> str:
-    """The assignment that a lesson's number means (`02` is `02_scalar_engine`), or else the name as it is."""
-    if not name.isdigit() or (course / "source" / name).is_dir():
+    """The assignment that a lesson's number means (`02` is `02_scalar_engine`, `08_further` its optional part), or else
+    the name as it is.
+    """
+    number, _, further = name.partition("_")
+    if not number.isdigit() or further not in ("", "further") or (course / "source" / name).is_dir():
         return name
-    found = [path.name for path in (course / "source").glob(f"{name}_*") if path.is_dir()]
+    there = [path.name for path in (course / "source").glob(f"{number}_*") if path.is_dir()]
+    found = [each for each in there if each.endswith("_further") == bool(further)]
     return found[0] if len(found) == 1 else name

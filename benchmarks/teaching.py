@@ -126,7 +126,8 @@ def overview(lessons: Sequence[LessonPage]) -> str:
         f"All {len(lessons)} cores take {core:.0f} hours, all optional parts {optional:.0f} more. Minutes count "
         "reading, writing, finding one's mistakes and quizzes; `python -m benchmarks.lessons` has the formula. They "
         "are an estimate for one student alone: a class that discusses needs more.",
-        "Optional parts are graded, too: say which you count. `autograder course DIR --path NAME` sets up a path.",
+        "Optional parts with exercises are assignments of their own, `NN_name_further`: release those that you want. "
+        "`autograder course DIR --path NAME` sets up a path.",
     ]
     parts += [schedule(path, cores, titles) for path in paths_of(COURSE).values()]
     links = [f"[{lesson.text.stem[:2]}. {lesson.title}]({lesson.text.stem}.md)" for lesson in lessons]

@@ -28,6 +28,7 @@ from autograder.files import write_file
 from autograder.lessons.audit.kernel_run import failures, run_in_kernel
 from autograder.lessons.audit.passed_gates import PassedGates, fingerprint_of
 from autograder.lessons.audit.variants import solved_release
+from autograder.lessons.builder.assignments import parted
 from autograder.lessons.builder.lesson_files import files_beside, lesson_texts
 from autograder.lessons.builder.notebook import assemble
 from autograder.lessons.builder.text import read_lesson
@@ -125,7 +126,9 @@ def lesson_page(text: Path, runs: Path) -> tuple[str, str]:
     name = f"{text.stem}-{fingerprint_of(text, COURSE, source)}"
     ran = kept_run(solved_release(source), name, beside, runs)
     helpers = {name: content.decode() for name, content in beside.items() if name.endswith(".py")}
-    return lesson_pages.lesson(text.stem, release_notebook(source), ran, helpers), lesson_pages.recorded(ran)
+    further = "".join(name for name in parted(source, text) if name != text.stem)
+    page = lesson_pages.lesson(text.stem, release_notebook(source), ran, helpers, further)
+    return page, lesson_pages.recorded(ran)
 
 
 def gallery_run(runs: Path) -> NotebookNode:

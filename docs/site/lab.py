@@ -95,7 +95,8 @@ def build_lab(folder: Path, pyodide: Path | None = None, recorded: Mapping[str, 
             raise LabError("\n".join(problems))
         shutil.rmtree(workspace.hidden)
         for lesson, outputs in (recorded or {}).items():
-            (workspace.folder / lesson / RECORDED).write_text(outputs, encoding="utf-8")
+            for notebook in workspace.folder.glob(f"{lesson}*/*.ipynb"):
+                notebook.with_name(RECORDED).write_text(outputs, encoding="utf-8")
         _say_what_a_browser_keeps(workspace.folder)
         _run_jupyterlite(scratch, folder, is_local=pyodide is not None)
         with_course(pyodide, folder / PYODIDE)

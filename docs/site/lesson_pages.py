@@ -29,8 +29,10 @@ NOTE = """```{{note}}
 This page shows the lesson as you get it, with the outputs of a finished engine. Checks, quizzes, hints and the sliders
 of demos work in the notebook:
 <a class="lab" href="../lab/lab/index.html?path={0}/{0}.ipynb">open it in the browser</a>, with nothing to install, or
-with `make lab`.
+with `make lab`.{1}
 ```"""
+FURTHER = """ Its part *Further* is
+<a class="lab" href="../lab/lab/index.html?path={0}/{0}.ipynb">a notebook of its own</a>."""
 ONLY_THERE = {
     "quiz": "Here the notebook asks questions, and explains each answer.",
     "hints": "Here the notebook has hints, from a mild one to one that says nearly everything.",
@@ -46,9 +48,9 @@ KNOWN = {"np", "mini_autograd", *widgets.__all__}
 TITLE = re.compile(r"\A# (.*)$", re.MULTILINE)
 
 
-def lesson(name: str, released: NotebookNode, ran: NotebookNode, helpers: Mapping[str, str]) -> str:
+def lesson(name: str, released: NotebookNode, ran: NotebookNode, helpers: Mapping[str, str], further: str = "") -> str:
     """The page of a lesson: of its name, its release, a run of the same cells with solutions, and the modules beside
-    it."""
+    it. `further`: the name of the notebook of its optional part, if it has one."""
     parts: list[str] = []
     before = ""
     for cell, with_outputs in zip(released.cells, ran.cells, strict=True):
@@ -73,7 +75,8 @@ def lesson(name: str, released: NotebookNode, ran: NotebookNode, helpers: Mappin
             if shown:
                 parts.append(_folded("What it shows", shown) if "predict" in before.lower() else shown)
             before = ""
-    return TITLE.sub(lambda title: f"# {name[:2]}. {title[1]}\n\n{NOTE.format(name)}", "\n\n".join(parts)) + "\n"
+    note = NOTE.format(name, FURTHER.format(further) if further else "")
+    return TITLE.sub(lambda title: f"# {name[:2]}. {title[1]}\n\n{note}", "\n\n".join(parts)) + "\n"
 
 
 def recorded(ran: NotebookNode) -> str:

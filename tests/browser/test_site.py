@@ -29,7 +29,7 @@ from autograder.grading.pretend_class.pretend_course import make_course
 from autograder.grading.run import Request, grade_class
 from autograder.lessons.audit.variants import solved_release
 from autograder.lessons.builder.lesson_files import files_beside, lesson_texts
-from autograder.lessons.builder.notebook import assemble
+from autograder.lessons.builder.notebook import assemble, assignments
 from autograder.lessons.release import ReleaseError, verify_release
 from autograder.lessons.student.shell import RECORDED
 from autograder.notebooks.cells import grade_id, is_code, is_test, points_of
@@ -355,7 +355,7 @@ def settings_of_kernel(site: Path) -> Any:
 
 def test_the_lab_has_the_lessons_as_students_get_them(site: Path) -> None:
     delivered = site / "lab" / "files"
-    assert {file.name for file in delivered.iterdir()} == {text.stem for text in TEXTS}
+    assert {file.name for file in delivered.iterdir()} == {name for text in TEXTS for name in assignments(text)}
     beside = files_beside(LESSON, COURSE)
     assert {file.name for file in (delivered / LESSON.stem).iterdir()} == {
         f"{LESSON.stem}.ipynb",

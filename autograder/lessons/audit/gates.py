@@ -23,8 +23,9 @@ from autograder.lessons.audit.finding import Finding
 from autograder.lessons.audit.kernel_run import crashes, failures, run_in_kernel, slowest_check, unanswered, validated
 from autograder.lessons.audit.passed_gates import PassedGates, fingerprint_of
 from autograder.lessons.audit.strength import AskedProgram, strength_of
+from autograder.lessons.builder.assignments import parted
 from autograder.lessons.builder.cases import checks_of
-from autograder.lessons.builder.lesson_files import LessonTextError, files_beside, place_files
+from autograder.lessons.builder.lesson_files import FURTHER, LessonTextError, files_beside, place_files
 from autograder.lessons.builder.notebook import assemble, styles
 from autograder.lessons.builder.rules_of_tests import gradient_checks
 from autograder.lessons.mistakes.signatures import are_current, told_apart
@@ -64,6 +65,11 @@ class Lesson:
     def tests(self) -> dict[str, float]:
         """grade_id -> points of every test cell."""
         return points_of_tests(self.source)
+
+    @cached_property
+    def further(self) -> NotebookNode | None:
+        """The notebook of *Further*, if that is an assignment of its own. Raises LessonTextError."""
+        return parted(self.source, self.text).get(f"{self.text.stem}{FURTHER}")
 
     @property
     def gradient_tests(self) -> list[str]:
@@ -119,7 +125,8 @@ TEN_SEEDS = "solved: the same marks for ten seeds"
 EVERY_CELL_RUNS = "solved: every cell runs"
 VALIDATE_PASSES = "solved: Validate passes"
 NOTHING_CRASHES = "unsolved: nothing crashes"
-RESTS = {TEN_SEEDS, EVERY_CELL_RUNS, VALIDATE_PASSES, NOTHING_CRASHES}
+FURTHER_ALONE = "further: runs by itself, full marks"
+RESTS = {TEN_SEEDS, EVERY_CELL_RUNS, VALIDATE_PASSES, NOTHING_CRASHES, FURTHER_ALONE}
 """The gates that take longest. They need not run again for an unchanged lesson that passed them."""
 
 
@@ -142,6 +149,8 @@ def run(lesson: Lesson) -> Iterator[tuple[str, Gate]]:
     yield EVERY_CELL_RUNS, every_cell_runs
     yield VALIDATE_PASSES, validate_passes
     yield NOTHING_CRASHES, stubs_do_not_crash
+    if lesson.further is not None:
+        yield FURTHER_ALONE, partial(further_stands_alone, further=lesson.further)
 
 
 PARTS: tuple[Part, ...] = (run, judged)
@@ -153,6 +162,7 @@ def builds(lesson: Lesson) -> Result:
     try:
         lesson.source = assemble(lesson.text)
         place_files(lesson.text, lesson.course, lesson.folder)
+        _ = lesson.further
     except LessonTextError as error:
         return "", (str(error),)
     if not lesson.tests:
@@ -199,6 +209,20 @@ def validate_passes(lesson: Lesson) -> Result:
 def stubs_do_not_crash(lesson: Lesson) -> Result:
     """The student's version in a real kernel: cells fail only because a solution is missing."""
     return "", tuple(crashes(run_in_kernel(release_notebook(lesson.source), lesson.folder)))
+
+
+def further_stands_alone(lesson: Lesson, further: NotebookNode) -> Result:
+    """Solved, the notebook of *Further* needs nothing of the core but what it begins with: in a kernel every cell runs,
+    and the judge gives all points.
+    """
+    ran = run_in_kernel(variants.solved_release(further), lesson.folder)
+    tests = points_of_tests(further)
+    verdict = lesson.judge(variants.solved(further), further, lesson.folder, SECRETS[0], points_only=True)
+    given = {cell.grade_id: cell.points for cell in verdict.cells}
+    lost = [
+        f"{name}: {given.get(name, 0):g} of {most:g} points" for name, most in tests.items() if given.get(name) != most
+    ]
+    return f"{sum(tests.values()):g} points", (*failures(ran), *unanswered(ran), *lost)
 
 
 def full_marks(lesson: Lesson, notebook: NotebookNode, points_only: bool = True) -> Result:

@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from autograder.lessons.builder.text import TextCell
 
 HEADING = re.compile(r"^(#+) +(.*)$")
+BEGINS = re.compile(r"^# Further$", re.MULTILINE)
 FURTHER = re.compile(r"^further$|\((further|just run it)\)", re.IGNORECASE)
 
 
@@ -22,6 +23,14 @@ def with_parts(cells: Sequence[TextCell]) -> Iterator[tuple[TextCell, bool]]:
             if not level or len(mark) <= level:
                 level = len(mark) if FURTHER.search(title) else 0
         yield cell, bool(level)
+
+
+def start_of_further(cells: Sequence[tuple[str, str]]) -> int:
+    """The place of the first cell of the part *Further*, among the kinds and sources of cells; their number if there is
+    no such part.
+    """
+    begins = (n for n, (kind, source) in enumerate(cells) if kind == "markdown" and BEGINS.search(source))
+    return next(begins, len(cells))
 
 
 def headings(cell: TextCell) -> list[tuple[str, str]]:

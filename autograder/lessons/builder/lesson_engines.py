@@ -19,7 +19,7 @@ from functools import lru_cache
 from pathlib import Path
 
 from autograder.lessons.builder.expansion import expanded
-from autograder.lessons.builder.further import with_parts
+from autograder.lessons.builder.further import start_of_further, with_parts
 from autograder.lessons.builder.lesson_files import LessonTextError, lesson_texts
 from autograder.lessons.builder.names import is_of_course, missing_names, names_bound_by
 from autograder.lessons.builder.rules import Owner
@@ -62,11 +62,13 @@ def owners_of_names(engine: SealedEngine) -> dict[str, Owner]:
     return found
 
 
-def with_engine(cell: TextCell, text: Path) -> TextCell:
-    """The cell with the sealed engine in its call of `start_lesson`, if it has one. Raises LessonTextError."""
+def with_engine(cell: TextCell, text: Path, engine: SealedEngine | None = None) -> TextCell:
+    """The cell with an engine, by default the one before the lesson, sealed in its call of `start_lesson`, if it has
+    one. Raises LessonTextError.
+    """
     if not calls_start(cell):
         return cell
-    sealed = json.dumps(seal_engine(engine_before(text)))
+    sealed = json.dumps(seal_engine(engine or engine_before(text)))
     source = CALL.sub(lambda match: f"start_lesson({sealed})", cell.source)
     source = f"{FIRST_LINE}\n{source}" if CALL.match(cell.source) else source
     # Locked, so that grading uses the instructor's cell, whatever a release or a submission made of it.
@@ -85,11 +87,13 @@ def _with_lesson(engine: SealedEngine | None, path: Path, changed: int) -> Seale
     goes_on = [cell for cell in cells if calls_start(cell)]
     if goes_on and engine is None:
         raise goes_on[0].error("no lesson before this one has cells tagged engine")
-    own = [(cell, name) for cell, name in expanded(cells) if "engine" in cell.tags]
+    every = expanded(cells)
+    own = [(cell, name) for cell, name in every if "engine" in cell.tags]
     if not own:
         return engine
     checks = _checks(cells)
-    optional = {cell.grade_id for cell, is_further in with_parts(cells) if is_further and cell.is_solution}
+    optional = {name for _, name in every[start_of_further([(cell.kind, cell.source) for cell, _ in every]) :]}
+    optional |= {cell.grade_id for cell, is_further in with_parts(cells) if is_further and cell.is_solution}
     added = [
         EngineCell(path.stem, name, cell.is_solution, _script(cell), checks.get(name, ()), name in optional)
         for cell, name in own

@@ -18,6 +18,8 @@ MISTAKES, SIGNATURES = "mistakes.txt", "signatures_{}.json"
 """What learners get wrong in a lesson, and how its cases know it again."""
 OUTCOMES = "outcomes_{}.toml"
 """What answers each prediction that a lesson asks for: question -> expression."""
+FURTHER = "_further"
+"""The end of the name of an assignment that is the optional part of a lesson."""
 LESSON_NAME = re.compile(r"\d\d_[a-z0-9_]+")
 DATA_FILE = re.compile(r"""["'](data/[\w.\-]+)["']""")
 HELPERS = re.compile(r"helpers_\d\d")

@@ -1,4 +1,5 @@
-"""Makes the instructor's notebook of a lesson from its text: `assemble` in memory, `build_lesson` as a file.
+"""Makes the instructor's notebook of a lesson from its text: `assemble` in memory, `build_lesson` as files, one for
+each assignment.
 
 The result depends on the text alone: cell ids come from the grade_id or from the source, so building twice gives the
 same bytes, and students' notebooks can be compared cell by cell after an update.
@@ -15,6 +16,7 @@ from nbformat import NotebookNode
 from nbformat.v4 import new_notebook
 
 from autograder.files import write_if_changed
+from autograder.lessons.builder.assignments import parted
 from autograder.lessons.builder.case_files import cases_file
 from autograder.lessons.builder.expansion import CHECK_COMMENT, IMPORT_COMMENT, expanded
 from autograder.lessons.builder.lesson_engines import calls_start, engine_after, owners_of_names, with_engine
@@ -49,6 +51,13 @@ def assemble(path: Path) -> NotebookNode:
     _name_exercises(notebook.cells)
     nbformat.validate(notebook)
     return notebook
+
+
+def assignments(path: Path) -> dict[str, NotebookNode]:
+    """The instructor's notebooks of a lesson's core and, if it gives points, of *Further*, by the names of the
+    assignments. Raises LessonTextError.
+    """
+    return parted(assemble(path), path)
 
 
 def _name_exercises(cells: Sequence[NotebookNode]) -> None:
@@ -87,16 +96,14 @@ def styles(path: Path) -> dict[str, dict[str, str]]:
 
 
 def build_lesson(path: Path, course_dir: Path, files_of: Path | None = None) -> Path:
-    """Write course_dir/source/NN_name/NN_name.ipynb, and the files that the lesson needs, from that course or from the
-    course `files_of`. Returns the notebook's path.
+    """Write course_dir/source/NAME/NAME.ipynb for each of the lesson's assignments, and the files that they need, from
+    that course or from the course `files_of`. Returns the path of the core's notebook.
     """
-    path = Path(path)
-    notebook = assemble(path)
-    folder = Path(course_dir) / "source" / path.stem
-    place_files(path, Path(files_of or course_dir), folder)
-    target = folder / f"{path.stem}.ipynb"
-    write_if_changed(target, notebook_text(notebook))
-    return target
+    path, source = Path(path), Path(course_dir) / "source"
+    for name, notebook in assignments(path).items():
+        place_files(path, Path(files_of or course_dir), source / name)
+        write_if_changed(source / name / f"{name}.ipynb", notebook_text(notebook))
+    return source / path.stem / f"{path.stem}.ipynb"
 
 
 def notebook_text(notebook: NotebookNode) -> str:

@@ -16,7 +16,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Build the lessons. Every lesson is tried; the exit status is 1 when one could not be built."""
-    from autograder.lessons.builder.lesson_files import LessonTextError
+    from autograder.lessons.builder.lesson_files import FURTHER, LessonTextError
     from autograder.lessons.builder.notebook import build_lesson
     from autograder.lessons.builder.paths import texts_asked_for
     from autograder.lessons.mistakes.signatures import are_current, build_signatures
@@ -32,7 +32,9 @@ def run(arguments: argparse.Namespace) -> int:
             if not are_current(text):
                 print(f"{text.stem}: trying its mistakes, so that cards can name them ...", flush=True)
                 build_signatures(text)
-            print(build_lesson(text, arguments.course))
+            built = build_lesson(text, arguments.course)
+            further = built.parents[1] / f"{text.stem}{FURTHER}" / f"{text.stem}{FURTHER}.ipynb"
+            print(built, *([further] if further.is_file() else []), sep="\n")
         except LessonTextError as error:
             failed = True
             print(error, file=sys.stderr)

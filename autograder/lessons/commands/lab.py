@@ -41,7 +41,8 @@ def run(arguments: argparse.Namespace) -> int:
     try:
         brought = unpack(arguments.packed) if arguments.packed else {}
         delivered, problems = deliver_all(texts, arguments.course, workspace)
-        taken = [file for text in texts if (file := workspace.take(text, brought))]
+        parts = [(text, further) for text in texts for further in (False, True)]
+        taken = [file for text, further in parts if (file := workspace.take(text, brought, further))]
         lab.write_configuration(workspace.folder, workspace.hidden)
     except PackingError as error:
         print(error, file=sys.stderr)

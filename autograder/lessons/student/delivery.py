@@ -20,7 +20,7 @@ from typing import Any
 
 import autograder
 from autograder.files import write_file
-from autograder.lessons.builder.lesson_files import LessonTextError, files_beside, lesson_texts
+from autograder.lessons.builder.lesson_files import FURTHER, LessonTextError, files_beside, lesson_texts
 from autograder.sandbox.inside import engine_file
 
 HIDDEN_FOLDER = ".course"
@@ -76,8 +76,9 @@ class Workspace:
         self.hidden = folder / HIDDEN_FOLDER
         self.lessons = _read_state(self.hidden / STATE_FILE)
 
-    def notebook(self, text: Path) -> Path:
-        return self.folder / text.stem / f"{text.stem}.ipynb"
+    def notebook(self, text: Path, further: bool = False) -> Path:
+        name = f"{text.stem}{FURTHER * further}"
+        return self.folder / name / f"{name}.ipynb"
 
     def deliver(self, text: Path, course_dir: Path) -> list[Delivered]:
         """Deliver one lesson. Quick when neither the lesson nor the builder has changed. Raises LessonTextError."""
@@ -114,12 +115,12 @@ class Workspace:
             lesson.delivered[name] = newest
         return Delivered(what, name, path)
 
-    def take(self, text: Path, files: Mapping[str, bytes]) -> Delivered | None:
-        """Take a student's notebook of a lesson, and its engine, from files by their names in a workspace; None if they
-        are not among them. Call it after the lesson was delivered.
+    def take(self, text: Path, files: Mapping[str, bytes], further: bool = False) -> Delivered | None:
+        """Take a student's notebook of a lesson, or of its optional part, and its engine, from files by their names in
+        a workspace; None if they are not among them. Call it after the lesson was delivered.
         """
-        path = self.notebook(text)
-        name, engine = (f"{text.stem}/{file}" for file in (path.name, engine_file.FILE))
+        path = self.notebook(text, further)
+        name, engine = (f"{path.stem}/{file}" for file in (path.name, engine_file.FILE))
         if name not in files:
             return None
         there = _content_hash(path) if path.exists() else ""
@@ -157,16 +158,17 @@ def deliver_all(texts: Sequence[Path], course_dir: Path, workspace: Workspace) -
 def _files(text: Path, course_dir: Path) -> Iterator[tuple[str, bytes]]:
     """The files of a lesson as students get them: name in the workspace, content."""
     # Slow to import, and needed after a change only.
-    from autograder.lessons.builder.notebook import assemble, notebook_text
+    from autograder.lessons.builder.notebook import assignments, notebook_text
     from autograder.lessons.release import ReleaseError, release_notebook
 
-    try:
-        released = release_notebook(assemble(text))
-    except ReleaseError as error:
-        raise LessonTextError(f"{text.name}: {error}") from error
-    yield f"{text.stem}/{text.stem}.ipynb", notebook_text(released).encode()
-    for name, content in files_beside(text, course_dir).items():
-        yield f"{text.stem}/{name}", content
+    for assignment, source in assignments(text).items():
+        try:
+            released = release_notebook(source)
+        except ReleaseError as error:
+            raise LessonTextError(f"{text.name}: {error}") from error
+        yield f"{assignment}/{assignment}.ipynb", notebook_text(released).encode()
+        for name, content in files_beside(text, course_dir).items():
+            yield f"{assignment}/{name}", content
 
 
 def _fingerprint(text: Path, course_dir: Path) -> str:

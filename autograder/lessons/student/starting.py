@@ -21,6 +21,7 @@ from typing import Any
 
 from autograder.checks.beside import check_named
 from autograder.checks.limits import limited
+from autograder.lessons.builder.lesson_files import FURTHER
 from autograder.lessons.builder.names import completed, is_of_course
 from autograder.notebooks.cells import DEMO, grade_id, has_tag, is_grade
 from autograder.notebooks.headings import titles
@@ -125,7 +126,7 @@ def _last_begun(engine: SealedEngine, folder: Path) -> str:
     """The last lesson that the student has begun; if there is none, the last one of all."""
     for name in reversed(_lessons(engine)):
         with contextlib.suppress(EngineError):
-            if _notebook(folder, name).has_begun(engine):
+            if _begun(engine, folder, name).has_begun(engine):
                 return name
     return engine.after
 
@@ -143,6 +144,8 @@ def _own_source(
         if not part.solution or not is_here or part in unfinished:
             if not part.source and not is_here:
                 raise EngineError(f"the reference engine of lesson {part.lesson[:2]} is not here yet")
+            sources.append(part.source)
+        elif part.optional and part.cell not in written:
             sources.append(part.source)
         elif part.cell in written:
             sources.append(_without_helpers(_valid(written[part.cell], part.cell)))
@@ -179,7 +182,7 @@ def _own_engine(
     """
     if own is False:
         raise EngineError("as you asked")
-    notebook = _notebook(folder.parent, last)
+    notebook = _begun(engine, folder.parent, last)
     later = _lessons(engine, last)
     parts = [part for part in engine.cells if part.lesson in later]
     here = [part for part in parts if part.lesson == last]
@@ -190,15 +193,12 @@ def _own_engine(
         prepare()
     try:
         with limited(SECONDS), _silently(), _importable(notebook.path.parent):
-            optional = [part for part in here if part.checks and not {*part.checks} & {*checks}]
-            try:
-                without = _own_source(engine, [part for part in here if part not in optional], notebook)
-                namespace = _defined(engine, without)
-            except (Exception, SystemExit):  # given code needs one of them
-                namespace = _defined(engine, _own_source(engine, here, notebook, optional))
+            core = _own_source(engine, [part for part in here if not part.optional], notebook)
+            namespace = _defined(engine, core)
             failed = _failing_in_time(checks, notebook, namespace, bool(own))
             if not failed or own:
-                source = _with_optional(engine, parts, notebook, [] if own else optional)
+                exercises = [part for part in here if part.optional and part.checks and not own]
+                source = _with_optional(engine, parts, notebook, exercises)
     except TookTooMuch:
         raise NotYetError(f"the checks of your engine did not finish within {SECONDS:g} seconds") from None
     except EngineError:
@@ -287,6 +287,17 @@ def _base(engine: SealedEngine, notebook: Path) -> str:
         if engine.is_held_back:
             return engine_file.read_reference(notebook.parent, before[-1]).source
         return engine_file.join(part.source for part in engine.cells if part.lesson in before)
+
+
+def _begun(engine: SealedEngine, folder: Path, lesson: str) -> _Notebook:
+    """A lesson's notebook with the cells of the one of its optional part, if that is there and not what starts now.
+    Raises EngineError.
+    """
+    core, further = _notebook(folder, lesson), f"{lesson}{FURTHER}"
+    if further != engine.start_of:
+        with contextlib.suppress(EngineError):
+            return replace(core, cells=[*_notebook(folder, further).cells, *core.cells])
+    return core
 
 
 def _notebook(folder: Path, lesson: str) -> _Notebook:

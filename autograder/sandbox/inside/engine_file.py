@@ -36,7 +36,8 @@ class EngineError(ValueError):
 @dataclass(frozen=True)
 class EngineCell:
     """One cell of an engine. `solution`: students write it themselves; `cell` is then its grade_id, else its id.
-    `checks`: the test cells of an exercise. `optional`: they do not decide whose engine carries over.
+    `checks`: the test cells of an exercise. `optional`: it does not decide whose engine carries over,
+    such as all of *Further*.
     """
 
     lesson: str

@@ -586,7 +586,7 @@ checkpoint_planner(depth="36", length=6)
 # %% [markdown] tags=["hint"] exercise="in_segments"
 # Call a helper with the layers of one segment and let it return a function: it has its own variables. Or use a default value, which is computed at once: `def segment(x, part=layers[start:end]):`.
 
-# %% solution="in_segments"
+# %% tags=["engine"] solution="in_segments"
 def in_segments(layers, x, cuts):
     """The layers applied to x in turn, each segment but the last in a checkpoint.
 

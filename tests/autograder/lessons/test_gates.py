@@ -29,6 +29,7 @@ from autograder.student import check_function, check_gradients, check_handwritte
 from mini_autograd import Tensor
 
 TEXT = (Path(__file__).parent / "gates_lesson.txt").read_text()
+WITH_FURTHER = TEXT.replace("# ## An engine", "# # Further\n#\n# ## An engine")
 
 
 @dataclass
@@ -346,7 +347,7 @@ def gates_run_by(command: list[str], ran: list[str]) -> set[str]:
 def test_long_gates_of_an_unchanged_lesson_rest_on_what_passed_before(
     make_lesson: Callable[[str], Lesson], ran: list[str], monkeypatch: pytest.MonkeyPatch, capsys: Any
 ) -> None:
-    lesson = make_lesson(TEXT)
+    lesson = make_lesson(WITH_FURTHER)
     command = audit_of(lesson)
     every = gates_run_by(command, ran)
     assert every > gates.RESTS
@@ -383,7 +384,7 @@ def test_a_change_of_the_code_or_of_a_package_runs_the_gates_again(
 def test_a_gate_that_failed_is_run_again(
     make_lesson: Callable[[str], Lesson], ran: list[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    command = audit_of(make_lesson(TEXT))
+    command = audit_of(make_lesson(WITH_FURTHER))
     with monkeypatch.context() as broken:
         broken.setattr(gates, "crashes", lambda *_, **__: ["cell 3: NameError"])
         every = gates_run_by(command, ran)
@@ -391,6 +392,17 @@ def test_a_gate_that_failed_is_run_again(
     ran.clear()
     assert cli.main([*command, "--changed"]) == 0
     assert set(ran) == every - gates.RESTS | {gates.NOTHING_CRASHES}
+
+
+def test_further_may_need_nothing_of_the_core_that_it_does_not_begin_with(
+    make_lesson: Callable[[str], Lesson], ran: list[str], capsys: Any
+) -> None:
+    text = WITH_FURTHER.replace("at_three = slope(3.0)", "for last in [2.0]:\n    at_three = slope(last)")
+    text = text.replace("a * b, [2.0,", "a * b, [last,")
+    assert cli.main(audit_of(make_lesson(text))) == 1
+    said = capsys.readouterr().out
+    assert "13 of 14 gates passed" in said
+    assert "01_gates, further: runs by itself, full marks:\n  test_number: 0 of 3 points" in said
 
 
 def test_a_damaged_file_of_passed_gates_says_nothing(make_lesson: Callable[[str], Lesson], ran: list[str]) -> None:
