@@ -102,9 +102,8 @@ explore(loss_with_target, {"w": w, "x": x})
 # %% [markdown]
 # ## Nudge and watch
 #
-# A step of `a` runs forward through the graph; the gradient predicts how much the result changes. <span
-# class="needs-python">Let the audience guess on which side of the prediction the true change will be.</span> Which
-# expression has no gap?
+# A step of `a` runs forward through the graph; the gradient predicts how much the result changes. On which side of the
+# prediction will the true change be? Which expression has no gap?
 
 # %% jupyter={"source_hidden": true}
 nudge()
@@ -121,8 +120,7 @@ break_the_engine()
 # %% [markdown]
 # ## How small should a step be?
 #
-# Which `h` is best for a numerical derivative? <span class="needs-python">Let the audience guess before the slider
-# moves.</span> Why is it different in float32?
+# Which `h` is best for a numerical derivative? Predict it, then make `h` smaller. Why is it different in float32?
 
 # %% jupyter={"source_hidden": true}
 step_size()

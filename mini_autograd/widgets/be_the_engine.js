@@ -139,7 +139,7 @@ function render({ model, el }) {
     if (!node || (event.type === "keydown" && !([" ", "Enter"].includes(event.key) && isOwn(event)))) return;
     event.preventDefault();
     const { name } = chosen().nodes[node.dataset.node];
-    const next = [...(waits() ? moves().slice(0, -1) : moves()), { name }];
+    const next = [...moves(), { name }]; // a question may stay open
     const { refused } = new Play(chosen(), next);
     if (refused) return say([refused]);
     make(next);

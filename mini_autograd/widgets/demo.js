@@ -304,9 +304,9 @@ function makePlayer(model, canvas, waits) {
     ended = !waits() && step >= steps().length - 1;
     if (ended) pause();
   };
-  const stop = (action) => () => {
+  const stop = (action) => (...given) => {
     pause();
-    action();
+    action(...given);
   };
   start.addEventListener("click", stop(() => go(0)));
   back.addEventListener("click", stop(() => go(at() - 1)));
@@ -319,6 +319,7 @@ function makePlayer(model, canvas, waits) {
     play.textContent = "Pause";
     timer = setInterval(() => go(at() + 1), Math.max(60, 6000 / Math.max(steps().length, 1)));
   });
+  dragAlong(canvas, waits, stop((step) => go(step)));
   const restart = () => {
     bar.style.display = steps().length > 1 ? "" : "none";
     if (ended && steps().length > 1) model.set("step", steps().length - 1);
@@ -327,8 +328,34 @@ function makePlayer(model, canvas, waits) {
   return { bar, show, restart, pause };
 }
 
-// Draw paths as far as the current step, and put the marks along them at its point.
+// Go to the step below the pointer where an area says along which path; not while a question waits for its answer.
+function dragAlong(canvas, waits, go) {
+  const area = (event) => event.target.closest?.("[data-drag]");
+  const to = (event, { dataset }) => {
+    const way = canvas.querySelector(`[data-way="${CSS.escape(dataset.drag)}"]`);
+    const { x } = new DOMPoint(event.clientX, event.clientY).matrixTransform(way.getScreenCTM().inverse());
+    const gaps = way.points.map((point) => Math.abs(parseFloat(point) - x));
+    go(gaps.indexOf(Math.min(...gaps)));
+  };
+  canvas.addEventListener("pointerdown", (event) => {
+    if (event.button !== 0 || !area(event) || waits()) return;
+    area(event).setPointerCapture(event.pointerId);
+    to(event, area(event));
+  });
+  canvas.addEventListener("pointermove", (event) => {
+    if (event.buttons & 1 && area(event)?.hasPointerCapture(event.pointerId)) to(event, area(event));
+  });
+}
+
+// Draw paths as far as the current step, put the marks along them at its point, and set what is other in each step.
 function follow(canvas, step) {
+  for (const part of canvas.querySelectorAll("[data-each]")) {
+    part.each ??= Object.entries(JSON.parse(part.dataset.each));
+    for (const [name, { [step]: value }] of part.each) {
+      if (name === "text") part.textContent = value;
+      else part.setAttribute(name, value);
+    }
+  }
   for (const way of canvas.querySelectorAll("[data-way]")) {
     way.points ??= way.getAttribute("d").slice(1).split("L");
     const points = way.points.slice(0, step + 1);

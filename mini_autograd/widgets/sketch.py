@@ -112,6 +112,21 @@ def along(name: str, last: tuple[float, float], *parts: str) -> str:
     return f'<g data-along="{escape(name)}" transform="translate({last[0]:.1f} {last[1]:.1f})">{"".join(parts)}</g>'
 
 
+def by_step(part: str, **lists: Sequence[object]) -> str:
+    """A part with attributes, or a `text`, that are others in each step: lists with an entry per step. The part itself
+    is drawn as in the last one."""
+    data = escape(json.dumps({name: [str(entry) for entry in entries] for name, entries in lists.items()}), quote=True)
+    return part.replace(" ", f' data-each="{data}" ', 1)
+
+
+def dragged(name: str, x: float, y: float, width: float, height: float) -> str:
+    """An area in which a pointer goes to the step whose point on the path `name` is below or above it."""
+    return (
+        f'<rect data-drag="{escape(name)}" x="{x:.1f}" y="{y:.1f}" width="{width:.1f}" height="{height:.1f}" '
+        'fill="transparent"/>'
+    )
+
+
 def through(points: Sequence[tuple[float, float]]) -> str:
     """The `d` attribute of a line through points; empty without points."""
     return "M" * bool(points) + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)

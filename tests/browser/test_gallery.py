@@ -35,6 +35,10 @@ class Shown:
         self.words = self.root.locator(".ma-words")
         self.step = self.root.locator(".ma-step")
         self.picture = self.root.locator(".ma-canvas > svg")
+        self.root.wait_for()
+        predict = self.root.get_by_role("button", name="Predict", exact=True)
+        if predict.count() and predict.get_attribute("aria-pressed") == "true":
+            predict.click()  # no question before each picture
         expect(self.picture).to_be_visible()
 
     def press(self, name):
@@ -86,16 +90,29 @@ def test_accumulation_answers_to_a_preset_a_slider_and_reset(opened):
     expect(demo.words).not_to_contain_text("never cleared")
 
 
-def test_a_slider_moves_the_point_on_the_curves_of_step_size(opened):
+def drag(demo, share):
+    """Drag in the plot of a demo, to a place between its left and right edges."""
+    demo.picture.scroll_into_view_if_needed()
+    area = demo.root.locator("[data-drag]").bounding_box()
+    mouse = demo.root.page.mouse
+    mouse.move(area["x"] + area["width"] * (1 - share), area["y"] + 40)
+    mouse.down()
+    mouse.move(area["x"] + area["width"] * share, area["y"] + 40, steps=4)
+    mouse.up()
+
+
+def test_a_pointer_walks_along_the_curves_of_step_size(opened):
     demo = Shown(opened, "step_size()")
-    expect(demo.words).to_contain_text("at h = 1e-05")
-    before = demo.picture.inner_html()
-    demo.control("exponent").press("Home")
-    expect(demo.words).not_to_contain_text("at h = 1e-05;")
-    assert demo.picture.inner_html() != before
+    expect(demo.step).to_contain_text("h = 1e+00: relative error one-sided 9.2e-01")
+    expect(demo.words).to_have_text("The last step shows how it ends.")
+    drag(demo, 2 / 3)
+    expect(demo.step).to_contain_text("h = 1e-05")
+    demo.press("End")
+    expect(demo.words).to_contain_text("at h = 1e-08")
     demo.press("float32")
     expect(demo.control("precision")).to_have_value("float32")
     expect(demo.words).to_contain_text("at h = 3e-03")
+    demo.press("Start")
 
 
 def test_optimizer_paths_are_walked_step_by_step(opened):
@@ -357,7 +374,7 @@ def test_the_bar_of_the_stage_works_by_keyboard_after_a_demo_was_used(opened):
     expect(bar).to_contain_text("1 of 15")
     page.keyboard.press("PageDown")
     expect(bar).to_contain_text("2 of 15")
-    page.locator(".ma-demo:visible").get_by_role("button", name="Reset", exact=True).click()
+    page.locator(".ma-game:visible").get_by_role("button", name="a chain", exact=True).click()
     previous, following, leave = (bar.get_by_role("button", name=name) for name in ("Previous", "Next", "Leave"))
     following.focus()
     for number in (3, 4):
@@ -436,11 +453,12 @@ def bet_and_walk(page):
 
 
 def test_a_slider_runs_by_itself_and_is_stopped(opened):
-    shown = Shown(opened, "nudge()")
-    run = shown.root.get_by_role("button", name="Play: step of a")
+    shown = Shown(opened, "activations()")
+    run = shown.root.get_by_role("button", name="Play: input x")
+    before = shown.control("x").get_attribute("aria-valuetext")
     run.click()
-    expect(shown.control("step")).not_to_have_attribute("aria-valuetext", "0.5")
-    shown.root.get_by_role("button", name="Pause: step of a").click()
+    expect(shown.control("x")).not_to_have_attribute("aria-valuetext", before)
+    shown.root.get_by_role("button", name="Pause: input x").click()
     expect(run).to_be_visible()
     shown.press("Reset")
 
@@ -475,13 +493,19 @@ def test_the_reader_is_the_engine(opened):
 
 def test_a_nudge_is_guessed_before_it_is_shown(opened):
     shown = Shown(opened, "nudge()")
+    shown.press("Predict")
+    shown.root.get_by_role("group", name="Your prediction").get_by_role("button", name="below it").click()
+    expect(shown.root.locator("text", has_text="true:")).to_be_hidden()
+    drag(shown, 0.25)
     expect(shown.text("predicted: 0.235")).to_be_visible()
-    assert shown.picture.locator("text", has_text="true:").count() == 0
-    shown.control("guess").select_option("below it")
-    expect(shown.words).to_contain_text("You guessed right. The true change is")
-    shown.control("step").press("ArrowRight")
-    expect(shown.text("predicted: 0.259")).to_be_visible()
-    shown.press("Reset")
+    expect(shown.text("true: 0.2")).to_be_visible()
+    expect(shown.text("0.5 \u2192 1")).to_be_visible()
+    shown.press("End")
+    expect(shown.root.locator(".ma-bet")).to_contain_text(
+        "You predicted below it, and that is right: the slope changes"
+    )
+    shown.press("Start")
+    shown.press("Predict")
 
 
 def test_a_broken_engine_is_found_round_by_round(opened):
@@ -587,8 +611,8 @@ def test_a_picture_waits_for_a_bet_and_compares_it(opened):
         expect(demo.picture).to_be_visible()
         if call == "accumulation()":
             expect(demo.text("never cleared")).to_be_visible()  # the curve that was asked about
-        if call == "optimizer_paths()":
-            expect(bet).to_have_text("You predicted Adam.")  # the result comes at the last step
+        if call in ("optimizer_paths()", "step_size()"):
+            expect(bet).to_have_text(f"You predicted {chosen}.")  # the result comes at the last step
             demo.press("End")
         expect(bet).to_contain_text(told)
         demo.press("Reset")

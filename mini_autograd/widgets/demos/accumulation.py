@@ -296,7 +296,7 @@ def demo() -> Demo:
     )
 
 
-def accumulation(predict: bool = False, **state: Any) -> Any:
+def accumulation(predict: bool = True, **state: Any) -> Any:
     """The demo: training with `.grad` cleared and never cleared. `state` sets its controls, such as `forget=True`;
     `predict` asks first where the loss ends.
     """

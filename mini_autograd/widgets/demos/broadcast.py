@@ -294,11 +294,11 @@ def demo() -> Demo:
     )
 
 
-def broadcast(a: Any = None, b: Any = None, predict: bool = False, **state: Any) -> Any:
-    """The demo: two shapes, stretched to fit. `a` and `b` are shapes, texts such as "(3, 1)", or objects with a shape.
-    `predict` asks first for the shape of the result.
+def broadcast(a: Any = None, b: Any = None, step: int = 0, predict: bool = True, **state: Any) -> Any:
+    """The demo: two shapes, stretched to fit, from the first step on. `a` and `b` are shapes, texts such as "(3, 1)",
+    or objects with a shape. `predict` asks first for the shape of the result.
     """
     for name, given in (("a", a), ("b", b)):
         if given is not None:
             state[name] = given if isinstance(given, str) else str(tuple(getattr(given, "shape", given)))
-    return demo().live(predict=predict, **state)
+    return demo().live(step, predict, **state)

@@ -169,7 +169,7 @@ def demo() -> Demo:
     )
 
 
-def forward_or_reverse(predict: bool = False, **state: Any) -> Any:
+def forward_or_reverse(predict: bool = True, **state: Any) -> Any:
     """The demo: passes and measured time of both modes for n inputs and m outputs. `state` sets its controls; `predict`
     asks first which mode is quicker.
     """

@@ -14,10 +14,11 @@ import numpy as np
 from mini_autograd.optim import SGD
 from mini_autograd.tensors.creation import tensor
 from mini_autograd.widgets.census import Census, Sample, Seen
-from mini_autograd.widgets.demo import COLORS, Choice, Demo, Shown, Switch
-from mini_autograd.widgets.sketch import PAPER, SMALL, box, from_step, only_step, picture, segment, words
+from mini_autograd.widgets.demo import COLORS, Bet, Choice, Demo, Shown, Switch
+from mini_autograd.widgets.sketch import PAPER, SMALL, box, by_step, from_step, only_step, picture, segment, words
 
 ROUNDS, BATCH, WIDTH = 3, 64, 32
+NOTHING, STAYS, GROWS = "no node", "as many nodes each time", "more nodes each time"
 KEPT = ("nothing", "losses.append(loss.item())", "losses.append(loss)")
 BLUE, ORANGE = COLORS[0], COLORS[1]
 
@@ -68,7 +69,8 @@ def show(retain_graph: bool, kept: str, delete: bool) -> Shown:
     sentences = verdict(census)
     label = f"Three training steps: {' '.join(sentences)}"
     steps = tuple(told(sample, lines) for sample in census.samples)
-    return Shown(picture(860, height, [*parts, *boxes, *curve], label), sentences, steps, words_at_end=True)
+    drawing = picture(860, height, [*parts, *boxes, *curve], label)
+    return Shown(drawing, sentences, steps, words_at_end=True, bet=bet(lines, ends(census.samples), sentences[1]))
 
 
 def told(sample: Sample, lines: Sequence[str]) -> str:
@@ -165,7 +167,11 @@ def curves(samples: Sequence[Sample], top: float) -> tuple[list[str], float]:
         x = [left + width * step / (len(samples) - 1) for step in range(len(samples))]
         path = "".join(f"H{a:.1f}V{bottom - value * scale:.1f}" for a, value in zip(x, values, strict=True))
         parts.append(f'<path d="M{left} {bottom}{path}V{bottom}Z" fill="{color}" fill-opacity="0.3" stroke="{color}"/>')
-        parts.append(words(left, top + 11, f"{title} alive: at most {text(max(values))}", size=SMALL))
+        most = words(left + width, top + 11, f"at most {text(max(values))}", size=SMALL, anchor="end")
+        parts += [words(left, top + 11, f"{title} alive", size=SMALL), from_step(len(samples) - 1, most)]
+        rest = [left + width - place for place in x]  # what is still to come is covered
+        cover = box(x[-1], bottom - high - 2, 0, high + 2, fill=PAPER, stroke="none", radius=0)
+        parts.append(by_step(cover, x=[f"{place + 1:.1f}" for place in x], width=[f"{gap:.1f}" for gap in rest]))
         parts.append(segment(left, bottom, left + width, bottom))
         top = bottom + 10
     for step, sample in enumerate(samples):
@@ -200,6 +206,16 @@ def demo() -> Demo:
     )
 
 
-def lifetime(**state: Any) -> Any:
-    """The demo: what a training step keeps alive, and for how long. `state` sets its controls."""
-    return demo().live(**state)
+def bet(lines: Sequence[str], last: Sequence[Sample], reason: str) -> Bet:
+    """The question of what is alive at the end."""
+    counts = [sample.nodes for sample in last]
+    right = GROWS if counts[-1] > counts[0] else STAYS if counts[-1] else NOTHING
+    question = f"What is alive at the end of each of the three steps, with {', '.join([lines[2], *lines[4:]])}?"
+    return Bet(question, (NOTHING, STAYS, GROWS), right, reason.rstrip("."))
+
+
+def lifetime(step: int = 0, predict: bool = True, **state: Any) -> Any:
+    """The demo: what a training step keeps alive, and for how long, from the first line on. `state` sets its controls;
+    `predict` asks first what is alive at the end.
+    """
+    return demo().live(step, predict, **state)

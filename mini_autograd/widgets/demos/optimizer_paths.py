@@ -252,7 +252,7 @@ def demo() -> Demo:
     )
 
 
-def optimizer_paths(step: int = 0, predict: bool = False, **state: Any) -> Any:
+def optimizer_paths(step: int = 0, predict: bool = True, **state: Any) -> Any:
     """The demo: four optimizers on a landscape, from the first step on. `state` sets its controls, such as `lr=0.2`;
     `predict` asks first which will end lowest.
     """

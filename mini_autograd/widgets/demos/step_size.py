@@ -1,6 +1,7 @@
 """Step size: the error of a numerical derivative against the step, for one-sided and central differences.
 
-A large step is wrong because the function curves, a small one because of rounding; the best step lies in between.
+A large step is wrong because the function curves, a small one because of rounding; the best step lies in between. The
+steps of the demo make h smaller and smaller, so a reader can say first where the errors will turn.
 """
 
 from __future__ import annotations
@@ -11,7 +12,8 @@ from typing import Any
 
 import numpy as np
 
-from mini_autograd.widgets.demo import Bet, Choice, Demo, Shown, Slider, Switch, axes, logarithmic, plotting, svg_of
+from mini_autograd.widgets.demo import COLORS, Bet, Choice, Demo, Shown, Slider
+from mini_autograd.widgets.sketch import SMALL, along, box, dragged, from_step, line, picture, segment, way, words
 
 FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
     "sin x": (np.sin, np.cos),
@@ -21,10 +23,13 @@ FUNCTIONS: dict[str, tuple[Callable[[Any], Any], Callable[[Any], Any]]] = {
 }
 """Each function and its derivative."""
 
-EXPONENTS = tuple(round(exponent, 2) for exponent in np.arange(-15.0, 0.01, 0.25).tolist())
+EXPONENTS = tuple(round(-exponent, 2) for exponent in np.arange(0.0, 15.01, 0.25).tolist())
 CHOICES = (-2.0, -4.0, -8.0, -12.0)
 SCHEMES = {"one-sided": 1, "central": 2}
 """The power of h with which the error of each scheme falls."""
+
+LEFT, TOP, WIDTH, HEIGHT = 64.0, 34.0, 690.0, 290.0
+LOW_POWER, HIGH_POWER = -15.0, 1.5
 
 
 def errors(function: str, point: float, scheme: str, precision: str) -> np.ndarray:
@@ -42,36 +47,68 @@ def errors(function: str, point: float, scheme: str, precision: str) -> np.ndarr
     return np.array(found)
 
 
-def show(function: str, precision: str, exponent: float, point: float, slopes: bool) -> Shown:
-    """The curves of both schemes, with the chosen step marked."""
+def show(function: str, precision: str, point: float) -> Shown:
+    """The errors of both schemes as h gets smaller, and at the end the lines that explain them."""
+    curves = {scheme: errors(function, point, scheme, precision) for scheme in SCHEMES}
+    steps = tuple(
+        f"h = {10**exponent:.0e}: relative error " + ", ".join(f"{name} {curves[name][at]:.1e}" for name in SCHEMES)
+        for at, exponent in enumerate(EXPONENTS)
+    )
+    told = tuple(
+        f"{name}: the smallest error is {curve.min():.1e}, at h = {10 ** EXPONENTS[int(curve.argmin())]:.0e}."
+        for name, curve in curves.items()
+    )
+    parts = [*frame(f"Relative error of the derivative of {function} at {point:g}, in {precision}")]
+    parts.append(from_step(len(EXPONENTS) - 1, *guides(curves, precision)))
+    for (name, curve), color in zip(curves.items(), COLORS, strict=False):
+        points = [at(exponent, error) for exponent, error in zip(EXPONENTS, curve, strict=True)]
+        mark = f'<circle r="6" fill="{color}"/>'
+        parts += [way(name, points, color), along(name, points[-1], mark)]
+    parts.append(dragged("one-sided", LEFT, TOP, WIDTH, HEIGHT))
+    label = f"Error of the numerical derivative of {function} against the step, in {precision}. {' '.join(told)}"
+    drawing = picture(LEFT + WIDTH + 110, TOP + HEIGHT + 52, parts, label)
+    return Shown(drawing, told, steps, words_at_end=True, bet=bet(function, precision, point))
+
+
+def at(exponent: float, error: float) -> tuple[float, float]:
+    """Where a step and its error are in the picture, on logarithmic axes."""
+    power = float(np.clip(np.log10(max(error, 1e-300)), LOW_POWER, HIGH_POWER))
+    x = LEFT + WIDTH * (1 + exponent / -EXPONENTS[-1])
+    return x, TOP + HEIGHT * (HIGH_POWER - power) / (HIGH_POWER - LOW_POWER)
+
+
+def frame(title: str) -> list[str]:
+    """The axes, their numbers, and a key."""
+    parts = [words(LEFT, 20, title, size=SMALL, bold=True), box(LEFT, TOP, WIDTH, HEIGHT)]
+    for power in range(-15, 2, 3):
+        x, y = at(power, 1.0)[0], at(0, 10.0**power)[1]
+        parts += [segment(LEFT - 5, y, LEFT, y), words(LEFT - 9, y + 5, mark(power), size=SMALL, anchor="end")]
+        if power <= 0:
+            parts += [segment(x, TOP + HEIGHT, x, TOP + HEIGHT + 5)]
+            parts += [words(x, TOP + HEIGHT + 20, mark(power), size=SMALL, anchor="middle")]
+    parts.append(words(LEFT + WIDTH / 2, TOP + HEIGHT + 42, "step h", size=SMALL, anchor="middle"))
+    for number, name in enumerate(SCHEMES):
+        parts.append(words(LEFT + WIDTH + 12, TOP + 20 + 24 * number, name, fill=COLORS[number], bold=True))
+    return parts
+
+
+def mark(power: int) -> str:
+    return f"1e{power}" if power else "1"
+
+
+def guides(curves: dict[str, np.ndarray], precision: str) -> list[str]:
+    """Dashed lines: what the curve of the function gives for large steps, and rounding for small ones."""
     steps = 10.0 ** np.array(EXPONENTS)
-    at = EXPONENTS.index(exponent)
-    words = []
-    with plotting():
-        axis = axes()
-        logarithmic(axis, "xy")
-        for scheme, order in SCHEMES.items():
-            curve = np.maximum(errors(function, point, scheme, precision), 1e-18)
-            (line,) = axis.plot(steps, curve, label=scheme)
-            axis.plot(steps[at], curve[at], "o", color=line.get_color(), markersize=9)
-            best = int(curve.argmin())
-            words.append(
-                f"{scheme}: relative error {curve[at]:.1e} at h = {steps[at]:.0e}; smallest {curve[best]:.1e} at "
-                f"h = {steps[best]:.0e}."
-            )
-            if slopes:
-                guide = curve[-1] * (steps / steps[-1]) ** order
-                _guide(axis, steps, guide, guide > 1e-14, ":", line.get_color(), f"h**{order}")
-        if slopes:
-            rounding = np.finfo(precision).eps / steps
-            _guide(axis, steps, rounding, rounding < 10, "--", "gray", "rounding / h")
-        axis.set(xlabel="step h", ylabel="relative error", ylim=(1e-15, 30))
-        axis.set_title(f"derivative of {function} at {point:g}")
-        figure = axis.get_figure()
-        figure.subplots_adjust(bottom=0.24)  # room for the legend, as no corner is free of curves at all settings
-        figure.legend(loc="lower center", ncols=5, fontsize=10.5, columnspacing=1.2, handletextpad=0.5)
-        svg = svg_of(axis, f"Error of the numerical derivative of {function} against the step, in {precision}")
-    return Shown(svg, tuple(words), bet=bet(function, precision, point))
+    lines = [(f"h**{order}", curves[name][0] * steps**order, COLORS[order - 1]) for name, order in SCHEMES.items()]
+    lines.append(("rounding / h", np.finfo(precision).eps / steps, "currentColor"))
+    parts = []
+    for number, (text, values, color) in enumerate(lines):
+        shown = [
+            at(*pair) for pair in zip(EXPONENTS, values, strict=True) if 10.0**LOW_POWER < pair[1] < 10.0**HIGH_POWER
+        ]
+        parts.append(line(shown, color, "3 5"))
+        parts.append(words(LEFT + WIDTH + 12, TOP + 76 + 24 * number, text, size=SMALL, fill=color))
+    return parts
 
 
 def bet(function: str, precision: str, point: float) -> Bet | None:
@@ -93,36 +130,23 @@ def bet(function: str, precision: str, point: float) -> Bet | None:
     return Bet(question, tuple(f"1e{exponent:g}" for exponent in CHOICES), f"1e{best:g}", reason)
 
 
-def _guide(axis: Any, x: np.ndarray, y: np.ndarray, kept: np.ndarray, style: str, color: str, label: str) -> None:
-    """A thin line for comparison, at the `kept` points."""
-    axis.plot(x[kept], y[kept], style, color=color, linewidth=1.5, label=label)
-
-
 @functools.cache
 def demo() -> Demo:
-    points = (0.25, 0.5, 1.0, 1.5, 2.0)
-    exponents = Slider("exponent", "step h", EXPONENTS, tuple(f"{10**e:.0e}" for e in EXPONENTS), plays=True)
     return Demo(
         title="Step size of a numerical derivative",
         controls=(
             Choice("function", "function", tuple(FUNCTIONS)),
             Choice("precision", "precision", ("float64", "float32")),
-            Slider("point", "at x =", points),
-            exponents,
-            Switch("slopes", "draw guide lines"),
+            Slider("point", "at x =", (0.25, 0.5, 1.0, 1.5, 2.0)),
         ),
         show=show,
-        start={"function": "sin x", "precision": "float64", "exponent": -5.0, "point": 1.0, "slopes": True},
-        presets={
-            "Too large": {"exponent": -1.0},
-            "Too small": {"exponent": -13.0},
-            "float32": {"precision": "float32", "exponent": -2.5},
-        },
+        start={"function": "sin x", "precision": "float64", "point": 1.0},
+        presets={"float32": {"precision": "float32"}, "No rounding": {"function": "x cubed", "point": 0.25}},
     )
 
 
-def step_size(predict: bool = False, **state: Any) -> Any:
-    """The demo: error of numerical derivatives against the step. `state` sets its controls; `predict` asks first which
-    step is best.
+def step_size(step: int = 0, predict: bool = True, **state: Any) -> Any:
+    """The demo: error of numerical derivatives as the step gets smaller. `state` sets its controls; `predict` asks
+    first which step is best.
     """
-    return demo().live(predict=predict, **state)
+    return demo().live(step, predict, **state)

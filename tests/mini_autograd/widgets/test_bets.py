@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from mini_autograd.widgets import broadcast, nudge, step_size
+from mini_autograd.widgets import activations, broadcast, step_size
 from mini_autograd.widgets.demos import accumulation as accumulating
 from mini_autograd.widgets.demos import broadcast as broadcasting
 from mini_autograd.widgets.demos import forward_or_reverse as modes
@@ -48,9 +48,9 @@ def test_the_lowest_method_is_the_one_whose_path_ends_lowest(landscape, lr):
 
 
 def test_only_demos_with_a_question_can_ask_it():
-    assert step_size().predict is False
-    assert broadcast((3, 1), (4,), predict=True).predict is True
-    assert nudge().predict is None
+    assert step_size().predict is True
+    assert broadcast((3, 1), (4,), predict=False).predict is False
+    assert activations().predict is None
 
 
 def test_where_a_loss_ends_is_told_of_the_runs_themselves(monkeypatch):
