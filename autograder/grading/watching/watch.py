@@ -114,8 +114,10 @@ class Watch:
     extensions: dict[str, timedelta] = field(default_factory=dict)
     gradebook_changed: int | None = None
     unchanged: int = 0  # submissions of this look about which there is nothing to say
+    untried: set[str] = field(default_factory=set)  # students whose submission may not be graded yet
 
     def __post_init__(self) -> None:
+        self.untried = set(self.opened.students())
         self.journal = Journal.read(self.opened.spool.root / NAME)
         for sentence in self.journal.complaints():
             self._say(sentence)
@@ -196,7 +198,8 @@ class Watch:
                 continue
             new = list(takewhile(self._is_new(self.inbound, last), chain([last], arrived)))
             if self.attempts.best:
-                new = [] if self.opened.kept(student).there else [it for it in new if self._is_untried(it)][-1:]
+                waits = student in self.untried or self.opened.kept(student).there
+                new = [] if waits else [it for it in new if self._is_untried(it)][-1:]
             if new and not self._has_a_turn(self.inbound, new[0]):
                 continue
             if self.attempts.best:
@@ -289,6 +292,7 @@ class Watch:
     def _place(self, inbound: Inbound, copy: Copy) -> None:
         """Put an attempt where it is graded. If the best one counts, the one before is kept until that is known."""
         student = copy.attempt.student
+        self.untried.add(student)
         earned = self.opened.earned(student) if self.attempts.best and inbound.collected(student)[0] else None
         if earned is None:
             inbound.place(copy)
@@ -361,6 +365,7 @@ class Watch:
     def _grade(self, students: list[str], back: bool = False) -> None:
         """Grade and answer. `back`: earlier attempts that count again, about which there is nothing new to say."""
         records = self.opened.grade(students, on_notice=self._say, on_remark=self._say)
+        self.untried -= {record.student for record in records if record.status != "not graded"}
         unanswered = [record for record in records if self._unanswered(record)]
         for problem in self.opened.write_feedback([it.student for it in unanswered if it.status != "missing"]):
             self._say(problem)

@@ -1175,6 +1175,27 @@ def test_the_best_attempt_counts_where_the_course_says_so(exchange: Exchange) ->
     assert grade_all(exchange.course)["ann"].unchanged
 
 
+@pytest.mark.parametrize("killed", [False, True])
+def test_where_the_best_counts_each_attempt_is_tried_before_the_next_one(exchange: Exchange, killed: bool) -> None:
+    """Also if the class hands in more than is graded together, and if the first one is only in its place."""
+    with_setting(exchange, "c.Attempts.best = True")
+    due(exchange, 30)
+    attempts = [exchange.hand_in(student, at(-2)) for student in ("ann", "bob", "eve")]
+    attempts += [exchange.hand_in(student, at(-1), shout=WRONG) for student in ("ann", "bob", "eve")]
+    if killed:
+        with (
+            watcher(exchange.course) as watch,
+            mock.patch.object(watch.watch, "_grade", side_effect=SystemExit),
+            pytest.raises(SystemExit),
+        ):
+            watch.look()
+    with mock.patch.object(watching, "TOGETHER", 1), watcher(exchange.course) as watch:
+        watch.look()
+    assert [points_of(exchange, student) for student in ("ann", "bob", "eve")] == [5, 5, 5]
+    assert ["Attempt 1." in exchange.answer(attempt) for attempt in attempts] == [True] * 3 + [False] * 3
+    assert all("It does not count: an earlier one has 5 points" in exchange.answer(it) for it in attempts[3:])
+
+
 @pytest.mark.parametrize("command", ["watch", "grade"])
 @pytest.mark.parametrize("swapped", [True, False], ids=["the later one is there", "none is there"])
 def test_a_kill_while_a_later_attempt_is_tried_loses_no_mark(exchange: Exchange, command: str, swapped: bool) -> None:
