@@ -80,10 +80,10 @@ class FirstScreen(NbGraderPreprocessor):
         drop_repeated_comments(nb)
         title = next((found[1] for cell in nb.cells if (found := _title(cell))), resources["nbgrader"]["notebook"])
         problem = note_of(nb, "problem")
-        if problem:
-            clear_outputs(nb)
         shared = [] if problem else mistakes(nb)
         rows = exercises(nb, [mistake.sentence for mistake in shared])
+        if problem:
+            keep_what_people_wrote(nb)
         resources["autograder"] = {
             "title": title,
             "exercises": rows,
@@ -142,11 +142,11 @@ def mistakes(nb: NotebookNode) -> list[SharedMistake]:
     return [one for one in found.values() if len(one.exercises) > 1]
 
 
-def clear_outputs(nb: NotebookNode) -> None:
-    """Remove the tests' messages from a notebook that could not be read: they are about answers nobody has seen."""
-    for cell in nb.cells:
-        if cell.cell_type == "code":
-            cell.outputs = []
+def keep_what_people_wrote(nb: NotebookNode) -> None:
+    """Keep only answers with a comment in a notebook that could not be read: its cells are nbgrader's, about answers
+    that nobody has seen.
+    """
+    nb.cells = [cell for cell in nb.cells if marks(cell).get("comment")]
 
 
 def drop_repeated_comments(nb: NotebookNode) -> None:

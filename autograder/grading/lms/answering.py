@@ -136,9 +136,9 @@ def comment(submission: SubmittedAssignment, titles: Mapping[Place, str], result
     """A short explanation of a mark, as HTML: the sum, the exercises that lost points, each with what its tests said,
     and what people wrote. `result`: what `autograder grade` kept of this submission.
     """
-    parts = [f"{number(submission.score)} of {number(submission.max_score)} points."]
-    if submission.late_submission_penalty:
-        parts.append(f"{number(submission.late_submission_penalty)} points taken off for lateness.")
+    earned, late = submission.score, submission.late_submission_penalty or 0.0
+    less = f": {number(earned)}, less {number(late)} for a late submission" if late else ""
+    parts = [f"{number(max(0.0, earned - late))} of {number(submission.max_score)} points{less}."]
     if result is not None and result.status == "missing" and not submission.score:
         names = " or ".join(sorted(f"{notebook.name}{NOTEBOOK}" for notebook in submission.notebooks))
         return " ".join([*parts, f"No notebook had the name {names}, so none was graded."])

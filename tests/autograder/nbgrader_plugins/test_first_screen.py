@@ -55,12 +55,12 @@ def test_exercises_have_their_names_and_what_cost_points_is_said_once():
     assert (second.title, second.losses, second.comments) == ("Exercise 2: essay", [], ["essay"])
 
 
-def test_of_a_file_that_could_not_be_read_nothing_is_said_but_why():
+def test_of_a_file_that_could_not_be_read_nothing_is_said_but_why_and_what_a_person_wrote():
     given = notebook()
     given.metadata["autograder"] = {"problem": "The file is empty."}
     page, resources = shown(given)
     assert resources["autograder"]["problem"] == "The file is empty."
-    assert SWAPPED not in str(page.cells)
+    assert [cell.metadata.nbgrader.comment for cell in page.cells] == ["Nicely said."]
     assert SWAPPED not in str(resources)
     assert [row.earned for row in resources["autograder"]["exercises"]] == [1, 3]
 
