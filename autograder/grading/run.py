@@ -284,7 +284,7 @@ class _Run:
 
     def go(self, on_start: Callable[[int], None]) -> None:
         entries = self.marks.entries(self.students)
-        kept = self.marks.kept()
+        kept = self.marks.kept(self.students)
         earlier = {student: entry.earlier() for student, entry in entries.items()}
         self.before = {student: (kept[student][1], entry) for student, entry in entries.items() if student in kept}
         todo = []

@@ -91,13 +91,17 @@ class Marks:
     def close(self) -> None:
         self.engine.dispose()
 
-    def kept(self) -> dict[str, tuple[str, str]]:
-        """Student -> fingerprint and JSON of the result that was taken over last."""
-        return self._patiently(self._kept)
+    def kept(self, students: Sequence[str] | None = None) -> dict[str, tuple[str, str]]:
+        """Student -> fingerprint and JSON of the result that was taken over last; of all students if none are given."""
+        return self._patiently(lambda connection: self._kept(connection, students))
 
-    def _kept(self, connection: Connection) -> dict[str, tuple[str, str]]:
-        rows = connection.execute(select(RESULTS).where(RESULTS.c.assignment == self.assignment.name))
-        return {row.student: (row.fingerprint, row.result) for row in rows}
+    def _kept(self, connection: Connection, students: Sequence[str] | None) -> dict[str, tuple[str, str]]:
+        found: dict[str, tuple[str, str]] = {}
+        own = RESULTS.c.assignment == self.assignment.name
+        for which in [own] if students is None else [own & RESULTS.c.student.in_(part) for part in chunks(students)]:
+            rows = connection.execute(select(RESULTS).where(which))
+            found |= {row.student: (row.fingerprint, row.result) for row in rows}
+        return found
 
     def entries(self, students: Sequence[str]) -> dict[str, Entry]:
         """The gradebook's rows of these students' submissions, by student."""
@@ -110,7 +114,7 @@ class Marks:
             students = [result.student for result in results]
             self._add_missing(connection, results)
             entries = self._entries(connection, students)
-            before = self._kept(connection)
+            before = self._kept(connection, students)
             for result in results:
                 earlier = Result.from_json(kept[1]) if (kept := before.get(result.student)) else None
                 self._update(connection, entries[result.student], result, earlier)

@@ -151,6 +151,15 @@ def test_force_grades_everything_and_a_wrong_mark_is_put_right(graded: Any) -> N
     assert gradebook(graded) == before
 
 
+def test_a_submission_that_is_graded_reads_nobody_else_s_result(graded: Any) -> None:
+    """Otherwise a class of many thousands, graded a few at a time, reads all results once for each few."""
+    submitted_anew(graded)
+    with mock.patch.object(run.Marks, "_kept", autospec=True, side_effect=run.Marks._kept) as asked:
+        grade_all(graded, "bob")
+    assert asked.call_count == 2, "once to see what is done, and once to write"
+    assert all(list(call.args[2]) == ["bob"] for call in asked.call_args_list)
+
+
 def test_unchanged_records_say_the_same_as_fresh_ones(graded: Any) -> None:
     fresh = {name: record.cells for name, record in grade_all(graded, force=True).items()}
     assert {name: record.cells for name, record in grade_all(graded).items()} == fresh
