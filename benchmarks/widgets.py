@@ -216,8 +216,8 @@ def demo_rows(lab: Any, index: int, name: str, demo: Any) -> Iterator[Row]:
             keys.reverse()
         actions: list[Callable[[], None]] = [partial(field.press, key) for key in keys]
         yield Row(name, f"slider {sliders[0]['label']}"[:28], answered_by, measured(lab.page, root, actions))
-    preset = next(iter(demo.presets))
-    yield Row(name, f"{preset}, Reset", answered_by, measured(lab.page, root, pressing(root, preset, "Reset")))
+    for preset in itertools.islice(demo.presets, 1):
+        yield Row(name, f"{preset}, Reset", answered_by, measured(lab.page, root, pressing(root, preset, "Reset")))
 
 
 def quiz_rows(lab: Any, index: int) -> Iterator[Row]:

@@ -111,8 +111,7 @@ nudge()
 # %% [markdown]
 # ## Break the engine
 #
-# Two engines train the same network, and one has a bug. <span class="needs-python">Which of the five is it?</span>
-# Even a broken engine often learns.
+# Two engines train the same network, and one has a bug. Which of the five is it? Even a broken engine often learns.
 
 # %% jupyter={"source_hidden": true}
 break_the_engine()

@@ -127,9 +127,9 @@ def dragged(name: str, x: float, y: float, width: float, height: float) -> str:
     )
 
 
-def through(points: Sequence[tuple[float, float]]) -> str:
+def through(points: Sequence[tuple[float, float]], digits: int = 1) -> str:
     """The `d` attribute of a line through points; empty without points."""
-    return "M" * bool(points) + "L".join(f"{x:.1f} {y:.1f}" for x, y in points)
+    return "M" * bool(points) + "L".join(f"{x:.{digits}f} {y:.{digits}f}" for x, y in points)
 
 
 def line(points: Sequence[tuple[float, float]], color: str, dashes: str = "") -> str:

@@ -1,7 +1,7 @@
 """Break the engine live: two engines train the same network on the same curve, and one of them has a bug.
 
 Both run `mini_autograd`. A bug is a wrong rule, a share that is overwritten, or a gradient that is never cleared. The
-reader guesses the bug from how training looks.
+reader guesses the bug from how training looks: the steps of the demo are training steps.
 """
 
 from __future__ import annotations
@@ -20,9 +20,25 @@ from mini_autograd.numerics.dtypes import float64
 from mini_autograd.tensors.creation import tensor
 from mini_autograd.tensors.tensor import Tensor
 from mini_autograd.widgets.demo import COLORS, Demo, Entry, Shown, Slider
-from mini_autograd.widgets.sketch import SMALL, box, button, line, picture, press, segment, words
+from mini_autograd.widgets.sketch import (
+    SMALL,
+    along,
+    box,
+    button,
+    by_step,
+    dragged,
+    line,
+    picture,
+    press,
+    segment,
+    through,
+    way,
+    words,
+)  # fmt: skip
 
 POINTS, HIDDEN, RATE, STEPS, ROUNDS = 24, 6, 0.1, 120, 10
+SHOWN = range(0, STEPS + 1, 4)
+"""The training steps that are shown."""
 BLUE, ORANGE, GREEN = COLORS[0], COLORS[1], COLORS[2]
 WIDTH, HEIGHT, LEFT, GAP = 226.0, 140.0, 60.0, 47.0
 CHOICE, ROW = 410.0, 40.0  # the width of a choice, and the distance between two
@@ -170,13 +186,17 @@ def guesses_in(text: str) -> dict[int, str]:
     return found
 
 
-def show(number: float, steps: float, guesses: str) -> Shown:
-    """Both training runs up to a step, the choices, and the answer after a guess."""
-    current, at, made = int(number), int(steps), guesses_in(guesses)
+def show(number: float, guesses: str) -> Shown:
+    """Both training runs, the choices, and the answer after a guess."""
+    current, made = int(number), guesses_in(guesses)
     bug, guess = bug_of(current), made.get(current)
-    right, broken = training(current, "")[: at + 1], training(current, bug)[: at + 1]
-    told = words_for(current, at, right[-1].loss, broken[-1].loss, made)
-    parts = [*losses(right, broken), *fits(current, right[-1], broken[-1]), *bars(broken[-1])]
+    right, broken = ([training(current, name)[at] for at in SHOWN] for name in ("", bug))
+    told = words_for(current, made)
+    steps = tuple(
+        f"after {at} training steps: loss {one.loss:.3g} with the right engine, {other.loss:.3g} with the broken one"
+        for at, one, other in zip(SHOWN, right, broken, strict=True)
+    )
+    parts = [*losses(right, broken), *fits(current, right, broken), *bars(broken)]
     parts.append(words(10, HEIGHT + 78, f"Both engines train the network {NETWORK} on the dots.", size=SMALL))
     top = HEIGHT + 92
     places = [(10 + (CHOICE + 12) * (place % 2), top + ROW * (place // 2)) for place in range(len(BUGS) + 1)]
@@ -190,36 +210,38 @@ def show(number: float, steps: float, guesses: str) -> Shown:
     parts.append(words(x + 145, y + 22, f"Round {current} of {ROUNDS}. Right so far: {score} of {len(made)}", size=15))
     if guess and current < ROUNDS:
         drawing, _ = button("Next round", x, y, 130)
-        parts.append(press(drawing, "Next round", {"number": current + 1, "steps": STEPS}, tool=True))
+        parts.append(press(drawing, "Next round", {"number": current + 1}, tool=True))
     size = LEFT + 3 * WIDTH + 2 * GAP + 20, y + ROW
-    return Shown(picture(*size, parts, " ".join(told), role="group"), told, asks=guess is None)
+    return Shown(picture(*size, parts, " ".join(told), role="group"), told, steps, asks=guess is None)
 
 
-def words_for(number: int, at: int, right: float, broken: float, made: dict[int, str]) -> tuple[str, ...]:
-    """What the pictures show; after a guess, whether it was right, and the sign of the bug."""
-    first = f"After {at} steps the loss is {right:.3g} with the right engine and {broken:.3g} with the broken one."
+def words_for(number: int, made: dict[int, str]) -> tuple[str, ...]:
+    """The question; after a guess, whether it was right, and the sign of the bug."""
     if number not in made:
-        return (first, "What is broken? Choose one of the five bugs. A bar that ends at 1 is a right gradient.")
+        return ("What is broken? Choose one of the five bugs. A bar that ends at 1 is a right gradient.",)
     bug = BUGS[bug_of(number)]
     verdict = "Right" if made[number] == bug_of(number) else "No. It is another bug"
-    return (first, f"{verdict}: {bug.words}.", bug.sign)
+    return (f"{verdict}: {bug.words}.", bug.sign)
 
 
-def losses(right: tuple[Moment, ...], broken: tuple[Moment, ...]) -> list[str]:
+def losses(right: list[Moment], broken: list[Moment]) -> list[str]:
     """The losses of both engines, on a logarithmic scale from 1e-4 to 100."""
 
-    def curve(moments: tuple[Moment, ...]) -> list[tuple[float, float]]:
+    def curve(moments: list[Moment]) -> list[tuple[float, float]]:
         heights = [min(max(math.log10(max(moment.loss, 1e-9)), -4.0), 2.0) for moment in moments]
-        return [(LEFT + WIDTH * n / STEPS, 30 + HEIGHT * (2 - height) / 6) for n, height in enumerate(heights)]
+        return [(LEFT + WIDTH * at / STEPS, 30 + HEIGHT * (2 - y) / 6) for at, y in zip(SHOWN, heights, strict=True)]
 
     parts = frame(LEFT, "loss", "training steps")
     for power in (-4, -2, 0, 2):
         y = 30 + HEIGHT * (2 - power) / 6
         parts += [segment(LEFT - 4, y, LEFT, y), words(LEFT - 7, y + 5, f"{10.0**power:g}", size=SMALL, anchor="end")]
-    return [*parts, line(curve(right), BLUE), line(curve(broken), ORANGE, "6 4")]
+    for name, moments, color in (("right", right, BLUE), ("broken", broken, ORANGE)):
+        points = curve(moments)
+        parts += [way(name, points, color), along(name, points[-1], f'<circle r="4.5" fill="{color}"/>')]
+    return [*parts, dragged("right", LEFT, 30, WIDTH, HEIGHT)]
 
 
-def fits(number: int, right: Moment, broken: Moment) -> list[str]:
+def fits(number: int, right: list[Moment], broken: list[Moment]) -> list[str]:
     """The curve to learn, and the outputs of both networks."""
     left = LEFT + WIDTH + GAP
     xs = np.linspace(-2, 2, POINTS)
@@ -232,7 +254,10 @@ def fits(number: int, right: Moment, broken: Moment) -> list[str]:
         return [at(x, y) for x, y in zip(xs, outputs.ravel(), strict=True)]
 
     dots = [f'<circle cx="{x:.1f}" cy="{y:.1f}" r="2.6" fill="currentColor"/>' for x, y in curve(target)]
-    lines = [line(curve(right.outputs), BLUE), line(curve(broken.outputs), ORANGE, "6 4")]
+    lines = []
+    for moments, color, dashes in ((right, BLUE, ""), (broken, ORANGE, "6 4")):
+        curves = [curve(moment.outputs) for moment in moments]
+        lines.append(by_step(line(curves[-1], color, dashes), d=[through(points, 0) for points in curves]))
     key = [
         words(left, 30 + HEIGHT + 18, "right engine", size=SMALL, fill=BLUE, bold=True),
         words(left + WIDTH, 30 + HEIGHT + 18, "broken engine", size=SMALL, fill=ORANGE, bold=True, anchor="end"),
@@ -240,7 +265,7 @@ def fits(number: int, right: Moment, broken: Moment) -> list[str]:
     return [*frame(left, "output of the network", ""), *dots, *lines, *key]
 
 
-def bars(moment: Moment) -> list[str]:
+def bars(moments: list[Moment]) -> list[str]:
     """How much of the right gradient each gradient of the broken engine contains."""
     left, low, high = LEFT + 2 * (WIDTH + GAP), -2.0, 4.0
 
@@ -251,12 +276,17 @@ def bars(moment: Moment) -> list[str]:
     for mark in (-2, 0, 1, 4):
         parts.append(segment(at(mark), 30, at(mark), 30 + HEIGHT, color=BLUE if mark == 1 else "currentColor"))
         parts.append(words(at(mark), 30 + HEIGHT + 18, mark, size=SMALL, anchor="middle"))
-    for place, (name, part) in enumerate(zip(NAMES, moment.shares, strict=True)):
-        y = 36 + place * HEIGHT / 4
-        start, end = sorted((at(0.0), at(part)))
-        color = BLUE if abs(part - 1) < 0.005 else ORANGE
-        parts.append(box(start, y, max(end - start, 1.0), 20, fill=color, opacity=0.55, stroke=color))
-        parts.append(words(left + WIDTH - 4, y + 15, f"{name}: {part:.2g}", size=SMALL, anchor="end", bold=True))
+    for place, name in enumerate(NAMES):
+        y, shares = 36 + place * HEIGHT / 4, [moment.shares[place] for moment in moments]
+        starts, ends = zip(*(sorted((at(0.0), at(share))) for share in shares), strict=True)
+        widths = [max(end - start, 1.0) for start, end in zip(starts, ends, strict=True)]
+        colors = [BLUE if abs(share - 1) < 0.005 else ORANGE for share in shares]
+        bar = box(starts[-1], y, widths[-1], 20, fill=colors[-1], opacity=0.55, stroke=colors[-1])
+        lists = {"x": [f"{start:.0f}" for start in starts], "width": [f"{width:.0f}" for width in widths]}
+        parts.append(by_step(bar, **lists, fill=colors, stroke=colors))
+        texts = [f"{name}: {share:.2g}" for share in shares]
+        text = words(left + WIDTH - 4, y + 15, texts[-1], size=SMALL, anchor="end", bold=True)
+        parts.append(by_step(text, text=texts))
     return parts
 
 
@@ -270,20 +300,18 @@ def frame(left: float, title: str, below: str) -> list[str]:
 
 @functools.cache
 def demo() -> Demo:
-    start: dict[str, Any] = {"number": 1, "steps": STEPS, "guesses": ""}
+    start: dict[str, Any] = {"number": 1, "guesses": ""}
     controls = (
         Slider("number", "Round", tuple(range(1, ROUNDS + 1))),
-        Slider("steps", "Training steps", tuple(range(0, STEPS + 1, 2)), plays=True),
         Entry("guesses", "Guesses", hidden=True),
     )
-    presets: dict[str, dict[str, Any]] = {"First steps": {"steps": 10}, "Last step": {"steps": STEPS}}
-    return Demo("Break the engine", controls, show, start, presets, {"guesses": f"1={bug_of(1)}"})
+    return Demo("Break the engine", controls, show, start, {}, {"guesses": f"1={bug_of(1)}"})
 
 
-def break_the_engine(**state: Any) -> Any:
+def break_the_engine(step: int = 0, **state: Any) -> Any:
     """The demo: the reader finds the bug in one of two engines from how they train. Rounds are always the same.
 
-    `number` is the round, `steps` the training steps so far, `guesses` the choices, such as "1=sign". Raises ValueError
-    for other values.
+    `number` is the round, `guesses` the choices, such as "1=sign", `step` the step shown first, each of four training
+    steps. Raises ValueError for other values.
     """
-    return demo().live(**state)
+    return demo().live(step, **state)
