@@ -18,6 +18,7 @@ function render({ model, el }) {
   const busy = makeBusy(root);
   const sender = makeSender(model, "state", busy);
   const readers = model.get("controls").map((control) => addControl(bar, control, model, sender));
+  fold(bar, [...bar.children].filter((field) => !field.hidden), "More controls");
   const bet = makeBet(root, model, sender);
   const player = makePlayer(model, canvas, bet.waits);
   let alive = !model.get("answers"); // a page without Python has the answers to the buttons alone
@@ -220,7 +221,18 @@ function presets(model, sender) {
     button.addEventListener("click", () => sender.change(state));
     row.append(button);
   }
+  fold(row, [...row.querySelectorAll(".ma-preset")], "More settings");
   return row;
+}
+
+// Leave the first parts in sight, and put the rest behind a word.
+const IN_SIGHT = 4;
+
+function fold(place, parts, word) {
+  if (parts.length <= IN_SIGHT) return;
+  const more = make("details", { class: "ma-more" });
+  more.append(make("summary", {}, word), ...parts.slice(IN_SIGHT));
+  parts[IN_SIGHT - 1].after(more);
 }
 
 // A question that comes before its picture. What was chosen is kept with the notebook and never graded.

@@ -36,6 +36,7 @@ class Shown:
         self.step = self.root.locator(".ma-step")
         self.picture = self.root.locator(".ma-canvas > svg")
         self.root.wait_for()
+        self.root.locator("details").evaluate_all("parts => parts.forEach((part) => (part.open = true))")
         predict = self.root.get_by_role("button", name="Predict", exact=True)
         if predict.count() and predict.get_attribute("aria-pressed") == "true":
             predict.click()  # no question before each picture

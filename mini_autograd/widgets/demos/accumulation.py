@@ -270,8 +270,8 @@ FORGETTING: dict[str, dict[str, Any]] = {
     "The bug": {},
     "The same as momentum 1.0": {"spring": True},
     "A spring": {"problem": "one weight", "lr": 0.1},
-    "Above 4": {"problem": "one weight", "lr": 4.1},
     "Small batches": {"problem": "regression", "batch": "8"},
+    "Above 4": {"problem": "one weight", "lr": 4.1},
     "Momentum 0.9": {"problem": "regression", "optimizer": "SGD, momentum 0.9", "spring": True},
     "Adam": {"problem": "regression", "optimizer": "Adam", "lr": 0.01, "spring": True},
 }
@@ -284,11 +284,11 @@ def demo() -> Demo:
         title="A gradient that is never cleared",
         controls=(
             Switch("forget", "forget zero_grad"),
+            Switch("spring", "compare with momentum 1.0"),
+            Slider("lr", "learning rate", RATES),
             Choice("problem", "problem", tuple(PROBLEMS)),
             Choice("optimizer", "optimizer", OPTIMIZERS),
             Choice("batch", "batch size", BATCHES),
-            Slider("lr", "learning rate", RATES),
-            Switch("spring", "compare with momentum 1.0"),
         ),
         show=show,
         start=START,

@@ -17,7 +17,7 @@ import numpy as np
 
 from mini_autograd.tensors.creation import tensor
 from mini_autograd.utils.checkpoint import checkpoint
-from mini_autograd.widgets.demo import COLORS, Choice, Demo, Shown, Slider
+from mini_autograd.widgets.demo import COLORS, Bet, Choice, Demo, Shown, Slider
 from mini_autograd.widgets.demos.stopwatch import Times, now, times
 from mini_autograd.widgets.sketch import SMALL, picture, segment, words
 
@@ -137,10 +137,33 @@ def show(depth: str, length: float, run: float) -> Shown:
         f"{plan.measured_times}. " + against(plan, plain),
         f"Least memory measured: {'no checkpoints' if best.length == 0 else f'segments of {best.length}'}, "
         f"{best.measured_bytes / 1e6:.2f} MB. The square root of {depth} is {int(depth) ** 0.5:.0f}. "
-        "The predicted memory counts saved outputs only, without gradients. With checkpoints, the predicted time adds "
-        f"a forward pass.{overhead(plan)}",
+        f"{beyond(plan)} With checkpoints, the predicted time adds a forward pass.{overhead(plan)}",
     )
-    return Shown(svg, sentences)
+    return Shown(svg, sentences, bet=bet(int(depth), plans))
+
+
+def bet(depth: int, plans: Sequence[Plan]) -> Bet:
+    """The question of which segments need the least memory."""
+    root = round(math.sqrt(depth))
+    options = {"no checkpoints": 0, "every layer": 1, f"segments of {root}": root, "one segment": depth}
+    sizes = {name: plan.measured_bytes for name, length in options.items() for plan in plans if plan.length == length}
+    best = min(sizes, key=lambda name: sizes[name])
+    each = ", ".join(f"{name} {size / 1e6:.2f} MB" for name, size in sizes.items())
+    return Bet(
+        f"Which of these needs the least memory for {depth} layers?",
+        tuple(options),
+        best,
+        f"the measured peaks are {each}",
+    )
+
+
+def beyond(plan: Plan) -> str:
+    """What the measured memory holds that the predicted one leaves out."""
+    more = plan.measured_bytes - plan.predicted_bytes
+    return (
+        "The prediction counts saved outputs alone. The measured peak also holds gradients on their way, and what a "
+        f"rule needs for a moment: {more / 1e6:.2f} MB, the size of {more / LAYER:.1f} layer outputs."
+    )
 
 
 def overhead(plan: Plan) -> str:
@@ -236,6 +259,8 @@ def demo() -> Demo:
     )
 
 
-def checkpoint_planner(**state: Any) -> Any:
-    """The demo: memory and time against the length of checkpointed segments. `state` sets its controls."""
-    return demo().live(**state)
+def checkpoint_planner(predict: bool = True, **state: Any) -> Any:
+    """The demo: memory and time against the length of checkpointed segments. `state` sets its controls; `predict` asks
+    first which segments need the least memory.
+    """
+    return demo().live(predict=predict, **state)

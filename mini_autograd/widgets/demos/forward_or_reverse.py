@@ -24,6 +24,9 @@ SIZES = (1, 2, 4, 8, 16, 32, 64)
 RUNS = 9
 """Runs of each mode. The modes take turns, so that a busy moment of the machine affects both."""
 FORWARD, REVERSE = COLORS[0], COLORS[1]
+TOP, WIDTH, HEIGHT = 34.0, 382.0, 190.0
+"""Of a Jacobian in the picture: its entries get smaller, not the whole."""
+TIME_TOP = TOP + HEIGHT + 66
 
 
 @dataclass(frozen=True)
@@ -83,9 +86,11 @@ def show(inputs: float, outputs: float) -> Shown:
         *mode_picture(434, "Reverse mode", n, m, "row", REVERSE),
     ]
     if apart:
-        below = height_of(m) + 102.0
-        taken = zip((14, 434), (done.forward_times, done.reverse_times), strict=True)
-        drawn = [words(left, below, f"median computing time {each}", size=SMALL) for left, each in taken]
+        longest = max(done.forward_times.median, done.reverse_times.median)
+        drawn = []
+        for left, each, color in ((14, done.forward_times, FORWARD), (434, done.reverse_times, REVERSE)):
+            drawn.append(words(left, TIME_TOP, f"median computing time {each}", size=SMALL))
+            drawn.append(box(left, TIME_TOP + 10, WIDTH * each.median / longest, 24, fill=color, stroke=color))
         parts.append(from_step(last, *drawn))  # the question is which one is shorter
     sentences = (
         f"{count(n, 'input', 'inputs')}, {count(m, 'output', 'outputs')}: the Jacobian has {m} x {n} entries. "
@@ -94,7 +99,7 @@ def show(inputs: float, outputs: float) -> Shown:
         f"The two results differ by at most {np.abs(done.forward - done.reverse).max():.1e}.",
     )
     steps = tuple(after(passes, n, m) for passes in range(last + 1))
-    svg = picture(830, height_of(m) + 116, parts, sentences[0])
+    svg = picture(830, TIME_TOP + 44, parts, sentences[0])
     return Shown(svg, sentences, steps, words_at_end=True, bet=bet(n, m, done))
 
 
@@ -130,23 +135,20 @@ def count(number: int, one: str, many: str) -> str:
     return f"{number} {one if number == 1 else many}"
 
 
-def height_of(rows: int) -> float:
-    """The height of a Jacobian in the picture."""
-    return 24.0 + 28 * float(np.log2(rows))
-
-
 def mode_picture(left: float, title: str, n: int, m: int, what: str, color: str) -> list[str]:
     """A Jacobian of m rows and n columns that fills with the passes of a mode, and a bar of these passes below it."""
     passes = n if what == "column" else m
-    width, height, top = 30.0 + 58 * np.log2(n), height_of(m), 34.0
-    across, down = (width / n, height) if what == "column" else (width, height / m)
-    each, below = 382.0 / max(n, m), top + height + 22
+    across, down = (WIDTH / n, HEIGHT) if what == "column" else (WIDTH, HEIGHT / m)
+    each, below = WIDTH / max(n, m), TOP + HEIGHT + 16
+    lines = [f"M{left + WIDTH * column / n:.1f} {TOP}v{HEIGHT}" for column in range(n)]
+    lines += [f"M{left} {TOP + HEIGHT * row / m:.1f}h{WIDTH}" for row in range(m)]
     parts = [
         words(left, 20, f"{title}: {count(passes, 'pass', 'passes')}, one per {what}", bold=True),
-        box(left, top, width, height, fill=color, opacity=0.08, stroke=color, radius=0),
+        box(left, TOP, WIDTH, HEIGHT, fill=color, opacity=0.08, stroke=color, radius=0),
+        f'<path d="{"".join(lines)}" stroke="{color}" stroke-opacity="0.4" stroke-width="0.7"/>',
     ]
     for number in range(passes):
-        x, y = (left + number * across, top) if what == "column" else (left, top + number * down)
+        x, y = (left + number * across, TOP) if what == "column" else (left, TOP + number * down)
         piece = box(x, y, across, down, fill=color, opacity=0.6, stroke=color, line=0.8, radius=0)
         run = box(left + number * each, below, each, 24, fill=color, opacity=0.6, stroke=color, line=0.8, radius=0)
         parts.append(from_step(number + 1, piece, run))
