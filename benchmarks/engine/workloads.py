@@ -18,10 +18,13 @@ BATCH, VOCABULARY, WIDTH, HEADS, LAYERS, TIME = 16, 64, 128, 4, 4, 64
 
 @dataclass(frozen=True)
 class Job:
-    """Something to repeat; `operations` is the number of operations that one step records, if that is of interest."""
+    """Something to repeat; `operations` is the number of operations that one step records, and `model` what it trains,
+    if that is of interest.
+    """
 
     step: Callable[[], Any]
     operations: int = 1
+    model: Any = None
 
 
 def uniform(*shape: int, seed: int = 0) -> np.ndarray:
@@ -90,7 +93,7 @@ def train(model: Any, optimizer: Any, loss: Callable[[], Any]) -> Job:
         loss().backward()
         optimizer.step()
 
-    return Job(step)
+    return Job(step, model=model)
 
 
 def perceptron(torch: Any, optimizer: str) -> Job:

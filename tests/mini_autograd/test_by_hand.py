@@ -46,6 +46,28 @@ def test_perceptron() -> None:
         np.testing.assert_allclose(found, grad.numpy(), rtol=1e-3, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["transformer", "convolutional"])
+def test_a_training_step(name: str) -> None:
+    """By hand, the job starts from the parameters of a model of the engine, made from the same seed."""
+    ma.manual_seed(0)
+    job = getattr(by_hand, name)()
+    ma.manual_seed(0)
+    same = getattr(workloads, name)(ma)
+    for _ in range(2):  # the second step sees what the first has changed
+        grads = job.step()
+        same.step()
+        expected = {name: x.grad.numpy() for name, x in same.model.named_parameters()}
+        assert grads.keys() == expected.keys()
+        for name, grad in grads.items():
+            np.testing.assert_allclose(grad, expected[name], rtol=1e-3, atol=2e-5, err_msg=name)
+
+
+def test_gradient_check_of_a_layer() -> None:
+    measured, by_rules = by_hand.gradient_check_of_a_layer().step()
+    assert measured.shape == (136, 64)
+    np.testing.assert_allclose(measured, by_rules, atol=1e-6)
+
+
 def test_long_chain() -> None:
     (x,) = leaves(1)
     y = x
