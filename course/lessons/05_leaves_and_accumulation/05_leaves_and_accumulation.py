@@ -948,28 +948,39 @@ for line in (
 # %% [markdown] items="58 F25"
 # `set_to_none=True` is the default, so after `zero_grad` expect `.grad` to be None. And None is not the same as zeros. None means "no gradient", and the optimizer skips the parameter. Zeros mean "a gradient of zero", and momentum keeps the parameter moving. You have written both cases.
 
+# %% [markdown] items="31"
+# That is also how a part of a network is **frozen**: without `requires_grad` a parameter gets no gradient, and the optimizer skips it. **Predict** in which of the two steps the frozen weight moves.
+
+# %% tags=["demo"] items="31"
+predict(
+    "In which of the two steps does the frozen weight move?",
+    "in neither",
+    "in the first",
+    "in both",
+)
+model(torch.ones(1, 2)).sum().backward()
+model.weight.requires_grad_(False)
+for line in ("pass", "optimizer.step()", "optimizer.zero_grad()", "optimizer.step()"):
+    exec(line)
+    print(f"{line:22s} frozen weight {model.weight.tolist()}")
+
+# %% [markdown] items="31"
+# In the first: a gradient that is left over moves the weight once more. Clear when you freeze.
+
 # %% [markdown] items="59"
 # **Where** to clear? Many tutorials insist on one place, before the forward pass. **Predict** which of the four places in a step give the same weight.
 
 # %% tags=["demo"] items="59 F24"
 predict("Which places give the same weight?")
 places = "before forward", "between forward and backward", "between backward and step", "after step"
+lines = "loss = (w * 3.0 - 5.0) ** 2", "loss.backward()", "optimizer.step()", ""
 for chosen in places:
     w = MiniTensor(1.0, requires_grad=True)
     optimizer = SGD([w], lr=0.05)
-
-    def here(place):
+    for place, line in [*zip(places, lines)] * 10:
         if place == chosen:
             optimizer.zero_grad()
-
-    for _ in range(10):
-        here("before forward")
-        loss = (w * 3.0 - 5.0) ** 2
-        here("between forward and backward")
-        loss.backward()
-        here("between backward and step")
-        optimizer.step()
-        here("after step")
+        exec(line)
     print(f"{chosen:30s} w = {w.item()}")
 
 # %% [markdown]
@@ -1317,7 +1328,7 @@ for step in range(100):
 # %% [markdown] items="31"
 # ## Frozen parameters
 #
-# When you fine-tune a network, you often keep most of its parameters fixed: `requires_grad=False`, *frozen*. That saves work and memory, but how much depends on **which** layers are frozen. Take eight layers, four of them frozen. **Predict** the number of nodes: with the first four frozen, and with the last four.
+# When you fine-tune a network, you often freeze most of its parameters. That saves work and memory, but how much depends on **which** layers are frozen. Take eight layers, four of them frozen. **Predict** the number of nodes: with the first four frozen, and with the last four.
 
 # %% tags=["demo"] items="31 F26"
 predict("How many nodes does the graph have with the first four frozen, and with the last four?")
@@ -1358,7 +1369,7 @@ model[0].requires_grad_(False)
 print([parameter.requires_grad for parameter in model.parameters()])
 
 # %% [markdown]
-# All of them, frozen or not. An optimizer skips the frozen ones because their `.grad` is None. So clear the gradients when you freeze: one that is left over goes on moving its parameter.
+# All of them, frozen or not. An optimizer skips the frozen ones because their `.grad` is None.
 
 # %% [markdown]
 # ## The ball

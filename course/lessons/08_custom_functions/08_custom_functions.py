@@ -1083,6 +1083,22 @@ a_torch.round().sum().backward()
 print("torch.round, the true derivative: ", a_torch.grad.numpy())
 
 # %% [markdown] items="96"
+# A **choice** can be straight-through, too. The largest of some scores, as a vector with a single 1, has slope 0 nearly everywhere. Forward takes that vector, and backward pretends that `softmax` had run. (`torch.nn.functional.gumbel_softmax(scores, hard=True)` has this formula inside, with noise.) **Predict** which scores get a gradient.
+
+# %% tags=["demo"] items="96"
+predict("Which scores get a gradient?", "none", "the chosen one", "all")
+scores = leaf([1.0, 2.0, 0.5])
+soft = torch.softmax(scores, 0)
+hard = torch.nn.functional.one_hot(soft.argmax(), 3)
+chosen = soft + (hard - soft).detach()
+(chosen * torch.tensor([1.0, 2.0, 3.0])).sum().backward()
+print("forward: ", chosen.detach().numpy().round(3))
+print("backward:", scores.grad.numpy().round(3))
+
+# %% [markdown] items="96"
+# All: how much the loss would change with another choice reaches every score, so a choice that did badly can lose to another one.
+
+# %% [markdown] items="96"
 # Does it train? The next cell fits a line whose slope and offset may only be multiples of 0.25. The exact weights are kept, and rounded in each forward pass.
 
 # %% tags=["demo"] items="96"
