@@ -30,7 +30,7 @@ NO_REASON = "This cell cost points."
 
 @dataclass(frozen=True)
 class Loss:
-    """A cell that cost points: where it stands on the page, and what was wrong, as HTML."""
+    """A test that cost points: where the answer stands on the page, and what was wrong, as HTML."""
 
     anchor: str
     message: str
@@ -104,14 +104,18 @@ def exercises(nb: NotebookNode, told: Sequence[str] = ()) -> list[ExerciseRow]:
     rows: dict[str, ExerciseRow] = {}
     said = list(told)
     commented: list[str] = []  # answers with a comment whose test has not come yet
+    answers: dict[str, str] = {}  # the last one of each exercise so far; its card follows it on the page
     for cell in nb.cells:
         name, noted = grade_id(cell), marks(cell)
+        if is_solution(cell):
+            answers[names.get(name, name)] = name
         if noted.get("comment") and (is_solution(cell) or is_task(cell)):
             commented.append(name)
         if not is_grade(cell) and not is_task(cell):
             continue
         title = names.get(name, name)
-        row = rows.setdefault(title, ExerciseRow(title, name))
+        anchor = answers.get(title, name)
+        row = rows.setdefault(title, ExerciseRow(title, anchor))
         earned, points = float(noted.get("score") or 0.0), float(noted.get("points") or 0.0)
         row.earned += earned
         row.points += points
@@ -121,7 +125,7 @@ def exercises(nb: NotebookNode, told: Sequence[str] = ()) -> list[ExerciseRow]:
             row.waiting[name] = points
         elif earned < points:
             said.append(verdict(cell).message or NO_REASON)
-            row.losses.append(Loss(name, escaped(fresh_parts(said)[-1] or said[-1])))
+            row.losses.append(Loss(anchor, escaped(fresh_parts(said)[-1] or said[-1])))
     if commented and rows:
         list(rows.values())[-1].comments += commented
     return list(rows.values())

@@ -2,7 +2,8 @@
 
 A test cell belongs to the exercises before it. Before it runs, one line says if such a cell raised an error, was not
 run, was changed since, is gone, or does not define what it should: then the names that the test uses are older than
-the cell, or somebody else's. A kernel sees what runs; the rest is read from the notebook as last saved.
+the cell, or somebody else's. A kernel sees what runs; the rest is read from the notebook as last saved. After a test
+that is right, one line says what comes next.
 """
 
 from __future__ import annotations
@@ -18,7 +19,8 @@ from difflib import get_close_matches
 from pathlib import Path
 from typing import Any
 
-from autograder.cards.style import SANS, TEXT, UNDECIDED
+from autograder.cards.check_report import ended
+from autograder.cards.style import RIGHT, SANS, TEXT, UNDECIDED
 from autograder.notebooks.cells import (
     defined_names,
     grade_id,
@@ -28,6 +30,7 @@ from autograder.notebooks.cells import (
     source_of,
     tested_by,
 )
+from autograder.notebooks.headings import headings
 from autograder.notebooks.statements import bound_names, parse
 
 RAISED = "it stopped with {error} when it last ran"
@@ -67,12 +70,13 @@ class Exercises:
         self.shell = shell
         self.runs: dict[str, LastRun] = {}
         self.stale = ""
+        self.next_step = ""
         self.running: tuple[str, dict[str, int]] | None = None
         self._read: tuple[Any, list[Any]] = (None, [])
 
     def before(self, info: Any) -> None:
         """Note which exercise runs; if it is a test, show what there is to say of the exercises before it."""
-        self.stale, self.running = "", None
+        self.stale, self.next_step, self.running = "", "", None
         cells = self.cells()
         cell = _found(info, cells)
         if cell is None:
@@ -83,10 +87,13 @@ class Exercises:
         elif is_test(cell):
             self.stale, earlier = self.said_of(cell, cells)
             for text in filter(None, (self.stale, earlier)):
-                _display(text)
+                _display(text, UNDECIDED)
+            self.next_step = "" if self.stale else next_after(cell, self._read[1])
 
     def after(self, result: Any) -> None:
-        """Note what the exercise did that has just run."""
+        """Note what the exercise did that has just run. After a test that is right, say what comes next."""
+        if self.next_step and result.success and getattr(result.result, "is_whole", True):
+            _display(self.next_step, RIGHT)
         if self.running is None or result.info is None:
             return
         (name, ids), self.running = self.running, None
@@ -134,11 +141,10 @@ class Exercises:
         try:
             stamp = None if path is None else (path, path.stat().st_mtime_ns)
             if path is not None and stamp != self._read[0]:
-                cells = json.loads(path.read_text(encoding="utf-8"))["cells"]
-                self._read = stamp, [cell for cell in cells if is_code(cell)]
+                self._read = stamp, json.loads(path.read_text(encoding="utf-8"))["cells"]
+            return [cell for cell in self._read[1] if is_code(cell)] if path is not None else []
         except (OSError, ValueError, TypeError, KeyError, RecursionError):
             return []
-        return self._read[1] if path is not None else []
 
     def not_run(self, name: str) -> str:
         """The first line of a cell before the running one that has not run since the kernel started: one that would
@@ -192,6 +198,25 @@ def _exercises_of(test: Any, cells: Sequence[Any]) -> list[str]:
     return found[::-1]
 
 
+def next_after(test: Any, cells: Sequence[Any]) -> str:
+    """What comes after a test cell among all cells of a lesson, in the words of its headings.
+
+    Empty after the check of a quiz, which does not say whether all is right, and if another check of the same exercise
+    follows.
+    """
+    own, section, heading = tested_by(test), "", ""
+    if any(map(_is_quiz, own)):
+        return ""
+    for cell in cells[cells.index(test) + 1 :]:
+        found = headings(source_of(cell)) if cell["cell_type"] == "markdown" else []
+        section, heading = section or "".join(found[:1]), (found or [heading])[-1]
+        if is_test(cell) and tested_by(cell).keys() & own.keys():
+            return ""
+        if is_code_solution(cell):
+            return f"Next: {ended(section)}" + (f" Then: {ended(heading)}" if heading != section else "")
+    return "That was the last exercise of this lesson." + (f" Next: {ended(section)}" if section else "")
+
+
 def _names_of(exercise: str, cells: Sequence[Any]) -> Sequence[str]:
     """The functions and classes that an exercise has to define."""
     return next((tested_by(cell)[exercise] for cell in cells if exercise in tested_by(cell)), ())
@@ -220,8 +245,8 @@ def _shown(error: BaseException | None) -> str:
     return f"{type(error).__name__}: {text}" if text else type(error).__name__
 
 
-def _display(text: str) -> None:
+def _display(text: str, color: str) -> None:
     from IPython.display import display
 
-    style = f"font-family:{SANS};font-size:13px;color:{TEXT};border-left:4px solid {UNDECIDED};padding-left:10px"
+    style = f"font-family:{SANS};font-size:13px;color:{TEXT};border-left:4px solid {color};padding-left:10px"
     display({"text/plain": text, "text/html": f'<div style="{style}">{html.escape(text)}</div>'}, raw=True)

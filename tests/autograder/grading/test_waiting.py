@@ -170,12 +170,12 @@ def test_feedback_says_what_is_open_and_calls_nothing_lost_that_is_not(marked: S
     assert "3 points are open: they wait for a person." in pages["ann"]
     assert 'class="points lost"' not in pages["ann"]
     assert pages["ann"].count("waiting for a person, 2 points open</span>") == 1
-    assert rows_of(pages["bob"])[1] == f"Exercise 1: the smallest 1 of 3 {reason} See the cell"
+    assert rows_of(pages["bob"])[1] == f"Exercise 1: the smallest 1 of 3 {reason} See the answer"
     assert pages["bob"].count('class="points lost"') == 1
     assert rows_of(pages["cem"])[0] == "Exercise Points What cost points"
     assert "5.5 of 6 points</p>" in pages["cem"]
     assert "open" not in "".join(rows_of(pages["cem"]) + rows_of(pages["dan"]))
-    assert rows_of(pages["dan"])[2] == "Exercise 2: why 0 of 2 This cell cost points. See the cell A comment"
+    assert rows_of(pages["dan"])[2] == "Exercise 2: why 0 of 2 This cell cost points. See the answer A comment"
     assert rows_of(pages["eve"])[2:] == ["Exercise 2: why 2 of 2", f"Exercise 3: a drawing {waits[1]} See the answer"]
 
 

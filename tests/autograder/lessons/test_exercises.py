@@ -16,6 +16,7 @@ from nbformat.v4 import new_code_cell, new_notebook
 from autograder.lessons.builder.lesson_files import place_files
 from autograder.lessons.builder.notebook import assemble, notebook_text
 from autograder.lessons.release import release_notebook
+from autograder.lessons.student.exercises import next_after
 from autograder.lessons.student.lab import server_environment
 from autograder.notebooks.cells import grade_id, has_tag, is_code, is_code_solution, is_test
 
@@ -155,3 +156,21 @@ def test_a_name_of_a_cell_that_did_not_run_is_explained_even_in_a_kernel_that_ha
         assert "half(" not in said("test"), "a check shows nothing of its code"
         assert run(TOP["imports"], "imports") == []
         assert "has not run" not in said("below"), "the cell that binds it is further down"
+
+
+def test_a_right_check_says_what_comes_next_and_a_wrong_one_does_not(shown: dict[str, list[dict[str, Any]]]) -> None:
+    said = "Next: 4. The machine, as a kitchen. Then: 8. Quiz."
+    for step, outputs in shown.items():
+        texts = [output["data"]["text/plain"] for output in outputs if "data" in output]
+        assert (texts[-1] == said) == (step in ("right", "right again")), step
+        assert said not in texts[:-1]
+
+
+def test_the_last_check_of_an_exercise_says_what_comes_next_in_every_lesson() -> None:
+    for path in sorted(LESSONS.glob("*/[0-9]*.py")):
+        cells = release_notebook(assemble(path)).cells
+        tests = [cell for cell in cells if is_test(cell)]
+        for cell, following in zip(tests, [*tests[1:], None], strict=True):
+            own, later = (set(each.metadata["exercises"]) if each else set() for each in (cell, following))
+            quiz = any(name.endswith("_answers") for name in own)
+            assert bool(next_after(cell, cells)) == (not quiz and not own & later), grade_id(cell)

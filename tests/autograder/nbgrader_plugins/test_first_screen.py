@@ -48,8 +48,8 @@ def test_exercises_have_their_names_and_what_cost_points_is_said_once():
     _, resources = shown(notebook())
     assert resources["autograder"]["title"] == "Numbers"
     first, second = resources["autograder"]["exercises"]
-    assert (first.title, first.anchor, first.earned, first.points) == ("Exercise 1: <product>", "test_product", 1, 3)
-    assert [loss.anchor for loss in first.losses] == ["test_product", "test_square"]
+    assert (first.title, first.anchor, first.earned, first.points) == ("Exercise 1: <product>", "product", 1, 3)
+    assert [loss.anchor for loss in first.losses] == ["product", "product"]
     assert "the operands are swapped" in first.losses[0].message
     assert "the operands are swapped" not in first.losses[1].message
     assert (second.title, second.losses, second.comments) == ("Exercise 2: essay", [], ["essay"])
@@ -99,6 +99,7 @@ def test_a_test_without_a_message_and_names_without_headings_still_have_a_row():
     cells = [answer("first"), graded("test_first", 0.0, 1.0)]
     (row,) = exercises(nbformat.v4.new_notebook(cells=cells))
     assert (row.title, [loss.message for loss in row.losses]) == ("test_first", ["This cell cost points."])
+    assert row.anchor == "test_first", "nothing says which answer belongs to it"
 
 
 def test_one_mistake_that_costs_in_several_exercises_is_said_once_with_its_sum():
