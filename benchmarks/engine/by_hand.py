@@ -338,6 +338,39 @@ def gradient_check_of_a_layer() -> Job:
     return Job(step)
 
 
+def silu() -> Job:
+    """The result, and the gradient for ones; the sigmoid is kept between the two."""
+    x, ones = normal(256, 512), np.ones((256, 512), np.float32)
+
+    def step() -> tuple[np.ndarray, np.ndarray]:
+        s = np.exp(-x)
+        s += 1.0
+        np.reciprocal(s, out=s)
+        slope = 1.0 - s
+        slope *= x
+        slope += 1.0
+        slope *= s
+        slope *= ones
+        return x * s, slope
+
+    return Job(step)
+
+
+def softmax() -> Job:
+    """Of the rows: the result, and the gradient for ones."""
+    x, ones = normal(256, 512), np.ones((256, 512), np.float32)
+
+    def step() -> tuple[np.ndarray, np.ndarray]:
+        p = x - x.max(1, keepdims=True)
+        np.exp(p, out=p)
+        p /= p.sum(1, keepdims=True)
+        grad = ones - np.einsum("ij,ij->i", ones, p)[:, None]
+        grad *= p
+        return p, grad
+
+    return Job(step)
+
+
 def long_chain() -> Job:
     """W9: the gradient of x."""
 
@@ -363,4 +396,6 @@ BY_HAND: dict[str, Callable[[], Job]] = {
     "W6": convolutional,
     "W8": gradient_check_of_a_layer,
     "W9": long_chain,
+    "op silu": silu,
+    "op softmax": softmax,
 }

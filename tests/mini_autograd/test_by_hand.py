@@ -68,6 +68,15 @@ def test_gradient_check_of_a_layer() -> None:
     np.testing.assert_allclose(measured, by_rules, atol=1e-6)
 
 
+@pytest.mark.parametrize("name", ["silu", "softmax"])
+def test_an_operation(name: str) -> None:
+    x = ma.tensor(workloads.normal(256, 512), requires_grad=True)
+    y = x.softmax(-1) if name == "softmax" else ma.nn.functional.silu(x)
+    y.sum().backward()
+    for found, expected in zip(getattr(by_hand, name)().step(), (y.detach(), x.grad), strict=True):
+        np.testing.assert_allclose(found, expected.numpy(), rtol=1e-4, atol=1e-6)
+
+
 def test_long_chain() -> None:
     (x,) = leaves(1)
     y = x

@@ -40,13 +40,25 @@ class Silu(Elementwise):
     @quiet
     def forward(ctx, x):
         ctx.save_for_backward(x)
-        return x / (1.0 + np.exp(-x))
+        return plain_silu(x)
 
     @staticmethod
     def backward(ctx, grad):
         (x,) = ctx.saved_tensors
-        s = sigmoid(x)
-        return grad * (s * (1.0 + x * (1.0 - s)))
+        return silu_gradient(x, grad)
+
+
+@in_blocks
+def plain_silu(x: Any) -> Any:
+    """x s(x)."""
+    return x / (1.0 + np.exp(-x))
+
+
+@in_blocks
+def silu_gradient(x: Value, grad: Value) -> Value:
+    """The rule of `Silu`."""
+    s = sigmoid(x)
+    return grad * (s * (1.0 + x * (1.0 - s)))
 
 
 class Gelu(Elementwise):
