@@ -279,6 +279,8 @@ def _end(graph: Graph) -> Step:
         lines.append("The tensors' own .grad is still 0: backward() has not been called.")
     else:
         lines += [line for node in graph.nodes for line in disagreement(node)][:6]
+    if silent := [node.name for node in graph.nodes if node.kind == "unrecorded"]:
+        lines.append(f"No gradient came through {', '.join(silent)}: computed without recording.")
     reached = [node for node in graph.nodes if node.kind not in WITHOUT_GRADIENT]
     gradients = [(node.index, cell_text(replayed(node), norm=True)) for node in reached]
     return Step("end", None, tuple(lines), gradients=tuple(gradients))

@@ -153,6 +153,7 @@ def test_broadcast_is_typed_into_and_stepped(opened):
 
 def test_lifetime_counts_what_is_alive(opened):
     demo = Shown(opened, "lifetime()")
+    demo.press("End")
     expect(demo.words).to_contain_text("8, 8, 8 nodes and 0 kB, 0 kB, 0 kB")
     demo.press("Start")
     expect(demo.step).to_contain_text("Step 1: Mm is recorded. Alive: 1 node,")

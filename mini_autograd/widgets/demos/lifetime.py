@@ -211,7 +211,7 @@ def bet(lines: Sequence[str], last: Sequence[Sample], reason: str) -> Bet:
     counts = [sample.nodes for sample in last]
     right = GROWS if counts[-1] > counts[0] else STAYS if counts[-1] else NOTHING
     question = f"What is alive at the end of each of the three steps, with {', '.join([lines[2], *lines[4:]])}?"
-    return Bet(question, (NOTHING, STAYS, GROWS), right, reason.rstrip("."))
+    return Bet(question, (NOTHING, STAYS, GROWS), right, reason[0].lower() + reason[1:].rstrip("."))
 
 
 def lifetime(step: int = 0, predict: bool = True, **state: Any) -> Any:

@@ -68,6 +68,7 @@ def test_they_are_marked_in_the_picture_and_in_words(graph):
     ]
     told = details(next(node for node in graph.nodes if node.name == "u1"), graph)["forward"]
     assert "Computed without recording (no_grad, or detached): backward does not pass through here." in told
+    assert "No gradient came through u1, u2, u3: computed without recording." in story(graph)[-1].lines
 
 
 @pytest.mark.parametrize("engine", ENGINES.values(), ids=ENGINES)
