@@ -20,8 +20,8 @@ a, b, c = (ma.tensor(value, requires_grad=True) for value in (2.0, -3.0, 0.5))
 d = (a + b) * a
 e = d.tanh() + c * a
 explore(e)"""
-LEAK = 'lifetime(retain_graph=True, kept="losses.append(loss)", delete=True)'
-VALLEY = 'optimizer_paths(landscape="curved valley", lr=0.01)'
+LEAK = 'lifetime(retain_graph=True, kept="losses.append(loss)", delete=True, predict=False)'
+VALLEY = 'optimizer_paths(landscape="curved valley", lr=0.01, predict=False)'
 DEMOS: dict[str, tuple[str, str, tuple[str, ...]]] = {
     "graph_explorer": (GRAPH, ".ma-explorer", ("End", "Back", "Back")),
     "lifetime": (LEAK, ".ma-demo", ("End",)),

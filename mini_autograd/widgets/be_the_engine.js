@@ -162,7 +162,9 @@ function render({ model, el }) {
   const fitting = () => (isNarrow(canvas) ? chosen().upright : chosen().picture);
   const place = () => {
     picture = canvas.innerHTML = fitting();
-    canvas.firstChild.setAttribute("role", "group");
+    const svg = canvas.firstChild;
+    svg.setAttribute("role", "group");
+    svg.style.width = `calc(${svg.viewBox.baseVal.width}px * var(--ma-scale, 1))`; // a stage sets the scale
   };
   const showNodes = () => {
     const graph = chosen();
