@@ -48,9 +48,12 @@ class Level:
         self.duals: dict[Tensor, Tensor] = {}  # by the tensor whose memory they show
         self.of_nodes: dict[Function, Sequence[Tensor | None]] = {}  # the tangents of what a node may have saved
         self.changed: set[Tensor] = set()  # whose memory was changed in place: their views carry parts of their tangent
+        self.plain: set[Tensor] = set()  # show the memory of a dual number, but carry no tangent
 
     def tangent_of(self, tensor: Tensor) -> Tensor | None:
         """The tangent that a tensor carries; for a view whose memory was changed, its part of the base's tangent."""
+        if tensor in self.plain:
+            return None
         view = tensor.view_info
         if view is None or view.base not in self.changed:
             return getattr(tensor, "_tangent", None)
@@ -62,6 +65,7 @@ class Level:
         new = getattr(result, "_tangent", None)
         if new is None and before is None:
             return
+        self.plain.discard(tensor)
         with without_forward_mode():
             part = as_tangent(np.zeros_like(tensor.array) if new is None else new, tensor)
             view = tensor.view_info
@@ -75,7 +79,7 @@ class Level:
         """The tangent of a base, which the dual number made from it may carry instead."""
         dual = self.duals.get(base)
         if base in self.changed or dual is None:
-            return self.tangent_of(base)
+            return getattr(base, "_tangent", None)
         return with_part(None, base, dual.view_info.steps, dual._tangent)
 
     def give(self, tensor: Tensor, tangent: Tensor) -> None:
@@ -235,6 +239,8 @@ def make_dual(tensor: Tensor, tangent: Tensor, *, level: int | None = None) -> T
     if tangent.dtype.kind != "f":
         raise ValueError(f"Expected tangent to be floating point or complex, but got: {tangent.dtype}")
     check_size(tensor, tangent)
+    if tangent_of(tensor) is None:
+        state.forward_level.plain.add(tensor)
     with without_forward_mode():
         dual = tensor.view_as_itself()
     state.forward_level.give(dual, tangent)
@@ -248,7 +254,9 @@ def unpack_dual(tensor: Tensor, *, level: int | None = None) -> UnpackedDualTens
     if state.forward_level is None:
         return UnpackedDualTensor(tensor, None)
     with without_forward_mode():
-        return UnpackedDualTensor(tensor.view_as_itself(), tangent_of(tensor))
+        primal = tensor.view_as_itself()
+        state.forward_level.plain.add(primal)
+        return UnpackedDualTensor(primal, tangent_of(tensor))
 
 
 def name_of(ctx: Function) -> str:

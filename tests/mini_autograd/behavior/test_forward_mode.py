@@ -28,6 +28,8 @@ STEPS = {
     "masked_fill_": ("y = d.clone(); y.masked_fill_(d > 2, 7.0)", "y"),
     "into integers": ("y = lib.zeros(3, dtype=lib.int64); y.copy_(d)", "y"),
     "through detach": ("y = d.clone(); y.detach().mul_(2)", "y"),
+    "the memory it was made from": ("d.mul_(3); d.exp_()", "p, d"),
+    "what it shows without the tangent": ("q = d.clone(); u = forward_ad.unpack_dual(q).primal; q.mul_(2)", "u, q"),
     "an option": ("y = d.cumsum(0); y.cumsum_(0); y.sub_(1, alpha=2)", "y"),
 }
 
@@ -41,7 +43,7 @@ def test_tangent_after_a_change_in_place(name: str) -> None:
         primal = lib.tensor([1.0, 2.0, 3.0], dtype=lib.float64)
         with forward_ad.dual_level():
             d = forward_ad.make_dual(primal, lib.tensor([1.0, -2.0, 0.5], dtype=lib.float64))
-            known = {"lib": lib, "d": d, "z": lib.zeros(3, dtype=lib.float64)}
+            known = {"lib": lib, "forward_ad": forward_ad, "p": primal, "d": d, "z": lib.zeros(3, dtype=lib.float64)}
             exec(steps, known)
             return [tuple(forward_ad.unpack_dual(tensor)) for tensor in eval(f"({shown},)", known)]
 

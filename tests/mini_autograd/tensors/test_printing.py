@@ -1,5 +1,6 @@
 """Tensors print as PyTorch's do."""
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -58,5 +59,24 @@ lib.ones(3, requires_grad=True).detach()
 def test_prints_what_pytorch_prints(expression: str) -> None:
     def printed(lib: Any) -> str:
         return repr(eval(expression, {"lib": lib, "np": np}))
+
+    assert printed(ma) == printed(torch)
+
+
+@pytest.mark.parametrize(
+    ("function", "requires_grad"),
+    [
+        (lambda x: x, False),
+        (lambda x: x, True),
+        (lambda x: x + 1, True),
+        (lambda x: (x + 1).mul_(3), False),
+        (lambda x: x.expand(20, 2), True),
+    ],
+)
+def test_prints_the_tangent_of_a_dual_number(function: Callable[[Any], Any], requires_grad: bool) -> None:
+    def printed(lib: Any) -> str:
+        values = lib.tensor([1.0, 2.0], requires_grad=requires_grad)
+        with lib.autograd.forward_ad.dual_level():
+            return repr(function(lib.autograd.forward_ad.make_dual(values, lib.tensor([1.0, 10.0]))))
 
     assert printed(ma) == printed(torch)
