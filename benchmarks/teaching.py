@@ -29,6 +29,9 @@ TEACHING = "teaching.toml"
 GOAL = re.compile(r"^(?:\d+\.|[*-]) (.*?)[;.]?$")
 GALLERY_PAGE = re.compile(r"^# ## (.*)$", re.MULTILINE)
 MISTAKES = 3
+EDGE = re.compile(r"^### BEGIN MARK SCHEME$")
+ANY_HEADING = re.compile(r"^#+ (.*)$")
+IN_WRITING = "A class asks it if its `paths.toml` has `questions = true`; a person grades it."
 NOTE = "<!-- Written by `python -m benchmarks.teaching` from the lesson and the teaching.toml beside it. -->\n\n"
 
 
@@ -109,6 +112,8 @@ def page(lesson: LessonPage, gallery: Sequence[str]) -> str:
     for number, question in enumerate(notes["exam"], 1):
         rubric = _list(question["rubric"])
         parts += [f"**{number}.** {question['question'].strip()}", f"*Answer.* {question['answer'].strip()}", rubric]
+    for cell in filter(lambda cell: cell.is_question, read_lesson(lesson.text, questions=True)):
+        parts += ["## A question in writing", IN_WRITING, _as_quote(cell.source)]
     parts += ["## To read", _list(notes["read"])]
     return NOTE + "\n\n".join(parts) + "\n"
 
@@ -128,6 +133,7 @@ def overview(lessons: Sequence[LessonPage]) -> str:
         "are an estimate for one student alone: a class that discusses needs more.",
         "Optional parts with exercises are assignments of their own, `NN_name_further`: release those that you want. "
         "`autograder course DIR --path NAME` sets up a path.",
+        "Nine lessons have a question in writing, which a person grades; a class asks if its `paths.toml` says so.",
     ]
     parts += [schedule(path, cores, titles) for path in paths_of(COURSE).values()]
     links = [f"[{lesson.text.stem[:2]}. {lesson.title}]({lesson.text.stem}.md)" for lesson in lessons]
@@ -157,6 +163,12 @@ def in_words(part: LessonPart, titles: dict[str, str]) -> str:
     if part.last:
         return f"{name}, exercises {part.first} to {part.last}"
     return f"{name}, from exercise {part.first} on" if part.first > 1 else name
+
+
+def _as_quote(markdown: str) -> str:
+    """A cell of prose as a quotation, with its headings as bold lines, so that they are none of the page."""
+    lines = (EDGE.sub("**Mark scheme**", line) for line in markdown.splitlines() if "END MARK SCHEME" not in line)
+    return "\n".join(("> " + ANY_HEADING.sub(r"**\1**", line)).rstrip() for line in lines)
 
 
 def _list(items: Sequence[str]) -> str:

@@ -28,9 +28,10 @@ def text_ahead(course: Course, assignment: str) -> list[str]:
         return []
     from autograder.lessons.builder.lesson_files import LessonTextError, files_beside
     from autograder.lessons.builder.notebook import assignments, notebook_text
+    from autograder.lessons.builder.paths import asks_questions
 
     try:
-        notebooks = assignments(text)
+        notebooks = assignments(text, asks_questions(course.root))
         if assignment not in notebooks:
             return []
         made = {source.name: notebook_text(notebooks[assignment]).encode(), **files_beside(text, course.root)}

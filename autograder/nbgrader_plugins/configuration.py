@@ -24,6 +24,7 @@ SUBMISSION_TIME = f"{PLUGINS}.submission_time.SubmissionTime"
 QUIZ_STUBS = f"{PLUGINS}.release.QuizStubs"
 GET_GRADES = f"{PLUGINS}.grades.GetGrades"
 HOLD_BACK = f"{PLUGINS}.release.HoldBack"
+MARK_SCHEMES = f"{PLUGINS}.release.ClearMarkSchemes"
 
 SANITIZE = [
     "nbgrader.preprocessors.ClearOutput",
@@ -56,7 +57,7 @@ RELEASE = [
     "nbgrader.preprocessors.SaveCells",
     HOLD_BACK,
     "nbgrader.preprocessors.ClearHiddenTests",
-    "nbgrader.preprocessors.ClearMarkScheme",
+    MARK_SCHEMES,
     "nbgrader.preprocessors.ComputeChecksums",
     "nbgrader.preprocessors.CheckCellMetadata",
 ]
@@ -120,6 +121,7 @@ REPLACED = {
     "OverwriteCells": f"{PLUGINS}.restore_cells.RestoreCells",
     "ClearHiddenTests": f"{PLUGINS}.feedback.HideHiddenTests",
     "GetGrades": GET_GRADES,
+    "ClearMarkScheme": MARK_SCHEMES,
 }
 NEIGHBORS = (
     # (ours, the class it must directly precede or follow, where)

@@ -14,6 +14,8 @@ from nbgrader import utils
 from nbgrader.preprocessors import ClearHiddenTests
 from traitlets import Bool, List
 
+from autograder.notebooks.regions import MARK_SCHEME, without
+
 # A browser that reads this loads nothing and runs nothing, whatever else the page says.
 POLICY = "default-src 'none'; style-src 'unsafe-inline'; img-src data:; font-src data:"
 POLICY_TAG = f'<meta http-equiv="Content-Security-Policy" content="{POLICY}"/>'
@@ -55,7 +57,9 @@ class FeedbackExporter(HTMLExporter):
 
 
 class HideHiddenTests(ClearHiddenTests):
-    """Removes hidden tests from test cells. A student's cell that happens to contain the marker is left as it is."""
+    """Removes hidden tests from test cells and mark schemes from questions: there may be another attempt. A student's
+    cell that happens to contain the marker is left as it is.
+    """
 
     # Of no use here; without it nbgrader warns at each page, since the exporter sets it for all preprocessors.
     display_data_priority: Any = List(config=True)
@@ -63,4 +67,6 @@ class HideHiddenTests(ClearHiddenTests):
     def preprocess_cell(self, cell: NotebookNode, resources: Any, cell_index: int) -> tuple[NotebookNode, Any]:
         if utils.is_grade(cell) and not utils.is_solution(cell):
             self._remove_hidden_test_region(cell)
+        elif utils.is_locked(cell) and not utils.is_task(cell):
+            cell.source = without(MARK_SCHEME, cell.source)
         return cell, resources

@@ -6,10 +6,10 @@ import re
 
 from nbconvert.exporters.exporter import ResourcesDict
 from nbformat import NotebookNode
-from nbgrader.preprocessors import NbGraderPreprocessor
+from nbgrader.preprocessors import ClearMarkScheme, NbGraderPreprocessor
 from traitlets import Bool
 
-from autograder.notebooks.cells import grade_id, is_code_solution, is_locked
+from autograder.notebooks.cells import grade_id, is_code_solution, is_locked, is_task
 from autograder.quizzes import sealing
 from autograder.sandbox.inside import engine_file
 
@@ -35,6 +35,23 @@ class HoldBack(NbGraderPreprocessor):
         if source != cell.source and not is_locked(cell):
             raise ReleaseError(f"cell {grade_id(cell) or cell.id!r} must be locked, or its answers cannot be held back")
         cell.source = source
+        return cell, resources
+
+
+class ClearMarkSchemes(ClearMarkScheme):
+    """Removes mark schemes also from a locked cell above the cell for the answer: nbgrader restores it for grading, so
+    that the person who grades the answer sees the scheme. An untouched answer then needs nobody, unlike a task.
+    """
+
+    enforce_metadata = Bool(False, help="Allow mark schemes in tasks alone.").tag(config=True)
+
+    def preprocess_cell(
+        self, cell: NotebookNode, resources: ResourcesDict, cell_index: int
+    ) -> tuple[NotebookNode, ResourcesDict]:
+        """Raises ReleaseError for a cell that grading could not restore because it is not locked."""
+        removed = self._remove_mark_scheme_region(cell)
+        if removed and not (is_task(cell) or is_locked(cell)):
+            raise ReleaseError(f"cell {grade_id(cell) or cell.id!r} must be locked, or its mark scheme is lost")
         return cell, resources
 
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from autograder.notebooks.cells import grade_id, is_grade, is_solution, is_task
 
-HEADING = re.compile(r"^#{1,6}\s+(.+?)\s*#*$", re.MULTILINE)
+HEADING = re.compile(r"^#{1,6}\s+(?!(?:BEGIN|END) MARK SCHEME)(.+?)\s*#*$", re.MULTILINE)
 
 
 def headings(markdown: str) -> list[str]:

@@ -83,3 +83,9 @@ def without_hidden_tests(source: str) -> str:
     """What students see of a test cell, every line in its place."""
     hidden = hidden_lines(source)
     return "\n".join("" if n in hidden else line for n, line in enumerate(LINE_END.split(source), 1))
+
+
+def without(kind: str, source: str) -> str:
+    """A cell without its regions of a kind."""
+    hidden = {line for region in regions(source) if region.kind == kind for line in region.lines}
+    return "\n".join(line for n, line in enumerate(LINE_END.split(source), 1) if n not in hidden)

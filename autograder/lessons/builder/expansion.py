@@ -21,6 +21,7 @@ from autograder.quizzes.sealing import seal_hints
 HINT_COMMENT = "# Stuck? Run this cell. Each hint opens with a click."
 CHECK_COMMENT = "# Run this cell to check your answer ({})."
 IMPORT_COMMENT = "# Run this cell: it imports {}."
+ANSWER = "The mark scheme above says what an answer needs."
 SETTINGS = ("plt.rcParams.update", "torch.set_num_threads", "warnings.simplefilter")
 
 
@@ -44,6 +45,8 @@ def _notebook_cells(cells: Sequence[TextCell]) -> list[TextCell]:
                 result.append(replace(cell, kind="code", source=source, metadata={}))
         elif "quiz" in cell.tags:
             result += expand_quiz(cell)
+        elif cell.is_question:
+            result += _question_and_answer(cell)
         elif cell.is_test and cell.kind == "code":
             points = cell.metadata.get("worth") or points_of_test(alone[cell.grade_id], float(cell.nbgrader["points"]))
             result.append(replace(cell, source=f"{CHECK_COMMENT.format(points)}\n{alone[cell.grade_id]}"))
@@ -52,6 +55,19 @@ def _notebook_cells(cells: Sequence[TextCell]) -> list[TextCell]:
         elif not cell.style:
             result.append(cell)
     return result
+
+
+def _question_and_answer(cell: TextCell) -> list[TextCell]:
+    """A question with its mark scheme, which students cannot change, and the cell for the answer."""
+    marks = {
+        **cell.nbgrader,
+        "grade": False,
+        "solution": False,
+        "locked": True,
+        "grade_id": f"{cell.grade_id}_question",
+    }
+    marks.pop("points")
+    return [replace(cell, metadata={**cell.metadata, "nbgrader": marks}), replace(cell, source=ANSWER)]
 
 
 def _standing_alone(cells: Sequence[TextCell]) -> dict[str, str]:

@@ -21,6 +21,7 @@ from autograder.lessons.builder.case_files import cases_file
 from autograder.lessons.builder.expansion import CHECK_COMMENT, IMPORT_COMMENT, expanded
 from autograder.lessons.builder.lesson_engines import calls_start, engine_after, owners_of_names, with_engine
 from autograder.lessons.builder.lesson_files import place_files
+from autograder.lessons.builder.paths import asks_questions
 from autograder.lessons.builder.rules import Owner, check_lesson, engine_names_are_kept
 from autograder.lessons.builder.rules_of_tests import cases_hide_no_names
 from autograder.lessons.builder.text import TextCell, read_lesson
@@ -34,9 +35,11 @@ KERNEL = {"display_name": "Python 3 (ipykernel)", "language": "python", "name": 
 TAGS_OF_NOTEBOOKS = {"demo", "visible", "raises-exception"}
 
 
-def assemble(path: Path) -> NotebookNode:
-    """The instructor's notebook of a text: hints and engine sealed, no styles. Raises LessonTextError."""
-    cells = read_lesson(path)
+def assemble(path: Path, questions: bool = False) -> NotebookNode:
+    """The instructor's notebook of a text: hints and engine sealed, no styles, and the `questions` that a person grades
+    only if asked for. Raises LessonTextError.
+    """
+    cells = read_lesson(path, questions)
     check_lesson(cells)
     owners: dict[str, Owner] = {}
     if any("engine" in cell.tags or calls_start(cell) for cell in cells):
@@ -53,11 +56,11 @@ def assemble(path: Path) -> NotebookNode:
     return notebook
 
 
-def assignments(path: Path) -> dict[str, NotebookNode]:
+def assignments(path: Path, questions: bool = False) -> dict[str, NotebookNode]:
     """The instructor's notebooks of a lesson's core and, if it gives points, of *Further*, by the names of the
     assignments. Raises LessonTextError.
     """
-    return parted(assemble(path), path)
+    return parted(assemble(path, questions), path)
 
 
 def _name_exercises(cells: Sequence[NotebookNode]) -> None:
@@ -97,10 +100,11 @@ def styles(path: Path) -> dict[str, dict[str, str]]:
 
 def build_lesson(path: Path, course_dir: Path, files_of: Path | None = None) -> Path:
     """Write course_dir/source/NAME/NAME.ipynb for each of the lesson's assignments, and the files that they need, from
-    that course or from the course `files_of`. Returns the path of the core's notebook.
+    that course or from the course `files_of`. Returns the path of the core's notebook. The course's setting decides
+    about questions.
     """
     path, source = Path(path), Path(course_dir) / "source"
-    for name, notebook in assignments(path).items():
+    for name, notebook in assignments(path, asks_questions(Path(course_dir))).items():
         place_files(path, Path(files_of or course_dir), source / name)
         write_if_changed(source / name / f"{name}.ipynb", notebook_text(notebook))
     return source / path.stem / f"{path.stem}.ipynb"

@@ -1,4 +1,5 @@
-"""Ways through a course, `paths.toml`: which lessons, week by week. A course may be set to one of them.
+"""Ways through a course, `paths.toml`: which lessons, week by week. A course may be set to one of them, and asks its
+questions in writing or not.
 
 Standard library only, like lesson_files.
 """
@@ -63,6 +64,11 @@ def texts_asked_for(course_dir: Path, names: Sequence[str] = (), path: str = "")
     if not texts:
         raise LessonTextError(f"There are no lessons in {course_dir / 'lessons'}.")
     return texts
+
+
+def asks_questions(course_dir: Path) -> bool:
+    """Whether a course asks the questions that a person grades, the line `questions = true`. Raises LessonTextError."""
+    return _read(course_dir).get("questions", False) is True
 
 
 def _read(course_dir: Path) -> dict[str, Any]:

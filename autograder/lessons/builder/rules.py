@@ -20,10 +20,10 @@ from autograder.lessons.builder.rules_of_tests import (
 )
 from autograder.lessons.builder.text import PLAIN_TAGS, STYLE_TAG, TextCell, syntax_tree
 from autograder.notebooks.giving_points import called
-from autograder.notebooks.regions import HIDDEN_TESTS, MARK_SCHEME, SOLUTION, edges
+from autograder.notebooks.regions import HIDDEN_TESTS, MARK_SCHEME, SOLUTION, edges, regions
 from autograder.notebooks.statements import bound_names
 
-KNOWN_METADATA = {"nbgrader", "tags", "exercise", "title", "jupyter", "items", "check", "worth"}
+KNOWN_METADATA = {"nbgrader", "tags", "exercise", "title", "jupyter", "items", "check", "worth", "question"}
 MOST_HINTS = 3
 REGION_NAMES = {SOLUTION: "a solution", HIDDEN_TESTS: "hidden tests", MARK_SCHEME: "a mark scheme"}
 LIKE_AN_EDGE = re.compile(r"\W*(BEGIN|END)[\W_]+(HIDDEN[\W_]*TESTS?|SOLUTIONS?|MARK[\W_]*SCHEMES?)\W*", re.IGNORECASE)
@@ -148,12 +148,20 @@ def exercises_have_a_lead_in(cells: Sequence[TextCell]) -> None:
     """Between a solution cell and the graded cell before it there is prose that says what to do."""
     prose = False
     for cell in cells:
-        if cell.is_solution and not prose:
+        if cell.is_solution and not prose and not cell.is_question:
             raise cell.error("an exercise needs a lead-in: a Markdown cell between it and the previous exercise")
         if cell.grade_id:
             prose = False
         elif cell.kind == "markdown" and cell.source.strip() and "hint" not in cell.tags:
             prose = True
+
+
+def questions_say_what_counts(cells: Sequence[TextCell]) -> None:
+    """A person who grades a text reads the mark scheme below the question."""
+    for cell in filter(lambda cell: cell.is_question, cells):
+        found = [region for region in regions(cell.source) if region.kind == MARK_SCHEME and region.text.strip()]
+        if cell.kind != "markdown" or len(found) != 1 or found[0].lines[0] == 1:
+            raise cell.error("a question needs its text, and one ### BEGIN MARK SCHEME to ### END MARK SCHEME below it")
 
 
 def exercises_are_numbered_in_order(cells: Sequence[TextCell]) -> None:
@@ -246,6 +254,7 @@ RULES = (
     regions_stand_where_they_belong,
     hints_and_styles_name_an_exercise,
     exercises_have_a_lead_in,
+    questions_say_what_counts,
     exercises_are_numbered_in_order,
     names_of_the_builder_are_imported,
     engine_cells_are_code,

@@ -27,7 +27,7 @@ from autograder.notebooks.statements import tree_of
 PLAIN_TAGS = {"demo", "engine", "visible", "quiz", "hint", "raises-exception"}
 STYLE_TAG = re.compile(r"style:([A-Za-z0-9_]+)")
 CELL_LINE = re.compile(r"^# %%(?P<rest>.*)$")
-SHORT = {"solution": {"solution": True}, "test": {"grade": True}}
+SHORT = {"solution": {"solution": True}, "test": {"grade": True}, "question": {"grade": True, "solution": True}}
 """Short words on a cell line, with an id, for nbgrader's marks."""
 NBGRADER_DEFAULTS = {"schema_version": 3, "grade": False, "solution": False, "task": False}
 
@@ -57,6 +57,11 @@ class TextCell:
     @cached_property
     def is_solution(self) -> bool:
         return is_solution(self)
+
+    @cached_property
+    def is_question(self) -> bool:
+        """Whether the cell asks for a text, which a person grades, in courses that ask such questions."""
+        return "question" in self.metadata
 
     @cached_property
     def tags(self) -> list[str]:
@@ -94,12 +99,13 @@ def syntax_tree(cell: TextCell) -> ast.Module:
         raise cell.error(f"not valid Python: {error.msg}", error.lineno or 0) from error
 
 
-def read_lesson(path: Path) -> list[TextCell]:
-    """The cells of a lesson's text, in order, and then those of its styles. Raises LessonTextError when it has none, or
-    is not in percent format.
+def read_lesson(path: Path, questions: bool = False) -> list[TextCell]:
+    """The cells of a lesson's text, in order, and then those of its styles. The `questions` that a person grades are
+    left out unless asked for. Raises LessonTextError when it has no cells, or is not in percent format.
     """
     styles = path.with_name(STYLES)
-    cells = [_with_check(cell, path) if "check" in cell.metadata else cell for cell in _read(path)]
+    own = [cell for cell in _read(path) if questions or not cell.is_question]
+    cells = [_with_check(cell, path) if "check" in cell.metadata else cell for cell in own]
     return [*cells, *(_read(styles) if styles.is_file() else ())]
 
 
@@ -156,7 +162,9 @@ def _metadata(cell: NotebookNode) -> dict[str, Any]:
     for word, meaning in SHORT.items():
         if word in metadata:
             points = {"points": metadata.pop("points")} if "points" in metadata else {}
-            metadata["nbgrader"] = {"grade_id": metadata.pop(word), **meaning, **points}
+            metadata["nbgrader"] = {"grade_id": metadata[word], **meaning, **points}
+            if word != "question":
+                del metadata[word]
     if isinstance(metadata.get("nbgrader"), dict):
         complete = NBGRADER_DEFAULTS | metadata["nbgrader"]
         complete.setdefault("locked", not complete["solution"])

@@ -828,6 +828,24 @@ question(
     wrong("It is right for positive inputs of every size.", "Twenty points are twenty points. At the corner of a function, or where numbers overflow, things change.", misconception="check_is_a_proof"),
 )
 
+# %% [markdown] question="why_backward" points=3
+# ### Why backward?
+#
+# A network has a million weights and one loss. Training goes through it once forward and once backward. **Why** is one backward pass enough for a million slopes, while the other direction would need a million passes? And what does that saving cost? Answer in one paragraph.
+#
+# ### BEGIN MARK SCHEME
+# *A good answer:* The slope of the loss for a weight is a product of local slopes along the way from the weight to the loss. Going backward starts at the one loss, and what has been multiplied so far, the slope of the loss for an intermediate value, is the same for everything before that value, so it is computed once and shared. Going forward starts at one weight, and what has been multiplied so far belongs to that weight alone. The price is memory: the values of the forward pass are kept until the backward pass needs them.
+#
+# * 1 point: the product along the way can be multiplied from either end, and backward begins at the single loss
+# * 1 point: what arrives at a value is shared by all weights before it
+# * 1 point: the cost: the values of the forward pass are kept in memory
+#
+# Wrong answers, and what they get:
+#
+# * *Backward is cheaper because it skips the zeros*, or *because addition is faster*: nothing for the first two points. It is the number of outputs that decides.
+# * *Backward is always better*: at most two points. With one input and many outputs, forward is.
+# ### END MARK SCHEME
+
 # %% [markdown]
 # ## Summary
 #

@@ -741,6 +741,24 @@ question(
     wrong("`y` has no `grad_fn`.", "It has one, `PowBackward0`. Leaves have none.", misconception="leaf_and_grad_fn"),
 )
 
+# %% [markdown] question="why_add" points=3
+# ### Why add?
+#
+# In `y = x * x + x`, the value `x` is used three times, and your engine adds up three gradients. **Why** is the sum right, and not the last one, the largest one or the mean? Answer in one paragraph, with the numbers for `x = 2`.
+#
+# ### BEGIN MARK SCHEME
+# *A good answer:* Move `x` a little. Each use of `x` changes on its own and passes its change on to `y`, and for a small move these changes add up. The slope is the total change of `y` for the move of `x`. At 2 the two uses in the product give 2 each, the third gives 1, together 5, which is `2x + 1`.
+#
+# * 1 point: a move of `x` reaches `y` in several ways, and their changes of `y` add up
+# * 1 point: each way's share is its own slope, as if the others stood still
+# * 1 point: the numbers: 2 + 2 + 1 = 5
+#
+# Wrong answers, and what they get:
+#
+# * *Because backward adds into `.grad`*: no point. That describes the code, and the question asks why it is right.
+# * *2 and 1, because `x * x` has the slope `2x` as a whole*: the sum is right, so full marks if both uses in `x * x` are explained somewhere.
+# ### END MARK SCHEME
+
 # %% [markdown] items="140"
 # ## Summary
 #

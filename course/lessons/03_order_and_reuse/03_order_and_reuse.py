@@ -950,6 +950,24 @@ question(
     wrong("It needs recursion.", "Building the list has nothing to do with how the graph is walked.", misconception="recursion_needed"),
 )
 
+# %% [markdown] question="why_wait" points=3
+# ### Why wait?
+#
+# A fellow student writes a backward pass that calls a node's rule whenever a gradient arrives, and passes the result on at once. The gradients of all tests are right. **Why** are they right, and why is the program useless for deep networks all the same? Answer in one paragraph.
+#
+# ### BEGIN MARK SCHEME
+# *A good answer:* A rule is linear in the gradient that arrives. Passing on two parts one after the other gives the same sum as passing on their sum once, so the leaves get the right total. But a node then runs once for each path from it to the output, and the number of paths doubles with each value that is used twice: 40 such steps are about 10^12 calls. An engine that waits until everything has arrived calls each rule once.
+#
+# * 1 point: rules are linear, so the sum of the parts gives the part of the sum
+# * 1 point: each rule runs once per path to the output
+# * 1 point: the number of paths can grow exponentially, while a topological order calls each rule once
+#
+# Wrong answers, and what they get:
+#
+# * *The gradients must be wrong, because the order is wrong*: no point. They are wrong only if a rule is called with a part and the rest is dropped.
+# * *It is slow because recursion is slow*: at most one point. It is the number of calls.
+# ### END MARK SCHEME
+
 # %% [markdown]
 # ## Summary
 #

@@ -907,6 +907,24 @@ question(
     wrong("`backward` raises an error about shapes.", "A factor does not change a shape.", misconception="shapes_prove_rules"),
 )
 
+# %% [markdown] question="why_sum_over_broadcasts" points=3
+# ### Why sum?
+#
+# In `examples + bias`, the bias has one number per column, and it is stretched over all rows. **Why** does its gradient sum over the rows, although nothing in `+` looks like a sum? And what would be wrong with the mean? Answer in one paragraph.
+#
+# ### BEGIN MARK SCHEME
+# *A good answer:* Stretching uses each number of the bias once in each row. A move of that number moves all rows, and each contributes its own share to the change of the output; shares add up, as for any value that is used several times. The mean would be too small by the number of rows. If a loss takes a mean, that factor is already in the gradient that arrives.
+#
+# * 1 point: a broadcast is a use of the same number in several places
+# * 1 point: contributions of several uses add up
+# * 1 point: a mean would divide by the number of rows; dividing is the business of the loss
+#
+# Wrong answers, and what they get:
+#
+# * *Because the shapes must fit*: at most one point. A mean or a single row would fit as well.
+# * *Because a sum is the derivative of a mean*: no point.
+# ### END MARK SCHEME
+
 # %% [markdown]
 # ## Summary
 #

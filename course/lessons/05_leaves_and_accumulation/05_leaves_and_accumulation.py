@@ -1081,6 +1081,24 @@ question(
     wrong("It raises an error.", "`.grad` being None is an ordinary state.", misconception="none_is_error"),
 )
 
+# %% [markdown] question="why_accumulate" points=3
+# ### Why does PyTorch add?
+#
+# `backward` adds to `.grad`, and every training loop has to clear it. Forgetting that is a common mistake. **Why** did the authors choose adding all the same? Give one program that needs it, and say what it would have to do if `backward` replaced `.grad`. Answer in one paragraph.
+#
+# ### BEGIN MARK SCHEME
+# *A good answer:* A batch that does not fit into memory is cut into parts. Each part runs forward and backward, its graph is released, and the gradients add up to that of the whole batch; then comes one step. If `backward` replaced `.grad`, the program would have to copy and add the gradients of all parameters by itself, after each part. (Several losses, each with its own `backward`, are as good an example.) Adding can be turned into replacing with one line; the other way needs a second set of arrays.
+#
+# * 1 point: a program that needs it: parts of a batch, or several losses with a call each
+# * 1 point: what it would have to do otherwise: keep copies of all gradients, and add them itself
+# * 1 point: several calls are meant, not several uses of a weight in one loss
+#
+# Wrong answers, and what they get:
+#
+# * *Because a weight is used many times*: no point for the third item. Those contributions are summed within one pass, before they reach `.grad`.
+# * *Because it is faster*: no point by itself.
+# ### END MARK SCHEME
+
 # %% [markdown]
 # ## Summary
 #

@@ -716,6 +716,24 @@ question(
     wrong("both with `retain_graph=True`, to be safe", "The last call has no reason to retain.", misconception="two_losses_need_retain"),
 )
 
+# %% [markdown] question="why_freed" points=3
+# ### Why is it freed?
+#
+# After `y = x**3`, a second `y.backward()` raises an error. After `y = x + 1`, it does not. **Why** does PyTorch free anything at all, and why is there no error in the second case? Answer in one paragraph.
+#
+# ### BEGIN MARK SCHEME
+# *A good answer:* Nodes keep the values that their rules need, and in a deep network these are most of the memory. After the backward pass nobody needs them as a rule, so they are dropped at once, even if the program still holds the loss. The rule of a power needs its input, so the second pass finds it gone. The rule of an addition needs no value: nothing was saved, nothing is gone, and it runs again. The nodes themselves live as long as the output.
+#
+# * 1 point: what is freed are saved values, because they take much memory
+# * 1 point: a power needs its input for its rule, and an addition needs nothing
+# * 1 point: nodes and edges are still there; the error comes from the missing value
+#
+# Wrong answers, and what they get:
+#
+# * *backward deletes the graph*: at most two points. Then `x + 1` would fail too.
+# * *PyTorch counts the calls*: no point.
+# ### END MARK SCHEME
+
 # %% [markdown]
 # ## Summary
 #

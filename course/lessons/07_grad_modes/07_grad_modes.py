@@ -711,6 +711,24 @@ question(
     wrong("An error: `d` may only be read.", "It is an ordinary tensor.", misconception="detach_is_read_only"),
 )
 
+# %% [markdown] question="why_detach_is_not_a_copy" points=3
+# ### Why is a snapshot not safe?
+#
+# A program keeps `snapshot = w.detach()` before each step of the optimizer. In the end, all snapshots are equal. **Why**? And why is `detach` made like this, if it is so easy to be caught? Answer in one paragraph, and repair the line.
+#
+# ### BEGIN MARK SCHEME
+# *A good answer:* `detach` gives a new tensor without history on the same memory. The optimizer writes into that memory in place, so each snapshot shows the newest values. It copies nothing because its usual purpose, to stop a gradient, needs no copy, and a copy of every such tensor would cost time and memory. `w.detach().clone()` keeps the values.
+#
+# * 1 point: the snapshot shares its memory with `w`
+# * 1 point: the optimizer writes in place
+# * 1 point: the repair: `w.detach().clone()`, and why a copy is not the default
+#
+# Wrong answers, and what they get:
+#
+# * *Because `w` still requires grad*, or *because the graph is the same*: no point. A snapshot has no history; it is about memory.
+# * *Use `.item()`* or *`torch.no_grad()`*: no third point. The first is for one number, the second copies nothing either.
+# ### END MARK SCHEME
+
 # %% [markdown]
 # ## Summary
 #

@@ -626,6 +626,24 @@ question(
     wrong("To check that the number of returned gradients is right.", "It has one entry per input, but nothing is checked with it.", misconception="form_is_not_checked"),
 )
 
+# %% [markdown] question="why_a_pass_is_no_proof" points=3
+# ### What does a pass prove?
+#
+# `gradcheck` passes for your rule, and the model that uses it trains badly. Your colleague says that the rule cannot be the reason. **Why** is that wrong? Name two things that a rule may do wrong although the check passes, and say for each what you would try. Answer in one paragraph.
+#
+# ### BEGIN MARK SCHEME
+# *A good answer:* The check compares two tables at the points that it was given. A rule that is wrong for negative numbers passes if no point is negative, so try points of both signs, and some near kinks. A rule that is right in float64 may overflow in float32 or for large inputs, so try the sizes that training has. Others: inputs that do not require grad are not looked at; the tolerance hides small errors; second derivatives need `gradgradcheck`.
+#
+# * 1 point: a pass is about the points, inputs and tolerances that were tried
+# * 1 point: one thing that goes unseen, with what to try
+# * 1 point: a second one, with what to try
+#
+# Wrong answers, and what they get:
+#
+# * *gradcheck only checks the forward pass*: no point.
+# * *The numerical derivative may be wrong, too*: at most one point. Then the check would fail, not pass.
+# ### END MARK SCHEME
+
 # %% [markdown]
 # ## Summary
 #

@@ -721,6 +721,24 @@ question(
     wrong("A gradient", "Hooks of tensors get gradients. These hooks get values of the forward pass.", misconception="hooks_mixed_up"),
 )
 
+# %% [markdown] question="why_one_checkpoint_saves_nothing" points=3
+# ### Why not one big checkpoint?
+#
+# Somebody puts a whole network into one checkpoint. Between forward and backward nearly nothing is held, but the peak of memory is as high as before. **Why**? And why do several segments help? Answer in one paragraph.
+#
+# ### BEGIN MARK SCHEME
+# *A good answer:* The backward pass needs the saved values of the whole network, so the checkpoint runs all of it again, and then all values are there at once: the peak has only moved to the beginning of the backward pass. With several segments, only the borders are kept, and each segment is computed again, used and released before the one before it. The peak is the borders plus the largest segment.
+#
+# * 1 point: the backward pass needs the values, and computing them again brings all of them back
+# * 1 point: the peak moves to the beginning of the backward pass
+# * 1 point: with segments only one segment's values are there at a time, beside the borders
+#
+# Wrong answers, and what they get:
+#
+# * *Because computing again takes memory for the program*: no point.
+# * *It saves memory, since nothing is held after forward*: no point. That is not the peak.
+# ### END MARK SCHEME
+
 # %% [markdown]
 # ## Summary
 #
