@@ -11,17 +11,18 @@ from autograder.lessons.builder.text import TextCell
 HEADING = re.compile(r"^(#+) +(.*)$")
 BEGINS = re.compile(r"^# Further$", re.MULTILINE)
 FURTHER = re.compile(r"^further$|\((further|just run it)\)", re.IGNORECASE)
+OPTIONAL = re.compile(r"^further$|\(further\)", re.IGNORECASE)
 
 
-def with_parts(cells: Sequence[TextCell]) -> Iterator[tuple[TextCell, bool]]:
-    """Each cell, and whether it need not be read: whether it stands below such a heading and before the next heading
-    of the same level or a higher one.
+def with_parts(cells: Sequence[TextCell], begins: re.Pattern[str] = FURTHER) -> Iterator[tuple[TextCell, bool]]:
+    """Each cell, and whether it need not be read: whether it stands below a heading that `begins` such a part, and
+    before the next heading of the same level or a higher one.
     """
     level = 0  # of the heading that began such a part, or 0 outside
     for cell in cells:
         for mark, title in headings(cell):
             if not level or len(mark) <= level:
-                level = len(mark) if FURTHER.search(title) else 0
+                level = len(mark) if begins.search(title) else 0
         yield cell, bool(level)
 
 

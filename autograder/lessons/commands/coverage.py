@@ -1,4 +1,6 @@
-"""`autograder coverage`: prints which cell teaches each topic of the checklist, and what is missing."""
+"""`autograder coverage`: prints which cell teaches each topic of the checklist, in the core or in *Further*, what of it
+is run, which exercise or question tests it, and what is missing.
+"""
 
 from __future__ import annotations
 
@@ -21,7 +23,7 @@ def add_arguments(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Print the table. The exit status is 1 when a lesson that exists leaves a topic out, or claims an unknown one."""
-    from autograder.lessons.builder.coverage import coverage
+    from autograder.lessons.builder.coverage import CHECKLIST, coverage
     from autograder.lessons.builder.lesson_files import LessonTextError
 
     try:
@@ -35,10 +37,17 @@ def run(arguments: argparse.Namespace) -> int:
     show(found, gaps if arguments.gaps else topics)
     for claim in found.unknown():
         print(f"{claim.place}: the checklist has no topic {claim.topic!r}", file=sys.stderr)
+    for said in found.wrong():
+        print(f"{CHECKLIST}, {said}", file=sys.stderr)
     later = [topic for topic in topics if not set(topic.lessons) & set(found.lessons)]
     covered = len(topics) - len(gaps) - len(later)
     print(f"\n{covered} of {len(topics)} topics covered, {len(gaps)} gaps, {len(later)} in lessons to come.")
-    return int(bool(gaps or found.unknown()))
+    optional = [topic for topic in topics if topic in found.optional()]
+    tested = sum(bool(topic.tested) for topic in topics)
+    print(f"{tested} tested by an exercise or a question; {len(optional)} only in optional parts, for these reasons:")
+    for topic in optional:
+        print(f"  {topic.name}: {topic.further}")
+    return int(bool(gaps or found.unknown() or found.wrong()))
 
 
 def show(found: Coverage, topics: list[Topic]) -> None:
@@ -47,9 +56,13 @@ def show(found: Coverage, topics: list[Topic]) -> None:
     from rich.table import Table
 
     gaps = found.gaps()
-    table = Table("topic", "lessons", "what", "taught in", box=None, pad_edge=False)
+    table = Table("topic", "what", "taught in", "part", "run", "tested by", box=None, pad_edge=False)
     for topic in topics:
-        places = "\n".join(escape(claim.place) for claim in found.claims_of(topic))
+        claims = found.claims_of(topic)
+        places = "\n".join(escape(claim.place) for claim in claims)
         missing = "[bold red]GAP[/bold red]" if topic in gaps else "lesson to come"
-        table.add_row(topic.name, " ".join(topic.lessons), escape(topic.title), places or missing)
+        part = "" if not claims else "further" if topic in found.optional() else "core"
+        run = str(sum(claim.run for claim in claims)) if claims else ""
+        tests = "\n".join(f"{name}{' (further)' * found.tests.get(name, False)}" for name in topic.tested)
+        table.add_row(topic.name, escape(topic.title), places or missing, part, run, tests or "-")
     Console(width=None if sys.stdout.isatty() else 160).print(table)

@@ -634,7 +634,7 @@ with warnings.catch_warnings(record=True) as caught:
 print(str(caught[0].message).split(". ")[0] + ".")
 torch.set_warn_always(False)
 
-# %% [markdown]
+# %% [markdown] items="43"
 # The warning speaks of a reference cycle: the gradient holds its history, the history holds the leaf, and the leaf holds the gradient. In PyTorch the cycle stays in memory until you set `x.grad = None`. Both the sum of 24 and the cycle are reasons for a function that **returns** gradients and does not change `.grad`.
 #
 # ## 4. grad, and a matrix that is never built
@@ -932,7 +932,7 @@ question(
 #
 # These questions are about lessons 02 to 10. Answer them without scrolling up.
 
-# %% test="quiz_02_to_10" points=6 tags=["quiz"] items="131 132"
+# %% test="quiz_02_to_10" points=6 tags=["quiz"] items="51 54 131 132"
 question(
     "back_flags",
     "`a = torch.ones(3)`, `b = torch.ones(3, requires_grad=True)`, `c = a * b`, `d = a * 2`. Which of them require grad?",

@@ -804,7 +804,7 @@ print("mean of the means:    ", round(sum(mean for mean, _ in means) / len(means
 print("weighted by the rows: ", sum(mean * rows for mean, rows in means) / len(losses))
 print("mean over the samples:", np.mean(losses))
 
-# %% [markdown] items="60 84"
+# %% [markdown] items="60 84 53 F46"
 # It is not: the two rows of the last batch count twice as much as the others. If you weight each batch by its number of rows, you get the mean over the samples. The next exercise needs this.
 #
 # ## 6. The loop

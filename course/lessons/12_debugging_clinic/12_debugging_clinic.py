@@ -687,7 +687,7 @@ print(preflight(model, SGD(model.parameters()), mse_loss, *waves()))
 patient = Patient5()
 print(preflight(patient, SGD(patient.parameters()), mse_loss, *waves()))
 
-# %% [markdown] items="110"
+# %% [markdown] items="110 112"
 # ## 5. A sheet for the wall
 #
 # ### Symptoms

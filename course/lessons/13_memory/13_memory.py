@@ -369,7 +369,7 @@ for way in (plain, in_one_node):
 #
 # The hooks avoid this. The function runs **recorded**, as always, so the graph has all its nodes and edges. Only the saved arrays are given away: `pack` returns a number and drops the array. When the first rule asks, the function runs again, and other hooks collect what it saves this time.
 
-# %% [markdown] items="125 F40"
+# %% [markdown] items="125 F40 99"
 # ### Exercise 2: checkpoint
 #
 # Write `checkpoint(function, *inputs)` with `saved_tensors_hooks`. It returns what the function returns. In the forward pass the function runs once, and none of the arrays it saves is kept. In the backward pass:
