@@ -273,9 +273,23 @@ function makeBet(root, model, sender) {
     if (!bet) return box.replaceChildren();
     if (!waits()) {
       const verdict = chosen() === bet.right ? `and that is right: ${bet.reason}` : `but it is ${bet.right}: ${bet.reason}`;
-      return box.replaceChildren(make("p", { role: "status", tabindex: "-1" }, `You predicted ${chosen()}${over ? `, ${verdict}` : ""}.`));
+      box.replaceChildren(make("p", { role: "status", tabindex: "-1" }, `You predicted ${chosen()}${over ? `, ${verdict}` : ""}.`));
+      if (over && model.get("presets").length > 0) box.append(following());
+      return;
     }
     askForPrediction(box, bet.question, bet.options, choose);
+  };
+  // The next setting with a button, from its first step on: its question comes with it.
+  const following = () => {
+    const next = make("button", { type: "button" }, "Next question");
+    next.addEventListener("click", () => {
+      const presets = model.get("presets").map(([, state]) => state);
+      const state = model.get("state");
+      const at = presets.findIndex((preset) => Object.keys(preset).every((name) => preset[name] === state[name]));
+      model.set("step", 0);
+      sender.change(presets[(at + 1) % presets.length]);
+    });
+    return next;
   };
   const tells = (line) => box.textContent.includes(line); // it need not be said twice
   return { box, button, show, waits, tells };

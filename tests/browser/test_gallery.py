@@ -617,6 +617,10 @@ def test_a_picture_waits_for_a_bet_and_compares_it(opened):
             expect(bet).to_have_text(f"You predicted {chosen}.")  # the result comes at the last step
             demo.press("End")
         expect(bet).to_contain_text(told)
+        if call == "step_size()":
+            bet.get_by_role("button", name="Next question").click()
+            expect(bet).to_contain_text("best one-sided derivative in float32")
+            expect(demo.words).to_be_hidden()
         demo.press("Reset")
         demo.press("Predict")
         expect(bet).to_be_hidden()
