@@ -123,7 +123,7 @@ def show(a: str, b: str, operation: str) -> Shown:
     steps.append(" ".join(verdict(name, shape, result) for name, shape in zip("ab", shapes, strict=True)))
     sentence = f"{shapes[0]} and {shapes[1]} are stretched to {result}. {used}"
     drawing = picture(width, height, parts, f"{sentence} {steps[-1]}")
-    return Shown(drawing, (sentence,), tuple(steps), bet=bet(shapes, result, sentence))
+    return Shown(drawing, (sentence,), tuple(steps), words_at_end=True, bet=bet(shapes, result, sentence))
 
 
 def bet(shapes: tuple[Shape, Shape], result: Shape | None, reason: str) -> Bet:
