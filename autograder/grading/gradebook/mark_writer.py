@@ -195,7 +195,7 @@ class Marks:
                     update(TABLES[table]).where(TABLES[table].c.id == bindparam("key")).values(values), rows
                 )
         timestamp = datetime.fromisoformat(result.timestamp) if result.timestamp else None
-        if timestamp is not None and timestamp != entry.timestamp:
+        if (timestamp or result.handed_in) and timestamp != entry.timestamp:  # not that of an earlier submission
             table = TABLES["submitted_assignment"]
             connection.execute(update(table).where(table.c.id == entry.id).values(timestamp=timestamp))
 

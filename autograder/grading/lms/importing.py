@@ -26,6 +26,9 @@ REPLACED = "replaced"  # beside `submitted`: submissions that an import has repl
 NOTEBOOK = ".ipynb"
 UNCLEAR = "its name fits more than one student. Look in the LMS whose it is, and put it into submitted/ by hand"
 TIMESTAMP = "timestamp.txt"  # nbgrader's: when it was handed in
+TIME_OF_THE_ONE_BEFORE = (
+    "{}: the time of the submission before does not count for this one. Write its own into {}, or it counts as in time"
+)
 
 
 @dataclass
@@ -261,12 +264,15 @@ def _import_student(
     elif target.exists() and not replace:
         done.kept.append(student)
     else:
+        timed = (target / TIMESTAMP).is_file() and TIMESTAMP not in contents
         try:
             _place(course, assignment, student, target, contents)
         except (FileExistsError, NotADirectoryError, IsADirectoryError) as error:  # one file is another's folder
             done.unknown.append(f"{student}: two of its files need the same path: {error.strerror}")
         else:
             done.taken.append(student)
+            if timed:
+                done.remarks.append(TIME_OF_THE_ONE_BEFORE.format(student, target / TIMESTAMP))
 
 
 def _same(folder: Path, contents: Mapping[str, bytes]) -> bool:

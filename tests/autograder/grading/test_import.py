@@ -171,6 +171,15 @@ def test_a_time_written_beside_a_submission_makes_no_other_one_of_it(course):
     assert time.is_file()
 
 
+def test_a_submission_that_replaces_one_has_not_its_time(course, capsys):
+    assert imported(course, [("a_101_1_02_scalar.ipynb", BEE)])[0] == 0
+    time = course / "submitted" / "bee" / LESSON / "timestamp.txt"
+    time.write_text("2026-03-01 12:00:00 UTC\n")
+    assert imported(course, [("a_101_2_02_scalar.ipynb", COD)], "--replace") == (0, {of("bee"): COD})
+    said = capsys.readouterr().out
+    assert f"bee: the time of the submission before does not count for this one. Write its own into {time}" in said
+
+
 def test_importing_again_changes_nothing_and_another_file_is_kept_beside(course, capsys):
     first = [("a_101_1_02_scalar.ipynb", BEE)]
     other = [("a_101_2_02_scalar.ipynb", COD)]

@@ -349,6 +349,17 @@ def test_late_penalties_are_those_of_nbgrader(small_course: Any) -> None:
     assert time.strptime(str(_timestamp(small_course, "bob"))[:10], "%Y-%m-%d").tm_mday == 3
 
 
+def test_a_submission_without_a_time_has_not_that_of_the_one_before(small_course: Any) -> None:
+    path = small_course.submit("ann", small_course.answered(shout="return word"))
+    (path.parent / "timestamp.txt").write_text("2026-11-03 12:00:00 UTC")
+    grade_all(small_course)
+    (path.parent / "timestamp.txt").unlink()
+    small_course.submit("ann", small_course.answered())
+    assert grade_all(small_course, feedback=True)["ann"].handed_in == ""
+    assert _timestamp(small_course, "ann") is None
+    assert "handed in" not in small_course.feedback("ann")
+
+
 def _timestamp(course: Any, student: str) -> str:
     with sqlite3.connect(course.root / "gradebook.db") as connection:
         query = "select timestamp from submitted_assignment where student_id = ?"
