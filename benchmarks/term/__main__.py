@@ -26,7 +26,7 @@ def main() -> int:
     )
     arguments = parser.parse_args()
     began = time.perf_counter()
-    with tempfile.TemporaryDirectory() as folder:
+    with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         weeks = Weeks(Term(Path(folder) / "course", class_of(arguments.students)), arguments.kills, print)
         weeks.live()
         found = differences(weeks)
