@@ -130,7 +130,8 @@ def overview(lessons: Sequence[LessonPage]) -> str:
         "products from lesson 04 on. PyTorch need not be known.",
         f"All {len(lessons)} cores take {core:.0f} hours, all optional parts {optional:.0f} more. Minutes count "
         "reading, writing, finding one's mistakes and quizzes; `python -m benchmarks.lessons` has the formula. They "
-        "are an estimate for one student alone: a class that discusses needs more.",
+        "are an estimate for one student alone: a class that discusses needs more. Rows are rounded, so their sums may "
+        "differ by a few minutes.",
         "Optional parts with exercises are assignments of their own, `NN_name_further`: release those that you want. "
         "`autograder course DIR --path NAME` sets up a path.",
         "Nine lessons have a question in writing, which a person grades; a class asks if its `paths.toml` says so.",

@@ -139,7 +139,7 @@ for exponent in range(1, 16):
 # A function of an array has one slope for every entry. All slopes together, in the shape of the array, are its **gradient**. To find one entry of it, move that one entry of `x` to both sides and
 # leave the others where they are.
 #
-# For `f(x) = (x**2).sum()` at `[1, 2, 3]` the gradient is `[2, 4, 6]`. The step `1e-5` is given; the end of this section says why it is a good one.
+# For `f(x) = (x**2).sum()` at `[1, 2, 3]` the gradient is `[2, 4, 6]`. The step `1e-5` is given; the end of this section measures that it is a good one.
 
 # %% [markdown] tags=["hint"] exercise="numerical_gradient"
 # `np.ndindex(x.shape)` goes through the positions of an array of any shape, one tuple after the other. For shape `()` it gives the empty tuple once, and `x[()]` works.
@@ -199,7 +199,7 @@ for entries in (1, 10, 100, 1000):
 # %% [markdown]
 # ### Which step is best?
 #
-# Back to the step `h`. **Predict:** if both axes are logarithmic, what are the slopes of the two straight lines, right of the turn? And where does the turn move when numbers carry only 7 digits (float32)?
+# Back to the step `h`. On logarithmic axes, an error proportional to `h**p` is a straight line of slope `p`. **Predict:** what are the slopes of the two straight lines, right of the turn? And where does the turn move when numbers carry only 7 digits (float32)?
 
 # %% tags=["demo"]
 predict("What are the slopes of the two straight lines, one-sided and central?")
@@ -233,8 +233,8 @@ for dtype in (np.float64, np.float32):
         print(f"best h {best:.0e}   error {np.sort(error)[2]:.0e}")
 
 # %% [markdown]
-# That answers the first question of this lesson. With `h = 1e-13` we were far to the left of the turn: the estimate was wrong, and PyTorch was right. With central differences in
-# float64 and an `h` near `1e-5` the estimate is good to about ten digits. In float32 the best `h`, near `3e-3`, gives about five digits.
+# That answers the first question of this lesson. With `h = 1e-13` we were far to the left of the turn: the estimate was wrong, and PyTorch was right. The two errors balance where `h**2` is about `1e-16 / h`, so near `h = 1e-5`: there, central differences in
+# float64 are good to about ten digits. In float32 the best `h`, near `3e-3`, gives about five digits.
 #
 # Is that a property of this function? Try others, and other places. Before you move a control, say where the turn will go.
 
@@ -244,7 +244,7 @@ step_size()
 # %% [markdown]
 # ## 3. The chain rule, one small step at a time
 #
-# Moving inputs is slow but simple. The other way is to work the derivative out. Take one neuron without an activation, with the squared error as its loss, and write it as small steps.
+# Moving inputs is slow but simple. The other way is to work the derivative out. A *neuron* multiplies its input by a weight, adds a bias, and may send the result through a curve, its *activation*. Take one without an activation, with the squared error as its loss, and write it as small steps.
 
 # %%
 w, x, b, target = 2.0, 3.0, 1.0, 10.0
@@ -257,7 +257,7 @@ print("y =", y, "  loss =", loss_value)
 
 # %% [markdown] items="3"
 # Now go back from the loss to the inputs. At each step ask one question: **if the input of this step moves a little, how many times as much does its output move?** Multiply these
-# answers on the way back. The product so far is the *incoming gradient* of the next step (also called the *cotangent*): the slope of the loss with respect to that step's output.
+# answers on the way back. The product so far is the *incoming gradient* of the step that comes next on the way back (also called the *cotangent*): the slope of the loss with respect to that step's output.
 #
 # The output of the neuron is too small. **Predict** the signs of the two gradients before you run.
 
@@ -391,7 +391,7 @@ def tanh_neuron_gradient(w, x, b, target):
 #
 # Replace tanh with **ReLU**: `relu(z)` is `z` where `z` is positive, and 0 elsewhere. Its slope is 1 on the right and 0 on the left. At exactly 0 it has a corner and no slope; like PyTorch we say 0 there.
 #
-# Some say that a gradient written by hand cannot deal with an `if`. Test that claim: the derivative of the program that ran is the derivative of the branch that ran.
+# Some say that a gradient written by hand cannot deal with an `if`. It can: the derivative of the program that ran is the derivative of the branch that ran.
 
 # %% [markdown]
 # ### Exercise 4: a neuron with ReLU
@@ -447,7 +447,7 @@ for start in (-1.5, -3.0):
 plot_losses(curves)
 
 # %% [markdown] items="39"
-# The second neuron is far from its target and its gradients for `w`, `x` and `b` are exactly zero. No rule is broken: moving `w` a little really does not change the loss. Such a unit is called **dead**: no gradient goes through it.
+# The second neuron is far from its target and its gradients for `w`, `x` and `b` are exactly zero. No rule is broken: moving `w` a little really does not change the loss. A unit that is off for every training example (here there is one) is called **dead**: no gradient goes through it.
 #
 # A zero gradient therefore has two readings: a mistake in a rule, or a true slope of zero. Moving the inputs tells them apart, and it needs none of the rules.
 
@@ -461,7 +461,7 @@ print(numerical_gradient(dead_neuron, np.array([0.5, 4.0, -3.0])))
 # %% [markdown]
 # ### Two sayings, measured
 #
-# *"A dead unit is dead forever."* **Predict:** in a network of two hidden layers with 16 units each, kill one unit by lowering its bias until it is off for every training example, then train. In which layer does it come back?
+# *"A dead unit is dead forever."* **Predict:** in a network with two layers of 16 neurons (*units*) between input and output, kill one unit by lowering its bias until it is off for every training example, then train. In which layer does it come back?
 
 # %% tags=["demo"] items="F29"
 predict("In which layer do dead units come back?", "none", "the first", "the second", "both")
@@ -483,7 +483,7 @@ for name, function in (("leaky ReLU", nn.functional.leaky_relu), ("GELU", nn.fun
     print(f"{name:10s}", *(f"   slope at {x:7.4f}: {slope:8.1e}" for x, slope in slopes))
 
 # %% [markdown]
-# The saying holds for leaky ReLU. GELU has its lowest point near -0.75, where any smooth curve is flat, and far out its slope is too small for float32.
+# The saying holds for leaky ReLU. GELU is a smooth curve with its lowest point near -0.75, and a smooth curve is flat at its lowest point. Far to the left its slope is too small for float32.
 #
 # Here are three small networks with the same weights. The colored lines carry gradient. Move `x`, and watch which units of the first network let it through. **Predict** what *Train them* does to the three units that were pushed down, in each network. The last sentence below the picture has the answer.
 
@@ -551,7 +551,7 @@ last = random.normal(size=(1, 600))  # the loss: one output
 start = time.perf_counter()
 backward_row, backward_count = chain([last, third, second, first])
 middle = time.perf_counter()
-forward_row, forward_count = chain([first.T, second.T, third.T, last.T])  # from the inputs on
+forward_row, forward_count = chain([first.T, second.T, third.T, last.T])  # .T: from the inputs on
 end = time.perf_counter()
 
 print(f"backward: {backward_count:12,d} multiplications, {1000 * (middle - start):8.2f} ms")
@@ -670,7 +670,7 @@ print("relu at 0, moved: ", numerical_gradient(lambda x: np.maximum(x, 0.0).sum(
 print("no requires_grad: ", verdict(torch.sin, [0.3, 0.9], torch.float64, requires_grad=False))
 
 # %% [markdown]
-# `gradcheck` refused three correct things. In float32 the *moved inputs* are wrong: you saw in section 2 how few digits are left with a step of `1e-6`, the default. At the corner of relu the two sides have slopes 0 and 1; moving both ways gives their mean, and
+# `gradcheck` refused three correct things. In float32 the *estimate* is wrong: you saw in section 2 how few digits are left with a step of `1e-6`, the default. At the corner of relu the two sides have slopes 0 and 1; moving both ways gives their mean, and
 # PyTorch says 0. And without an input that requires a gradient there is nothing to check.
 #
 # Last, a tolerance can be too loose. The next function throws its gradient away. Its true slope is small, about `3e-5`.

@@ -91,7 +91,7 @@ def negate(a):
 MiniTensor.__neg__ = negate
 
 # %% [markdown]
-# The last line tells Python what `-a` means for a MiniTensor. **Predict** what `b` keeps of `a`.
+# The rule is a function made inside another one; it may use `a` also after `negate` has returned. The last line tells Python what `-a` means for a MiniTensor. **Predict** what `b` keeps of `a`.
 
 # %%
 predict("What does `b` keep of `a`?", "its value", "a copy", "`a` itself")
@@ -395,7 +395,7 @@ print(f"sixty doublings would take about {years:,.0f} years")
 # %% [markdown]
 # The time doubles with each addition, although the graph grows by only one node. The graph of sixty doublings has 61 nodes. There are many paths, but few nodes.
 #
-# When two paths meet at a node, both contributions are pushed on separately, over the same edges. That is the waste. The rule is linear in the incoming gradient: `rule(g1)` plus `rule(g2)` is `rule(g1 + g2)`. So wait until everything has arrived:
+# When two paths meet at a node, both contributions are pushed on separately, over the same edges. That is the waste. The rule is linear in the incoming gradient: entry by entry, `rule(g1)` plus `rule(g2)` is `rule(g1 + g2)`. So wait until everything has arrived:
 # **add first, then push once**.
 #
 # When has everything arrived at a node? When all nodes made *from* it are done. **Predict:** in which orders can `c`, `d` and `e` be processed?
@@ -416,7 +416,7 @@ explore(e)
 #
 # Write a function that returns such an order for any graph. It may be recursive or use a loop. Each node must appear once, however many paths lead to it.
 #
-# Nor may the function follow every path again: the check below counts how often it looks at the inputs of a node.
+# Nor may the function follow every path again; the check below counts how often it looks at inputs.
 
 # %% [markdown] tags=["hint"] exercise="topological_order"
 # Keep a set of the nodes that you have already visited. A set can hold MiniTensors, and tells them apart by object, not by value.
@@ -462,11 +462,9 @@ def topological_order(root):
 #
 # * at the start, only the output is pending, with the gradient that `backward` was given;
 # * go through the nodes in topological order. Take the node's pending gradient out of the dict and add it to the node's `.grad`. If the node has a rule, call it once, and add what it returns to the pending gradients of the inputs.
-#
-# A `KeyError` while you **add**: nothing has arrived at that input yet; then `pending.get(source, 0.0)` gives 0. A `KeyError` while you **take out**: nothing had arrived when the node's turn came. Check exercise 5 first. If its order is right, a share was added to the wrong key, or not at all.
 
 # %% [markdown] tags=["hint"] exercise="backward"
-# The dict starts as `pending = {self: gradient}`. A node's turn begins with `grad = pending.pop(node)`: by then everything for it has arrived.
+# The dict starts as `pending = {self: gradient}`. A node's turn begins with `grad = pending.pop(node)`: by then everything for it has arrived. If that is a `KeyError`, nothing had: check exercise 5 first. If the order is right, a share was added to the wrong key, or not at all.
 
 # %% [markdown] tags=["hint"] exercise="backward"
 # An input may be pending already, from another node or from the same one (`x + x`). So add: `pending[source] = pending.get(source, 0.0) + share`.
@@ -546,7 +544,7 @@ print("w is used three times in one expression:", w.grad)
 print("then a second call, for 3 * w:          ", w.grad)
 
 # %% [markdown] items="gap:accumulation"
-# Within one call, the contributions of all uses are summed **in the dict**: that is the chain rule, and there is no choice. From call to call, results are summed **in `.grad`**: that is a design decision. PyTorch made the same decision.
+# Within one call, the contributions of all uses are summed **in the dict**: that is the chain rule, and there is no choice. From call to call, results are summed **in `.grad`**: that is a design decision. It adds up several examples before one step; you set `.grad` back to zero yourself. PyTorch made the same decision.
 
 # %% tags=["demo"]
 w_torch = leaf(2.0)
@@ -585,7 +583,7 @@ for start_value in (3.0, 0.25):
 # | the graph is built | in every forward pass | once, in advance |
 # | `if` and loops | Python's own | special nodes, or one fixed branch |
 # | debugging | stop and print anywhere | inside a graph that runs later |
-# | flexibility | a new graph for each input | fixed, so it can be saved and moved |
+# | the finished graph | new for each input | fixed, so it can be saved and moved |
 # | optimization | sees one operation at a time | sees everything, can merge operations |
 
 # %% [markdown]
@@ -658,7 +656,7 @@ print(v.grad)
 # %% [markdown] items="45 37"
 # ## 6. Use it
 #
-# Here is the training loop of lesson 01, with your engine finding the slope. The optimizer needs only `.grad`.
+# Here is the training loop of lesson 01, with your engine finding the slope. The step needs only `.grad`, which is set to zero first.
 
 # %%
 w = MiniTensor(2.0)
@@ -756,7 +754,7 @@ question(
 # Wrong answers, and what they get:
 #
 # * *Because backward adds into `.grad`*: no point. That describes the code, and the question asks why it is right.
-# * *2 and 1, because `x * x` has the slope `2x` as a whole*: the sum is right, so full marks if both uses in `x * x` are explained somewhere.
+# * *4 and 1, because `x * x` has the slope `2x` as a whole*: the sum is right, so full marks if both uses in `x * x` are explained somewhere.
 # ### END MARK SCHEME
 
 # %% [markdown] items="140"

@@ -72,7 +72,7 @@ print("the rule: ", (v * np.exp(x)).round(4))
 # %% [markdown]
 # ## 2. Small arrays are stretched
 #
-# NumPy adds arrays of different shapes if they can be stretched to a common shape. This is called **broadcasting**. It has two rules. Shapes are lined up at their *last* axis, and missing axes in front are added with size 1. Then every axis of size 1 is repeated as often as needed.
+# NumPy adds arrays of different shapes if they can be stretched to a common shape. This is called **broadcasting**. It has two rules. Shapes are lined up at their *last* axis, and missing axes in front are added with size 1. Then every axis of size 1 is repeated as often as needed. All other sizes must be equal.
 #
 # **Predict** the shape of the sum of a `(3, 1)` and a `(4,)`.
 
@@ -105,7 +105,7 @@ print("for b:", (v.ravel() @ jacobian(lambda b: a + b, b)).round(4))
 # 1. The axes that were added in front disappear: sum over the first one, which leaves `(3, 4)`.
 # 2. The axes that were stretched from size 1 are summed too, but stay, with size 1: `(3, 1)`.
 #
-# The first line is given. Write the other three.
+# The first line is given. Write the other three. NumPy's `sum` takes a tuple of axes; over an empty tuple it sums nothing.
 
 # %% [markdown] tags=["hint"] exercise="sum_to"
 # `grad.sum(axis=(0, 1))` sums over the first two axes at once. `tuple(range(extra))` is the tuple that you need, even if `extra` is 0: an empty tuple means that no axis is summed.
@@ -308,7 +308,7 @@ try_backward(x, x * x, torch.tensor([1.0, 10.0, 100.0]))
 try_backward(x, (x * x).sum(0, keepdim=True), torch.tensor(1.0))
 
 # %% [markdown] items="42"
-# With three outputs there is no obvious cotangent, so PyTorch asks for one. Either reduce the output to one number, with `sum` or `mean`, or say with a cotangent how much each output matters. Its shape must be that of the output: the last line fails, because `(1,)` is not `()`. Where the output has a single entry, whatever its shape, `backward()` alone is enough: it is short for `backward(torch.tensor(1.0))`, in the shape of the output.
+# With three outputs there is no obvious cotangent, so PyTorch asks for one. Either reduce the output to one number, with `sum` or `mean`, or say with a cotangent how much each output matters. Its shape must be that of the output: the last line fails, because `(1,)` is not `()`. Where the output has a single entry, whatever its shape, `backward()` alone is enough: the cotangent is then a 1 in the shape of the output.
 #
 # `y.backward(v)` gives the same gradients as `(y * v).sum().backward()`: a cotangent gives each output a weight.
 
@@ -400,7 +400,7 @@ print("and a second call of backward:", w.grad)
 # The first two belong to the chain rule: **within one call**, all uses of a number are summed, in `sum_to` and in the dict. The third is a design decision: **from call to call**, `.grad` keeps a running total until you set it to `None`. Lesson 05 is about that sum.
 
 # %% [markdown]
-# ## 5. A rule never mentions shapes
+# ## 5. A rule never mentions stretching
 #
 # With `sum_to` in one place, the rules of lesson 02 carry over. Only `if` does not: it needs one answer, and an array gives many. A comparison of arrays gives an array of answers, and you can multiply by it: `(x > 0) * grad` keeps `grad` where `x` is positive.
 #
@@ -454,7 +454,7 @@ MiniTensor.relu = relu
 # %% [markdown]
 # ## 6. Sums and means
 #
-# A stretch is undone by a sum. **Predict:** what undoes a sum? Here `x` has the shape `(2, 3)`, its sum over axis 1 has the shape `(2,)`, and so has the cotangent.
+# A stretch is undone by a sum. And what undoes a sum? **Predict** the first row of the gradient of `x`. Here `x` has the shape `(2, 3)`, its sum over axis 1 has the shape `(2,)`, and so has the cotangent.
 
 # %% tags=["demo"]
 predict("What is the first row of the gradient?")
@@ -685,7 +685,7 @@ for function in (careless_transpose, lazy_softmax):
 # %% [markdown]
 # ## 9. Softmax and cross entropy
 #
-# A classifier gives each class a number, the *logit*, and softmax turns the logits into probabilities `p`. What is the right rule? If logit `j` rises, `p[j]` rises, and all others in the row fall, because the sum stays 1:
+# A classifier gives each class a number, the *logit*, and softmax turns the logits into probabilities `p`. What is the right rule? Since `p[i]` is `exp(x[i])` divided by the sum of all `exp`, the rule of the quotient gives the slopes below. If logit `j` rises, `p[j]` rises, and all others in the row fall, because the sum stays 1:
 #
 # * `p[i]` reacts to logit `i` with the slope `p[i] * (1 - p[i])`,
 # * `p[i]` reacts to another logit `j` with the slope `-p[i] * p[j]`.
@@ -710,14 +710,14 @@ for name in ("softmax(1).log()", "log_softmax(1)"):
     print(f"{name:17s} {result.tolist()}   gradient {logits.grad.tolist()}")
 
 # %% [markdown]
-# The small probability, `exp(-1000)`, is rounded to 0. Its logarithm is lost, and with it the gradient. You can compute the logarithm of a softmax safely: with `m` the largest logit of the row, it is `x - m - log(sum(exp(x - m)))`. Subtracting `m` changes nothing in exact arithmetic, and no `exp` can overflow.
+# The small probability, `exp(-1000)`, is rounded to 0. Its logarithm is lost, and with it the gradient. You can compute the logarithm of a softmax safely: with `m` the largest logit of the row, it is `x - m - log(sum(exp(x - m)))`. Subtracting `m` changes nothing in exact arithmetic, no `exp` can overflow, and the sum is at least 1, so its logarithm is safe.
 #
 # And its rule? Entry `i` of the result is `x[i] - log(sum(exp(x)))`. The first part reacts to logit `j` with the slope 1 if `i` is `j`, and with 0 otherwise; the second part with `p[j]`, whatever `i` is. Summed over the outputs, logit `j` gets `v[j] - p[j] * (sum of v over the row)`.
 
 # %% [markdown]
 # ### Exercise 6: softmax, log_softmax, cross_entropy
 #
-# In `softmax` only the rule is missing. `log_softmax` needs its value, called `output`, and its rule. Build `cross_entropy` from operations that you already have. All three must work for logits such as 1000.
+# In `softmax` only the rule is missing. `log_softmax` needs its value, called `output`, and its rule. Build `cross_entropy` from operations that you already have. (To pick one entry from each row, give two lists: `a[[0, 1], [2, 0]]` picks `a[0, 2]` and `a[1, 0]`.) All three must work for logits such as 1000.
 
 # %% [markdown] tags=["hint"] exercise="softmax"
 # `a.data.max(axis=dim, keepdims=True)` is `m` for every row at once. All sums in the rules are over `axis=dim` with `keepdims=True`, so that they can be stretched again.
@@ -788,7 +788,7 @@ MiniTensor.cross_entropy = cross_entropy
 # %% check="softmax"
 
 # %% [markdown]
-# What do the logits of a classifier get? At the right class, `onehot` is 1, elsewhere 0. For one row the loss is minus the log-probability of the right class, so `-onehot` arrives at the log-softmax, and its sum over the row is -1. The rule turns it into `-onehot + p`. With the mean over the rows, **the gradient is `(p - onehot) / rows`: what the model believes, minus what is true.** Check it:
+# What do the logits of a classifier get? Let `onehot` be a row with 1 at the right class and 0 elsewhere. For one row the loss is minus the log-probability of the right class, so `-onehot` arrives at the log-softmax, and its sum over the row is -1. The rule turns it into `-onehot + p`. With the mean over the rows, **the gradient is `(p - onehot) / rows`: what the model believes, minus what is true.** Check it:
 
 # %% tags=["demo"]
 logits, labels = MiniTensor([[2.0, 0.5, -1.0], [0.0, 1.0, 3.0]]), np.array([0, 1])
@@ -934,7 +934,7 @@ question(
 # | Jacobian | the table of all slopes: a row per output, a column per input; never built |
 # | rule | a vector-Jacobian product: cotangent of the output in, cotangents of the inputs out |
 # | stretch and sum | the rule of a stretch is a sum, the rule of a sum is a stretch |
-# | `sum_to` | undoes every stretch, in one place; rules never mention shapes |
+# | `sum_to` | undoes every stretch, in one place; rules never mention stretching |
 # | cotangent | how much each output counts; left out only if the output has one entry |
 # | used several times | stretched, picked twice, used in two places: contributions add up |
 # | ties and kinks | no slope, only conventions; know which one you have (*Further*) |

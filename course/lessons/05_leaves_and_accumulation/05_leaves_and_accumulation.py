@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Leaves and accumulation
 #
-# *Core: about 105 minutes; after exercise 3 is a good place for a break. Further: about 70 minutes, optional. You build leaves, nodes, `AccumulateGrad` and an optimizer. You need lessons 02 to 04.*
+# *Core: about 110 minutes; after exercise 3 is a good place for a break. Further: about 70 minutes, optional. You build leaves, nodes, `AccumulateGrad` and an optimizer. You need lessons 02 to 04.*
 #
 # Two programs train the same small network on the same data, from the same weights. They differ in one line: the second passes `forget=True`, and so skips `optimizer.zero_grad()`. **Predict** which one ends with the lower loss.
 
@@ -86,7 +86,7 @@ class Mul(Function):
         a, b = ctx.saved_tensors
         return grad * b, grad * a
 # %% [markdown]
-# An operation is a subclass with two static methods. `forward` computes with plain arrays, and passes what the rule will need to `ctx.save_for_backward`. `backward` takes the incoming gradient and returns one gradient per input, in a tuple if there are several. The `ctx` that both get **is the node**. Try it without a graph, and **predict** the last line.
+# An operation is a subclass with two static methods. `forward` computes with plain arrays, and passes what the rule will need to `ctx.save_for_backward`. `backward` takes the incoming gradient and returns one gradient per input, in a tuple if there are several. The `ctx` that both get **is the node**. (They are static, as in PyTorch: you pass the node yourself.) The other attributes of `Function` come in exercises 2 and 4. Try it without a graph, and **predict** the last line.
 
 # %%
 predict("What does the last line print?")
@@ -98,7 +98,7 @@ print(Mul.backward(ctx, np.array(10.0)))
 # %% [markdown]
 # ### Exercise 1: two rules as classes
 #
-# Translate the difference and tanh from lesson 04. For the difference only the rule is missing. Save only what a rule needs. A rule makes new arrays: it changes neither `grad` nor what was saved. For `tanh` the output is the best choice, because the next operation often keeps that array anyway (lesson 06). Others count as right too.
+# Translate the difference and tanh from lesson 04. For the difference only the rule is missing. Save only what a rule needs. A rule may return `grad` itself, but changes neither `grad` nor what was saved. `saved_tensors` is always a tuple, also for one array. For `tanh` the output is the best choice, because the next operation often keeps that array anyway (lesson 06). Others count as right too.
 
 # %% [markdown] tags=["hint"] exercise="rules_as_classes"
 # The rule of a difference needs neither of its inputs. It returns two gradients, in a tuple.
@@ -147,7 +147,7 @@ class Tanh(Function):
 # %% [markdown]
 # ## 2. Which tensors keep a gradient?
 #
-# The engine of lesson 04 puts a `.grad` on every tensor of the graph. Of all the gradients in a chain of 30 steps, an optimizer reads only that of the parameter. All others should only pass through, from one rule to the next. That is one reason why PyTorch keeps `.grad` for **leaves** alone. But what is a leaf? **Predict** the columns for five tensors.
+# The engine of lesson 04 puts a `.grad` on every tensor of the graph. Of all the gradients in a chain of 30 steps, an optimizer reads only that of the parameter. All others should only pass through, from one rule to the next. That is one reason why PyTorch keeps `.grad` for **leaves** alone. But what is a leaf? **Predict** which of the five tensors below have a `.grad`.
 
 # %% tags=["demo"] items="28 30 F41 F48"
 predict("Which of the five have a .grad after backward?")
@@ -205,7 +205,7 @@ class AccumulateGrad(Function):
     def name(cls):
         return "AccumulateGrad"
 # %% [markdown] items="22"
-# No operation made a leaf, yet gradients have to end there. So an `AccumulateGrad` is at the end of every path: it holds the leaf (`variable`) and adds what arrives into the leaf's `.grad`.
+# A leaf has no node of its own, yet the gradients of a parameter have to end there. So an `AccumulateGrad` is at the end of every path: it holds the leaf (`variable`) and adds what arrives into the leaf's `.grad`.
 
 # %% [markdown]
 # ### The other operations of lesson 04 (just run it)
@@ -595,7 +595,7 @@ def keep_if_asked(node, grad):
 # %% [markdown] items="17 18 F53"
 # ### Exercise 2: record
 #
-# All the rules are there, but none of them runs yet: every operator calls `apply`, which you still have to write. `apply` turns the calls into a graph. An edge goes from a node to where the gradients of its **inputs** must be sent. (Some texts call the nodes that edges lead to *parents*.) PyTorch writes an edge as a pair: the node, and the number of the node's output, for nodes with several. Yours have one output, so the number is always 0.
+# All the rules are there, but none of them runs yet: every operator calls `apply`, which you still have to write. `apply` turns the calls into a graph. An edge goes from a node to where the gradients of its **inputs** must be sent. PyTorch writes an edge as a pair: the node, and the number of the node's output, for nodes with several. Yours have one output, so the number is always 0.
 #
 # | the input is | its edge |
 # | --- | --- |
@@ -603,9 +603,9 @@ def keep_if_asked(node, grad):
 # | the result of an operation | `(tensor.grad_fn, 0)` |
 # | a leaf that requires a gradient | `(its AccumulateGrad, 0)` |
 #
-# The code for the first two rows is given. The last row has a catch. If a leaf is used twice, both edges must lead to **one** AccumulateGrad. So the leaf has to know its node. But the node already holds the leaf, and two objects that hold each other stay alive until Python's garbage collector finds them. The solution is a *weak* reference: `reference = weakref.ref(node)` does not keep the node alive; `reference()` gives the node, or None once it is gone. Keep the reference in `tensor._accumulate`.
+# The code for the first two rows is given. The last row has a catch. If a leaf is used twice, both edges must lead to **one** AccumulateGrad: its contributions then meet in `pending`, and the leaf is added to once per call, as in PyTorch. So the leaf has to know its node. But the node already holds the leaf, and two objects that hold each other stay alive until Python's garbage collector finds them. The solution is a *weak* reference: `reference = weakref.ref(node)` does not keep the node alive; `reference()` gives the node, or None once it is gone. (The edges in `next_functions` keep the node alive as long as the graph exists.) Keep the reference in `tensor._accumulate`.
 #
-# Finish `edge_to`. Then write what is missing in `apply`: where an input requires a gradient, fill in `ctx.next_functions` and `ctx.input_shapes` (both are tuples with one entry per input), and give the output `requires_grad` and `grad_fn`.
+# Finish `edge_to`. Then write what is missing in `apply`: if at least one input requires a gradient, fill in `ctx.next_functions` and `ctx.input_shapes` (both are tuples with one entry per input), and give the output `requires_grad` and `grad_fn`.
 
 # %% [markdown] tags=["hint"] exercise="record"
 # First check whether there is a node: `node = tensor._accumulate() if tensor._accumulate is not None else None`.
@@ -682,7 +682,7 @@ for tensor in (w, hidden, shifted, (shifted**2).mean()):
 #
 # When a gradient arrives at a leaf, it is **added**. If `.grad` is None, the gradient becomes `.grad`; otherwise `.grad` becomes the sum. As in PyTorch, `.grad` is a tensor itself, one that requires no gradient.
 #
-# If `c` is a leaf, `c.backward(g)` hands your array `g` straight to its `accumulate`. If that kept `g` itself, changing `g` later would change `c.grad`. Keep a copy.
+# You may call `backward(g)` on a leaf itself. Then your own array `g` reaches `accumulate`. If `accumulate` kept `g` itself, changing `g` later would change the leaf's `.grad`. Keep a copy.
 
 # %% [markdown] tags=["hint"] exercise="accumulate"
 # The leaf is `self.variable`. There are two cases: `leaf.grad` is None, or there is something to add to, whose array is `leaf.grad.data`.
@@ -861,7 +861,7 @@ for calls in (1, 2, 4, 8):
 #
 # Something has to read `.grad`, move the parameters, and clear `.grad`. Write `step` and `zero_grad` of `SGD`. It works like PyTorch's, and it supports momentum: then it steps along a running sum, the *buffer*, in which older gradients fade.
 #
-# Work on `parameter.data`, the plain array. That way nothing is recorded, and the parameter stays the same object, a leaf.
+# Work on `parameter.data`, the plain array, and change it with `-=`. That way nothing is recorded, and the parameter stays the same object, a leaf.
 
 # %% [markdown] tags=["hint"] exercise="sgd"
 # In `step`, go through `enumerate(self.parameters)`. Skip a parameter whose `.grad` is None.
@@ -1002,7 +1002,7 @@ print("largest difference:                   ", np.abs(forgotten - momentum).max
 print(f"never cleared, difference from PyTorch: {np.abs(forgotten - without_zeroing[:300]).max():.1e}")
 
 # %% [markdown] items="55 F1"
-# They are equal, to the last bit. The parameters roll down the loss like a ball, and nothing ever slows the ball down. With a small learning rate a rolling ball falls faster at first than a careful walker, but then it swings. That explains the first picture. At the bottom the ball keeps swinging. By itself it only keeps its energy, so the claim "without zeroing, gradients grow exponentially" is false as stated.
+# They are equal, to the last bit. The parameters roll down the loss like a ball, and nothing ever slows the ball down. With a small learning rate a rolling ball falls faster at first than a careful walker, but then it swings. In the first picture the walker has not arrived after all those steps, so even the swinging ball is lower. At the bottom the ball keeps swinging. By itself it only keeps its energy, so the claim "without zeroing, gradients grow exponentially" is false as stated.
 #
 # Then why does everybody fear this mistake? Because in real training something keeps **pushing** the ball. With mini-batches the landscape changes at each step. With momentum in the optimizer there are two running sums, one inside the other. **Predict** which runs explode. It is a linear regression with noise-free targets: the best loss is 0. The helper `distances` trains it by hand and says how far the weights are from the best ones. Unless it clears, it adds each fresh gradient to the sum of all earlier ones.
 

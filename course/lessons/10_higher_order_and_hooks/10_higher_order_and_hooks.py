@@ -340,7 +340,7 @@ MiniTensor.linear = lambda self, w, b: Linear.apply(self, w, b)
 # Now put the pieces together. A backward pass is a **walk** through the graph. Four functions for it are given.
 #
 # * `cotangent_of(output, gradient)` returns the cotangent that the walk begins with, as a MiniTensor: `gradient`, or 1 for a single number. It raises PyTorch's errors.
-# * `shares_of(node, grad)` runs one rule. If `grad` is an array, the rule gets `node` and computes with arrays. If `grad` is a MiniTensor, the rule gets `AsTensors(node)`, and what it computes is recorded. It returns one gradient or None for each edge. It refuses a rule that cannot be recorded, and names it. It also counts what a rule returns, as PyTorch does.
+# * `shares_of(node, grad)` runs one rule. If `grad` is an array, the rule gets `node` and computes with arrays. If `grad` is a MiniTensor, the rule gets `AsTensors(node)`, and what it computes is recorded. It returns one gradient or None for each edge. It refuses a rule that cannot be recorded, and names it. It raises an error if a rule returns the wrong number of gradients, as PyTorch does.
 # * `after_hooks(node, grad)` calls the hooks. A **hook** is a function that may look at a tensor's gradient on its path, or return a replacement; None keeps the gradient (see *Further*). `after_hooks` returns the gradient that is passed on.
 # * `retained(node, grad)` adds the gradient to `.grad` of a result that asked for it with `retain_grad`. (For a leaf, `accumulate` does that.) If the gradient is a MiniTensor with a history, the sum has one too.
 #
@@ -520,8 +520,8 @@ for wanted in (), [hidden.grad_fn]:
 #
 # * It goes through `visits(root, wanted)`.
 # * With `create_graph`, the gradients are MiniTensors, and recording is on. Without it they are arrays, and recording is off. PyTorch does the same: `create_graph` decides whether *the rules run with recording on or off*. The mode of the caller does not matter.
-# * At each node, when its gradient is complete, three things happen in this order. First `grad = after_hooks(node, grad)`; then `retained(node, grad)`; then, if the node is wanted, its gradient goes into the result. They happen at every visited node, even an `AccumulateGrad`.
-# * Only nodes that work do more. For an `AccumulateGrad`, the walk calls `node.accumulate(grad)`; that line is given. For all others the rule runs (`shares_of`), the node is released unless `retain_graph` is set, and the shares are sent along the edges.
+# * At each node, when its gradient is complete, three things happen in this order. First `grad = after_hooks(node, grad)`; then `retained(node, grad)`; then, if the node is wanted, its gradient goes into `found`, as a MiniTensor (`as_tensor`). They happen at every visited node, even an `AccumulateGrad`.
+# * Only nodes that work do more. For an `AccumulateGrad`, the walk calls `node.accumulate(grad)`; that line is given. For all others the rule runs (`shares_of`), the node is released, as in lesson 06, unless `retain_graph` is set, and the shares are sent along the edges.
 
 # %% [markdown] tags=["hint"] exercise="walk"
 # After the three lines for every node: `if not works: continue`. `found[node] = as_tensor(grad)` makes a MiniTensor of either kind.
@@ -584,7 +584,7 @@ def walk_back(root, cotangent, retain_graph, create_graph, wanted=()):
     return found
 
 # %% [markdown]
-# `backward` is now short. `retain_graph=None` means: the same as `create_graph`. A graph that you will walk again must be kept.
+# `backward` is now short. `retain_graph=None` means: the same as `create_graph`. The new graph leads into the old one, so a second walk may need both.
 
 # %% tags=["engine"]
 def backward(self, gradient=None, retain_graph=None, create_graph=False):
@@ -647,7 +647,7 @@ torch.set_warn_always(False)
 #
 # ### Exercise 3: grad and hvp
 #
-# Complete `grad`: it needs `wanted`, the list of the inputs' nodes, and `found`, what `walk_back` returns. The error messages are PyTorch's. Then write `hvp`, the Hessian-vector product. It must also handle a function whose gradient does not depend on `x`, such as a sum: its Hessian is zero.
+# Complete `grad`: it needs `wanted`, the list of the inputs' nodes, and `found`, what `walk_back` returns. The error messages are PyTorch's. Then write `hvp`, the Hessian-vector product. It must also handle a function whose gradient does not depend on `x`, such as a sum: its Hessian is zero. There are two cases: the gradient of `x.sum()` has no history at all; that of `(x * w).sum()` has one, which leads only to `w`.
 
 # %% [markdown] tags=["hint"] exercise="grad"
 # If `retain_graph` is None, use `create_graph`. The wanted nodes are `[edge_to(x)[0] for x in inputs]`. `cotangent_of`, `edge_to(outputs)` and `walk_back` do the rest.
@@ -765,7 +765,7 @@ for retain in (False, True):
         print(f"{retain!s:7s} {create!s:7s}  {second:31s}  {tried(lambda: grad(y, x))}")
 
 # %% [markdown] items="121 F8"
-# There are two switches and two columns. `retain_graph` decides the last column, `create_graph` the column before it. They look like one switch because `create_graph` sets the default of `retain_graph`.
+# For `x**3`, `retain_graph` decides the last column, `create_graph` the column before it. They look like one switch because `create_graph` sets the default of `retain_graph`. But `x**3` is one node, which saved a leaf. The slope of `(2 * x)**3` leads back through the node of `2 * x`, which the first walk has released: there a second derivative needs both.
 #
 # Your engine can draw the graph that it has made. Here is the graph of the slope of `y = tanh(x * w)`, which is `(1 - y * y) * w`. Step through it. Which two operations belong to the forward pass? Which arrows lead from them, or from the leaves, into the rules?
 
@@ -782,7 +782,7 @@ explore(slope)
 # %% [markdown] items="119"
 # ## 5. What second derivatives are good for
 #
-# In a long curved valley gradient descent is slow: the slope is steep across the valley and almost zero along it. Newton's method also uses the curvature. Near `x` a function looks like a parabola, whose lowest point is at
+# In a long curved valley gradient descent is slow: the slope is steep across the valley and almost zero along it. Newton's method also uses the curvature. Near `x` a function looks like a parabola. If that opens upward in every direction, its lowest point is at
 #
 # > `x - H**-1 g`,
 #

@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Training
 #
-# *Core: about 90 minutes; before section 4 is a good place for a break. Further: about 40 minutes, optional. You build modules, Dropout, batch normalization, Adam and the training loop. You need the engine of the previous lessons, and the training loop of lesson 05.*
+# *Core: about 90 minutes; before section 4 is a good place for a break. Further: about 40 minutes, optional. You build modules, Dropout, batch normalization, Adam and the training loop. You need lesson 05; what lessons 06 to 10 add to the engine is loaded for you.*
 #
 # A network is trained in PyTorch on a few noisy points, for far too many epochs. After each epoch its loss on other points is measured. Whenever this loss is the lowest so far, the weights are kept: `best = model.state_dict()`. At the end the best weights are loaded again.
 
@@ -233,7 +233,7 @@ class Module(ModuleTools):
 #
 # `module.named_modules()` walks through a module and all modules in it. It gives pairs `(name, module)`; the outermost has the name `""`. A module that is found in two places comes once, or twice with `remove_duplicate=False`. A module keeps what it owns in two dictionaries, by name: `module._parameters` and `module._buffers`.
 #
-# Write `state_dict`. It returns a dictionary of all parameters *and* buffers by name, detached with `detach()`, in the same memory. A shared tensor is listed under each of its names.
+# Write `state_dict`. It returns a dictionary of all parameters *and* buffers by name, each through `detach()`, which gives a tensor in the same memory, without history. A shared tensor is listed under each of its names.
 
 # %% [markdown] tags=["hint"] exercise="module"
 # Compare `named_parameters` of `ModuleTools`, which makes the names in the same form: `f"{path}.{name}" if path else name`.
@@ -282,7 +282,7 @@ for name, keep in keepers.items():
 # %% [markdown]
 # A new dictionary with the old tensors is not a copy either. In your engine you can write `{name: MiniTensor(tensor.data.copy()) for name, tensor in model.state_dict().items()}`.
 #
-# There is another silent mistake. A parameter or a module is registered when you assign it; a list of modules is neither. The next cell shows two PyTorch models: one keeps its layers in a list, the other in a `ModuleList`. **Predict** what an optimizer does with the first one.
+# There is another silent mistake. A parameter or a module is registered when you assign it; a list of modules is neither of the two, so nothing is registered. The next cell shows two PyTorch models: one keeps its layers in a list, the other in a `ModuleList`. **Predict** what an optimizer does with the first one.
 
 # %% tags=["demo"]
 predict("What does the optimizer do?", "it trains the layers", "it trains nothing", "it complains")
@@ -458,7 +458,7 @@ print("shaped alike:", mse_loss(right_predictions, target.reshape(8, 1)).item())
 #
 # ### Exercise 2: Dropout
 #
-# In training, `Dropout(p)` sets each entry to 0 with probability `p`, with new random numbers in every call. It multiplies the others by the same factor, so that the *expected* output equals the input. In evaluation it returns its input. **Which factor is that?** Think of 100 entries of 1 and `p = 0.75`: how many are left, and what must they be?
+# A network can learn a small data set by heart. Dropout makes that harder, because it cannot rely on any single entry. In training, `Dropout(p)` sets each entry to 0 with probability `p`, with new random numbers in every call. It multiplies the others by the same factor, so that the *expected* output equals the input. In evaluation it returns its input. **Which factor is that?** Think of 100 entries of 1 and `p = 0.75`: how many are left, and what must they be?
 #
 # Complete `forward`. Take the random numbers from `default_generator`.
 
@@ -506,14 +506,14 @@ class Dropout(Module):
 # %% [markdown] items="84"
 # ## 3. A layer with a memory
 #
-# Batch normalization gives each column of a batch mean 0 and variance 1. Then it scales and shifts the column by parameters. Mean and variance are those of the batch, so the result of each row depends on the other rows. In evaluation an answer must not depend on the other rows. So the layer then uses *running* statistics, which it has gathered in training.
+# While weights move, the numbers that the next layer gets grow or shrink. Batch normalization keeps them at one size, which often allows a larger learning rate. It gives each column of a batch mean 0 and variance 1. Then it scales and shifts the column by parameters. Mean and variance are those of the batch, so the result of each row depends on the other rows. In evaluation an answer must not depend on the other rows. So the layer then uses *running* statistics, which it has gathered in training.
 #
 # ### Exercise 3: BatchNorm1d
 #
 # Complete `forward` for `x` of shape `(rows, features)`. The branch for evaluation is given: there the running statistics replace mean and variance, and nothing is updated. In training:
 #
 # * `mean` and `variance` are taken over the rows, the variance divided by `rows`;
-# * `self.track(mean, variance, rows)` updates the buffers. It is given; both have shape `(features,)`;
+# * `self.track(mean.data, variance.data, rows)` updates the buffers. It is given, and takes plain arrays of shape `(features,)`;
 # * the result is `(x - mean) / sqrt(variance + eps) * weight + bias`. Mean and variance are computed from `x`, so the gradient must flow through them as well: use operations of your engine.
 #
 # The numbers are PyTorch's. Look at `track`: PyTorch, too, divides the running variance by `rows - 1`, but the variance of the batch by `rows`.
@@ -581,7 +581,7 @@ class BatchNorm1d(Module):
 # %% [markdown] items="84"
 # ### eval() and no_grad, once more
 #
-# In lesson 07 you saw that `eval()` and `no_grad` are different things. Now the model also remembers earlier batches. **Predict** the four lines, above all the column `changed`: does a forward pass change the model?
+# `eval()` sets `training` to False in all modules; `no_grad` stops recording (lesson 07). Now the model also remembers earlier batches. **Predict** the four lines, above all the column `changed`: does a forward pass change the model?
 
 # %% tags=["demo"] items="84"
 predict("In how many of the four lines does a forward pass change the model?")
@@ -661,7 +661,7 @@ class SGD(Optimizer):
 # %% [markdown] items="62 F47"
 # ### Exercise 4: Adam
 #
-# Adam keeps two running means for each parameter, entry by entry: `mean` of the gradient, and `square` of its square. Both start at 0.
+# In SGD one `lr` has to suit gradients of 1000 and of 0.001. Adam divides each entry by its usual size. It keeps two running means for each parameter, entry by entry: `mean`, of the gradient, and `square`, of the squared gradient. Both start at 0.
 #
 # > `mean = beta1 * mean + (1 - beta1) * gradient`
 # >
@@ -811,7 +811,7 @@ print("mean over the samples:", np.mean(losses))
 #
 # ### Exercise 5: one step, and an evaluation
 #
-# `train_step` makes **one** step of the optimizer for one batch. If the batch does not fit into memory, it is cut into micro-batches. The cutting is given. Complete what happens with one part: it runs forward and backward before the next part begins, so that only the saved values of one part take up memory. The step must be the same as for the whole batch, if each row is treated alone. (With batch normalization it cannot be: see *Further*.) The loss function gives a *mean* over the rows that it gets. By what must you multiply the loss of a part, if the last part is smaller? Add up `total` as well: it must become the mean loss over the batch, a plain number.
+# `train_step` makes **one** step of the optimizer for one batch. If the batch does not fit into memory, it is cut into micro-batches. The cutting is given. Complete what happens with one part: it runs forward and backward before the next part begins, so that only the saved values of one part take up memory (`backward` frees them, lesson 06). The step must be the same as for the whole batch, if each row is treated alone. (With batch normalization it cannot be: see *Further*.) The loss function gives a *mean* over the rows that it gets. By what must you multiply the loss of a part, if the last part is smaller? Add up `total` as well: it must become the mean loss over the batch, a plain number.
 #
 # `evaluate` gives the mean loss over all *samples* of a loader. It changes no weight, no gradient and no running statistics. Complete it: add up `total` and `rows`. At the end the model returns to its previous mode, even after an error: that part is given.
 
@@ -883,7 +883,7 @@ def evaluate(model, loader, loss_function):
 # %% [markdown]
 # ### Everything together
 #
-# Train on the digits of lesson 08, with all the parts. The comments say why each line is where it is. `monitor` goes through the batches, and draws what is logged and the norm of the gradient of each layer.
+# Train on small pictures of digits, with all the parts. The loop writes out what `train_step` does, because clipping goes between `backward` and `step`. The comments say why each line is where it is. `monitor` goes through the batches, and draws what is logged and the norm of the gradient of each layer.
 
 # %% tags=["demo"] items="60"
 with np.load("data/digits.npz") as file:
@@ -926,7 +926,7 @@ print(f"best weights: loss {evaluate(model, test_loader, cross_entropy):.4f}", e
 print(f"{(answers == labels[600:]).mean():.1%} of {len(answers)} held-out digits right")
 
 # %% [markdown] items="60"
-# The lowest loss is back. `best` is a copy, so no later epoch changed it. Read the table. Is the loss on the held-out digits still falling? Does the norm of the gradient grow? In which epochs did clipping shorten gradients?
+# The lowest loss is back. These digits have also chosen the best epoch, so the percentage may be a little too good; a fair one needs digits that chose nothing. `best` is a copy, so no later epoch changed it. Read the table. Is the loss on the held-out digits still falling? Does the norm of the gradient grow? In which epochs did clipping shorten gradients?
 #
 # But is the training *right*? *Further* trains such a network in PyTorch beside yours, measures what cutting a batch changes, and tries three ways to update a parameter.
 #
