@@ -71,11 +71,12 @@ SETTINGS = {
     "@jupyterlab/docmanager-extension:plugin": {"autosaveInterval": 10},  # seconds: tabs are closed without a question
     "@jupyterlab/apputils-extension:themes": {"adaptive-theme": True},  # light or dark, as the system is
 }
-SCRIPTS = ("keep.js", "ended.js", "queue.js", "narrow.js")  # of the lab's page
+SCRIPTS = ("keep.js", "python.js", "queue.js", "narrow.js")  # of the lab's page
 STYLE = "lab/lab.css"
 STARTS = "await import("
 """Where the lab's page begins to load JupyterLab."""
-BESIDE_THE_PAGE = ("lab/service-worker.js", "lab/demos.js", "demos.py", STYLE, *(f"lab/{name}" for name in SCRIPTS))
+WORKERS = ("service-worker.js", "settings.js", "kernel.js", "demos.js")
+BESIDE_THE_PAGE = ("demos.py", STYLE, *(f"lab/{name}" for name in (*WORKERS, *SCRIPTS)))
 
 
 class LabError(Exception):
@@ -145,7 +146,7 @@ def with_course(pyodide: Path | None, folder: Path) -> Path:
 
 def in_node(pyodide: Path, folder: Path, program: Path, *packages: str) -> list[str]:
     """The command that runs a program in a Pyodide under node. It works in this folder, with these packages."""
-    return ["node", str(HERE / "lab" / "in_node.mjs"), str(pyodide), str(folder), str(program), *packages]
+    return ["node", str(HERE / "lab" / "in_node.mjs"), *map(str, (pyodide.resolve(), folder, program)), *packages]
 
 
 def needed(packages: dict[str, Any], roots: Iterable[str]) -> list[str]:

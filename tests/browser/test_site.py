@@ -534,6 +534,7 @@ def test_a_lesson_in_the_lab_with_a_wrong_answer_then_without_a_server_with_the_
     lab.wait_open()
     assert "/lab/config-utils.js" in Late.asked[Late.asked.index("came") :], "with this, JupyterLab starts"
     assert "/lab/config-utils.js" not in Late.asked[: Late.asked.index("came")]
+    assert [worker.url for worker in page.workers] == [f"{lab.url}/lab/kernel.js"], "Python starts with the page"
     ran(code[0], MOCK)
     for index in before:
         ran(index)

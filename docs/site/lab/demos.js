@@ -2,18 +2,14 @@
 // It is sent {at, source} to make a demo, and answers {at, id, state} or {at, error}; {id, state} is what has changed,
 // in both directions. It says what it is {doing} until Python runs, and why it has {failed}.
 
-const KERNEL = "@jupyterlite/pyodide-kernel-extension:kernel";
+importScripts("settings.js");
 const IMPORTS = "import numpy as np, mini_autograd\nfrom mini_autograd.widgets import *"; // lesson_pages.py: KNOWN
 const python = begin();
 
 async function begin() {
-  const settings = await (await fetch("jupyter-lite.json")).json();
-  const { pyodideUrl, loadPyodideOptions } = settings["jupyter-config-data"].litePluginSettings[KERNEL];
-  const interpreter = new URL(pyodideUrl, location);
-  const lockFileURL = new URL(loadPyodideOptions.lockFileURL, location).href;
+  const [interpreter, options] = await pythonSettings();
   postMessage({ doing: "Python is loading, up to 40 MB with its packages" });
   importScripts(interpreter);
-  const options = { ...loadPyodideOptions, lockFileURL, indexURL: new URL(".", interpreter).href };
   const pyodide = await loadPyodide(options); // with its packages
   pyodide.runPython(await (await fetch("demos.py")).text());
   pyodide.globals.get("connect")((id, state) => postMessage({ id, state: JSON.parse(state) }));

@@ -1,3 +1,4 @@
+// Starts Python while JupyterLab is still loading, in the worker that the first kernel then gets (kernel.js).
 // Says what to do when Python has ended for good, as after an overflow of the browser's stack: the lab itself would show
 // a cell that runs for ever. The kernel's worker sends the page one message then, for JupyterLab's log.
 
@@ -23,11 +24,21 @@ function sayThatPythonHasEnded() {
   dialog.showModal();
 }
 
+const OF_A_KERNEL = "/@jupyterlite/pyodide-kernel-extension/"; // in the address of the script that is its worker's
+let started; // the worker, until a kernel has it
+
 window.Worker = class extends Worker {
-  constructor(...given) {
-    super(...given);
+  constructor(script, options) {
+    if (started && String(script).includes(OF_A_KERNEL)) {
+      const worker = started;
+      started = undefined;
+      worker.postMessage(String(script)); // before all that JupyterLite sends it
+      return worker;
+    }
+    super(script, options);
     this.addEventListener("message", ({ data }) => {
       if (ENDED.test(data?._logMessage?.data)) sayThatPythonHasEnded();
     });
   }
 };
+window.serviceWorkerCame.then(() => (started = new Worker(new URL("../kernel.js", location))));
