@@ -33,7 +33,17 @@ from autograder.lessons.builder.paths import paths_of
 from autograder.lessons.builder.text import read_lesson
 from autograder.lessons.mistakes.listed import KnownMistake, mistakes_of
 from autograder.lessons.mistakes.signatures import told_apart
-from benchmarks.reading_time import FIRST, GIVEN, MUCH, STRETCH, minutes_of_week, reading, reading_ease
+from benchmarks.reading_time import (
+    FIRST,
+    GIVEN,
+    MUCH,
+    ONLY_RUN,
+    STRETCH,
+    minutes_of_week,
+    only_run,
+    reading,
+    reading_ease,
+)
 
 PROJECT = Path(__file__).resolve().parents[1]
 COURSE, TESTS = PROJECT / "course", PROJECT / "tests" / "course"
@@ -42,7 +52,8 @@ MUTANTS = 60  # of a lesson
 
 @dataclass(frozen=True)
 class Figures:
-    """One line of the tables. `given` and `written` count lines of code in the core. `core`, `further`, `first` (before
+    """One line of the tables. `given` and `written` count lines of code in the core, `only_run` its definitions that
+    nobody need read. `core`, `further`, `first` (before
     the first exercise) and `stretch` (the longest between two exercises) are minutes. `ease` is Flesch's reading ease.
     `statements` about PyTorch and NumPy are run by tests/course. `styles` counts the other right solutions of the
     exercise that has the fewest. `bugs` counts the listed mistakes, and `caught` those that cost points on every test
@@ -64,6 +75,7 @@ class Figures:
     written: int
     core: float
     further: float
+    only_run: int
     first: float
     stretch: float
     ease: float
@@ -106,6 +118,7 @@ def figures(text: Path, quick: bool, mutants: bool) -> Figures:
         written=counts.core.written,
         core=counts.core.minutes,
         further=counts.further.minutes,
+        only_run=len(only_run(cells)),
         first=next(iter(counts.stretches), 0.0),
         stretch=counts.longest_stretch,
         ease=reading_ease(cells),
@@ -214,8 +227,8 @@ def show(lines: list[Figures]) -> None:
     print(
         "\nMinutes: 180 words or 12 given lines of code per minute, 1.5 minutes per written line of the reference and\n"
         "40 % of that again for finding one's mistakes, half a minute per question of a quiz.\n"
-        f"! marks a core over {MUCH} minutes or {GIVEN} given lines, more than {FIRST} minutes before the first\n"
-        f"exercise or {STRETCH} between two.\n"
+        f"! marks a core over {MUCH} minutes or {GIVEN} given lines, with more than {ONLY_RUN} definitions that are\n"
+        f"only run, {FIRST} minutes before the first exercise, or {STRETCH} between two.\n"
         "Ease: Flesch's reading ease of the prose; plain English has 60 to 70, and higher is easier. Syllables are\n"
         "counted by hyphenation, which misses some, so compare lessons with each other.\n"
     )
@@ -236,18 +249,19 @@ def show(lines: list[Figures]) -> None:
 
 def length_table(lines: list[Figures]) -> Table:
     """How long the lessons are."""
-    names = ("words", "given", "written", "core", "further", "first", "stretch", "ease")
+    names = ("words", "given", "written", "core", "further", "only run", "first", "stretch", "ease")
     table = table_of(names)
     for line in lines:
         counts = (str(line.words), marked(line.given, GIVEN), str(line.written))
         times = (
             marked(line.core, MUCH),
             f"{line.further:.0f}",
+            marked(line.only_run, ONLY_RUN),
             marked(line.first, FIRST),
             marked(line.stretch, STRETCH),
         )
         table.add_row(line.lesson, *counts, *times, f"{line.ease:.0f}")
-    table.add_row("all", *(f"{sum(getattr(line, name) for line in lines):.0f}" for name in names[:5]), "", "", "")
+    table.add_row("all", *(f"{sum(getattr(line, name) for line in lines):.0f}" for name in names[:5]), "", "", "", "")
     return table
 
 

@@ -16,11 +16,12 @@ from functools import cache
 import pyphen
 
 from autograder.lessons.builder.expansion import only_imports
-from autograder.lessons.builder.further import headings, with_parts
+from autograder.lessons.builder.further import JUST_RUN, headings, start_of_further, with_parts
 from autograder.lessons.builder.paths import LessonPart
 from autograder.lessons.builder.quiz_cells import read_questions
 from autograder.lessons.builder.rules import NUMBERED
 from autograder.lessons.builder.text import TextCell
+from autograder.notebooks.statements import parse
 
 WORDS_A_MINUTE = 180
 GIVEN_LINES_A_MINUTE = 12
@@ -33,6 +34,7 @@ MUCH = 110  # minutes of a core
 FIRST = 8  # minutes before the first exercise
 STRETCH = 15  # minutes between two
 GIVEN = 250  # lines of given code in a core
+ONLY_RUN = 8  # definitions below "just run it" in a core
 
 WORD = re.compile(r"[A-Za-z][A-Za-z'-]*")
 CODE = re.compile(r"```.*?```|\$\$.*?\$\$|\$[^$\n]*\$|`[^`\n]*`|https?://\S+", re.DOTALL)
@@ -96,6 +98,14 @@ def reading(cells: list[TextCell]) -> Reading:
             found.stretches.append(since.read)
             since = Amount()
     return found
+
+
+def only_run(cells: list[TextCell]) -> list[str]:
+    """The functions and classes of a core that a student runs and need not read: those below *just run it*."""
+    core = cells[: start_of_further([(cell.kind, cell.source) for cell in cells])]
+    given = [cell for cell, is_run in with_parts(core, JUST_RUN) if is_run and cell.kind == "code" and is_read(cell)]
+    defined = (statement for cell in given if not cell.is_solution for statement in parse(cell.source))
+    return [each.name for each in defined if isinstance(each, ast.FunctionDef | ast.ClassDef)]
 
 
 def part_of(cells: list[TextCell], part: LessonPart) -> list[TextCell]:

@@ -15,6 +15,7 @@ from benchmarks.reading_time import (
     MUCH,
     STRETCH,
     minutes_of_week,
+    only_run,
     part_of,
     reading,
     reading_ease,
@@ -85,6 +86,15 @@ def test_words_and_lines_are_counted_apart_for_the_core_and_what_is_further(cell
     assert (counted.core.words, counted.core.given, counted.core.written) == (11, 3, 2), "a question counts as words"
     assert (counted.further.words, counted.further.given, counted.further.written) == (6, 2, 0)
     assert counted.core.minutes == pytest.approx(11 / 180 + 3 / 12 + 2 * 1.5 * 1.4 + 0.5)
+
+
+def test_definitions_that_are_only_run_are_counted_in_the_core(tmp_path):
+    parts = ("Read (just run it)", "def a():\n    b = 1"), ("Read", "def c(): ..."), ("Aside (further)", "def d(): ...")
+    parts += (("Again (just run it)", "class E:\n    def f(self): ..."), ("Further", "# %%\ndef g(): ..."))
+    text = "".join(f"# %% [markdown]\n# # {title}\n\n# %%\n{code}\n\n" for title, code in parts)
+    path = tmp_path / "20_lesson.py"
+    path.write_text(text, encoding="utf-8")
+    assert only_run(read_lesson(path)) == ["a", "E"]
 
 
 def test_a_stretch_ends_at_an_exercise_and_holds_no_writing(cells):

@@ -11,6 +11,7 @@ from autograder.lessons.builder.text import TextCell
 HEADING = re.compile(r"^(#+) +(.*)$")
 BEGINS = re.compile(r"^# Further$", re.MULTILINE)
 FURTHER = re.compile(r"^further$|\((further|just run it)\)", re.IGNORECASE)
+JUST_RUN = re.compile(r"\(just run it\)", re.IGNORECASE)
 OPTIONAL = re.compile(r"^further$|\(further\)", re.IGNORECASE)
 
 

@@ -18,29 +18,9 @@ import timeit
 import warnings
 
 import torch
+from helpers_10 import asked_twice, leaf
 
 torch.set_num_threads(1)  # steadier times on a busy machine
-
-# %% [markdown]
-# ### The programs (just run it)
-#
-# Run the next cell. You don't need to read it.
-
-# %% tags=["demo"]
-def leaf(value):
-    """A number or an array in double precision, for which PyTorch will find the gradient."""
-    return torch.tensor(value, dtype=torch.float64, requires_grad=True)
-
-
-def asked_twice(at, **options):
-    """First and second derivative of x**3 from PyTorch, or its error message."""
-    x = leaf(at)
-    (first,) = torch.autograd.grad(x**3, x, **options)
-    try:
-        (second,) = torch.autograd.grad(first, x)
-        return f"{first.item():.0f} and {second.item():.0f}"
-    except RuntimeError as error:
-        return f"{first.item():.0f}, and then RuntimeError: {str(error)[:58]} ..."
 
 # %% [markdown]
 # ### The three answers
