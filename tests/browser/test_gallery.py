@@ -114,6 +114,7 @@ def test_a_pointer_walks_along_the_curves_of_step_size(opened):
     expect(demo.control("precision")).to_have_value("float32")
     expect(demo.words).to_contain_text("at h = 6e-03")
     demo.press("Start")
+    demo.press("Reset")
 
 
 def test_optimizer_paths_are_walked_step_by_step(opened):
@@ -449,9 +450,14 @@ FITS = """() => [document.querySelector(".ma-deck .jp-WindowedPanel-outer"),
     .every(part => part.scrollHeight <= part.clientHeight)"""
 
 
+WALK = ("Predict", "Adam", "End")
+
+
 def bet_and_walk(page):
-    for name in ("Predict", "Adam", "End"):
-        page.get_by_role("button", name=name, exact=True).locator("visible=true").click()
+    visible = {name: page.get_by_role("button", name=name, exact=True).locator("visible=true") for name in WALK}
+    for name in WALK:
+        if name != "Predict" or visible["Adam"].count() == 0:
+            visible[name].click()
     expect(page.locator(".ma-bet:visible")).to_contain_text("You predicted Adam, but it is SGD")
 
 
@@ -536,6 +542,7 @@ def test_a_reload_shows_the_settings_again(opened):
     demo.press("Kill three units")
     expect(demo.words).to_contain_text("ReLU: 5 of 12 units pass gradient at x = 0.5; 3 dead (no gradient at any x).")
     demo = Shown(opened, "broadcast()")
+    demo.press("Reset")
     demo.press("End")
     demo.press("Number")
     expect(demo.words).to_contain_text("are stretched to (2, 3)")
@@ -544,6 +551,7 @@ def test_a_reload_shows_the_settings_again(opened):
     expect(demo.words).to_contain_text("3 dead (no gradient at any x).")
     expect(demo.root.get_by_role("slider", name="added to the biases")).to_have_attribute("aria-valuetext", "-8")
     demo = Shown(opened, "broadcast()")
+    demo.press("End")
     expect(demo.words).to_contain_text("are stretched to (2, 3)")
     expect(demo.control("b")).to_have_value("()")
     opened.console_errors.clear()
