@@ -149,15 +149,10 @@ function render({ model, el }) {
   canvas.addEventListener("keydown", press);
   const say = (lines) => words.replaceChildren(...lines.map((line) => worded("p", line)));
 
+  const choices = model.get("graphs").map(({ name }) => button(name, () => take({ example_name: name, moves: "" })));
+  graphs.append(...choices, ...model.get("presets").map(([name, state]) => button(name, () => take(state))));
   const showGraphs = () => {
-    graphs.replaceChildren(
-      ...model.get("graphs").map(({ name }) => {
-        const made = button(name, () => take({ example_name: name, moves: "" }));
-        made.setAttribute("aria-pressed", String(name === model.get("example_name")));
-        return made;
-      }),
-      ...model.get("presets").map(([name, state]) => button(name, () => take(state))),
-    );
+    for (const choice of choices) choice.setAttribute("aria-pressed", String(choice.textContent === model.get("example_name")));
   };
   const fitting = () => (isNarrow(canvas) ? chosen().upright : chosen().picture);
   const place = () => {

@@ -486,6 +486,7 @@ def test_the_reader_is_the_engine(opened):
     expect(words).to_contain_text("Not 1. That is what arrived.")
     expect(words).to_contain_text("Which node sends next?")
     press("a diamond")
+    expect(game.get_by_role("button", name="a diamond", exact=True)).to_be_focused()
     expect(words).to_contain_text("Click the node that sends first")
     press("p sends")
     expect(words).to_have_text("Nothing has arrived at p yet, so it has nothing to send.")
