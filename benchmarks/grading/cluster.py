@@ -20,22 +20,21 @@ from benchmarks.grading.course import OURS, count_right, grade_with_us, make_rel
 from benchmarks.grading.measuring import Cost, cost_of, processor_time_of
 
 WORKERS = 2
-CLUSTER = f"""
+CLUSTER = """
 import ctypes, sys
 from distributed import LocalCluster
 ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)  # PR_SET_CHILD_SUBREAPER: nothing that it starts escapes the count
-with LocalCluster(n_workers={WORKERS}, threads_per_worker=1, dashboard_address=None) as cluster:
+with LocalCluster(n_workers=int(sys.argv[1]), threads_per_worker=1, dashboard_address=None) as cluster:
     print(cluster.scheduler_address, flush=True)
     sys.stdin.read()
 """
 
 
 @contextlib.contextmanager
-def fresh_cluster() -> Iterator[tuple[str, subprocess.Popen[str]]]:
+def fresh_cluster(workers: int = WORKERS) -> Iterator[tuple[str, subprocess.Popen[str]]]:
     """The address of a cluster that has done nothing yet, and the process that started all its processes."""
-    process = subprocess.Popen(
-        [sys.executable, "-c", CLUSTER], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
-    )
+    command = [sys.executable, "-c", CLUSTER, str(workers)]
+    process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
     assert process.stdout is not None
     try:
         address = process.stdout.readline().strip()

@@ -7,7 +7,6 @@ import glob
 import os
 import shutil
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -31,6 +30,7 @@ from autograder.sandbox.process import forkserver
 from autograder.sandbox.process.kind import OF_OTHER_COURSES, Kind
 from autograder.sandbox.process.limits import SandboxLost
 from tests.autograder.grading.here import ASSIGNMENT, grade_all
+from tests.autograder.grading.postgresql import own_server, server_programs
 from tests.autograder.grading.test_resume import forget_trial
 
 pytestmark = pytest.mark.sandbox
@@ -117,29 +117,11 @@ def test_a_secret_that_cannot_be_used_is_named_by_every_command(
 
 @pytest.fixture(scope="module")
 def postgresql() -> Iterator[str]:
-    """The address of a server of our own, on loopback only."""
-    programs = sorted(glob.glob("/usr/lib/postgresql/*/bin"))[-1:] or [
-        str(Path(found).parent) for found in [shutil.which("initdb")] if found
-    ]
-    if not programs:
+    """The address of a server of our own."""
+    if not (programs := server_programs()):
         pytest.skip("there is no PostgreSQL server; install one with `apt-get install postgresql`")
-    folder = Path(tempfile.mkdtemp(prefix="postgresql-"))  # not pytest's folders, which other users cannot enter
-    folder.chmod(0o755)
-    as_user = []
-    if os.geteuid() == 0:
-        shutil.chown(folder, "postgres")
-        as_user = ["setpriv", "--reuid=postgres", "--regid=postgres", "--clear-groups"]
-    with socket.socket() as free:
-        free.bind(("127.0.0.1", 0))
-        port = free.getsockname()[1]
-    quiet: dict[str, Any] = {"cwd": folder, "check": True, "stdout": subprocess.DEVNULL}
-    subprocess.run([*as_user, f"{programs[0]}/initdb", "-D", "data", "-A", "trust", "-U", "postgres", "-N"], **quiet)
-    options = f"-p {port} -c listen_addresses=127.0.0.1 -k {folder} -c fsync=off"
-    control = [*as_user, f"{programs[0]}/pg_ctl", "-D", "data", "-w"]
-    subprocess.run([*control, "-o", options, "-l", "log", "start"], **quiet)
-    yield f"postgresql+psycopg://postgres@127.0.0.1:{port}/postgres"
-    subprocess.run([*control, "-m", "immediate", "stop"], **quiet)
-    shutil.rmtree(folder)
+    with own_server(programs) as address:
+        yield address
 
 
 def test_postgresql_keeps_the_marks_and_survives_a_lost_connection(small_course: Any, postgresql: str) -> None:
