@@ -785,7 +785,7 @@ def newton_step(function, x):
     function: takes a MiniTensor of the shape of x, and returns a MiniTensor of shape ()
     x: array of shape (n,); it stays unchanged
     Returns: array of shape (n,)
-    Raises numpy.linalg.LinAlgError, as np.linalg.solve does, if H has no inverse
+    Raises numpy.linalg.LinAlgError, as np.linalg.solve does, if H has no inverse (in a browser: NaN)
 
     >>> newton_step(lambda x: ((x - [1.0, 2.0]) ** 2).sum(), np.array([5.0, -7.0]))
     array([1., 2.])

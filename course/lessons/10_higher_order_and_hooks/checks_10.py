@@ -625,6 +625,15 @@ np.zeros((2, 2))
 
 # Exercise 4
 
+
+def has_no_step(function, x):
+    """Whether newton_step finds none: it raises NumPy's error or, in a browser tab, where NumPy has none, gives NaN."""
+    try:
+        return bool(np.isnan(newton_step(function, x)).all())
+    except np.linalg.LinAlgError:
+        return True
+
+
 check = Check("newton", points=3)
 check.cases("""
 # a parabola: one step leads to its lowest point
@@ -656,9 +665,9 @@ array([3.0])
 >>> start
 array([5.0, -7.0])
 
-# a plane has no lowest point: NumPy's error
->>> newton_step(lambda x: (x * [5.0, 7.0]).sum(), np.array([1.0, 2.0]))
-LinAlgError: Singular matrix
+# a plane has no lowest point
+>>> has_no_step(lambda x: (x * [5.0, 7.0]).sum(), np.array([1.0, 2.0]))
+True
 """)
 check.hidden("""
 # three numbers
