@@ -48,13 +48,13 @@ def set_printoptions(
     options.sci_mode = sci_mode
 
 
-def tensor_text(
-    array: np.ndarray, requires_grad: bool, grad_fn_name: str | None, device: arrays.Device, tangent: Any = None
-) -> str:
-    """The text of a tensor: `tensor([1., 2.], requires_grad=True)`. In forward mode, it ends with the tangent."""
+def tensor_text(tensor: Any, array: np.ndarray, tangent: Any = None) -> str:
+    """The text of a tensor, given its numbers in NumPy: `tensor([1., 2.], requires_grad=True)`. In forward mode, it
+    ends with the tangent.
+    """
     text = PREFIX + (nested(array, len(PREFIX), style_of(array)) if array.size else "[]")
     used = len(text) - text.rfind("\n") + 1
-    found = suffixes(array, requires_grad, grad_fn_name, device)
+    found = suffixes(array, tensor.requires_grad, node_name(tensor), tensor.device)
     if tangent is not None:
         found.append(f"tangent={tangent}")
     for suffix in found:

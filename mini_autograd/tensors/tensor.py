@@ -441,11 +441,8 @@ class Tensor:
     def __repr__(self) -> str:
         from mini_autograd.tensors import printing  # only now: it would be a tenth of the engine's import time
 
-        name = printing.node_name(self)
-        level = state.forward_level
-        tangent = None if level is None else level.tangent_of(self)
-        array = arrays.on_device(self.array, "cpu")
-        return printing.tensor_text(array, self.requires_grad, name, self.device, tangent)
+        tangent = state.forward_level.tangent_of(self) if state.forward_level else None
+        return printing.tensor_text(self, arrays.on_device(self.array, "cpu"), tangent)
 
     def __format__(self, spec: str) -> str:
         return format(self.item(), spec) if self.ndim == 0 else object.__format__(self, spec)

@@ -41,4 +41,4 @@ def test_release_grade_feedback_export(small_course: Any, nbgrader: NbgraderComm
         page = small_course.feedback(student)
         assert "hiddenword" not in page
         assert "<script" not in page
-    assert "could not be read" in small_course.feedback("eve")
+    assert "This submission was not judged.</strong> The file is not valid JSON" in small_course.feedback("eve")
