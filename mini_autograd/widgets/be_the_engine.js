@@ -159,7 +159,9 @@ function render({ model, el }) {
     picture = canvas.innerHTML = fitting();
     const svg = canvas.firstChild;
     svg.setAttribute("role", "group");
-    svg.style.width = `calc(${svg.viewBox.baseVal.width}px * var(--ma-scale, 1))`; // a stage sets the scale
+    const { width } = svg.viewBox.baseVal;
+    svg.style.width = `calc(${width}px * var(--ma-scale, 1))`; // a stage sets the scale
+    svg.style.minWidth = isNarrow(canvas) ? "0" : `calc(${width}px * var(--ma-scale, 0.75))`; // as in the explorer
   };
   const showNodes = () => {
     const graph = chosen();

@@ -230,24 +230,26 @@ FINEST = """root => Math.min(...[...root.querySelectorAll("svg text")]
 PICTURES = ".ma-demo, .ma-explorer, .ma-monitor"
 
 
-def test_on_a_small_screen_all_type_can_be_read_and_zoom_enlarges_it_in_every_picture(opened):
-    """Zoom as with Ctrl and +: the window has fewer CSS pixels, and each of them is larger. A graph may stand upright
-    then, so its type is measured, not its width."""
+def test_on_a_small_screen_all_type_can_be_read_and_zoom_enlarges_every_picture(opened):
+    """Zoom as with Ctrl and +: the window has fewer CSS pixels, and each of them is larger. A graph that stands upright
+    then is another picture, whose type can be read."""
+    readable = f"""() => [...document.querySelectorAll("{PICTURES}")].map({FINEST}).every(px => px > 13.9)"""
+    sizes = f"""[...document.querySelectorAll("{PICTURES}")].map(root => root.querySelector("svg")).map(
+        svg => [svg.getAttribute("viewBox"), svg.getBoundingClientRect().width])"""
     opened.page.set_viewport_size({"width": 1000, "height": 700})
     try:
-        opened.wait_until(
-            f"""() => [...document.querySelectorAll("{PICTURES}")].map({FINEST}).every(px => px > 13.9)"""
-        )
-        before = opened.page.evaluate(f"""() => [...document.querySelectorAll("{PICTURES}")].map({FINEST})""")
+        opened.wait_until(readable)
+        before = opened.page.evaluate(f"() => {sizes}")
         session = opened.page.context.new_cdp_session(opened.page)
         zoomed = {"width": 667, "height": 467, "deviceScaleFactor": 1.5, "mobile": False}
         session.send("Emulation.setDeviceMetricsOverride", zoomed)
         opened.wait_until("() => window.devicePixelRatio === 1.5")
         opened.wait_until(
-            f"""before => [...document.querySelectorAll("{PICTURES}")].every((root, number) =>
-                1.5 * ({FINEST})(root) > 1.3 * before[number])""",
+            f"""before => {sizes}.every(([box, width], number) =>
+                box !== before[number][0] || 1.5 * width > 1.3 * before[number][1])""",
             before,
         )
+        opened.wait_until(readable)
         session.send("Emulation.clearDeviceMetricsOverride")
         session.detach()
     finally:
