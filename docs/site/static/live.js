@@ -45,7 +45,8 @@ function modelOf(traits, send = null) {
 // recording: the answers to its buttons lie in the page.
 const kernel = (answers) => ({ get_model: async () => ({ comm_live: answers, on() {}, off() {} }) });
 
-// A widget in its place, and below it, if Python can run it here, what answers and the button to change that.
+// A widget in its place, and below it, unless it needs no Python, what answers, and if Python can run it here the button
+// to change that.
 class Live {
   constructor(place) {
     this.place = place;
@@ -70,7 +71,7 @@ class Live {
     this.model = model;
     const el = document.createElement("div");
     this.leave = liveWidgets[this.place.dataset.kind].render({ model, el });
-    this.place.replaceChildren(el, this.bar);
+    this.place.replaceChildren(el, ...(this.source || this.place.dataset.elsewhere ? [this.bar] : []));
     this.place.classList.toggle("alive", model !== this.recording);
   }
 
