@@ -178,6 +178,12 @@ def opened(chromium: Any) -> Iterator[Any]:
     page.close()
 
 
+def switch_questions(page: Any) -> None:
+    """Have every demo of a page ask first, or show its words at once: those below an open question are hidden."""
+    for button in page.locator(".ma-demo .ma-presets").get_by_role("button", name="Predict", exact=True).all():
+        button.click()
+
+
 @pytest.mark.browser
 def test_search_finds_a_word_from_a_file(site: Path, opened: Any) -> None:
     opened.goto((site / "search.html").as_uri() + "?q=checkpoint")
@@ -195,6 +201,8 @@ def test_demos_live_without_python(site: Path, opened: Any) -> None:
     explorer.locator(".ma-words", has_text="Gradients of the leaves: a: 1").wait_for()
     demo = opened.get_by_role("group", name="A gradient that is never cleared")
     demo.get_by_role("button", name="The same as momentum 1.0").click()
+    demo.get_by_role("group", name="Your prediction").get_by_role("button", name="lower", exact=True).click()
+    demo.get_by_text("You predicted lower, ").wait_for()
     demo.get_by_text("momentum 1.0 (dotted", exact=False).wait_for()
     demo.get_by_role("button", name="Reset").click()
     assert opened.locator(".live > img").count() == 0, "a still in place of a demo"
@@ -329,10 +337,19 @@ def test_the_gallery_asks_for_nothing_that_needs_python(site: Path, opened: Any)
     for part in (".ma-words", "article p"):
         asking = [text for text in opened.locator(part).all_inner_texts() if ASKING.search(text)]
         assert asking == [], part
-    for demo in opened.locator(".ma-demo").all():
-        for button in demo.locator(".ma-presets button").all():
-            button.click()
-            assert not ASKING.search(demo.locator(".ma-words").inner_text())
+    opened.locator(".ma-more").evaluate_all("parts => parts.forEach((part) => (part.open = true))")
+    for _ in ("with questions", "without"):
+        for demo in opened.locator(".ma-demo").all():
+            end = demo.get_by_role("button", name="End", exact=True)
+            for button in demo.locator(".ma-presets button:not([aria-pressed])").all():
+                button.click()
+                opened.evaluate("() => new Promise((done) => setTimeout(done))")  # until the recording has answered
+                if end.is_visible():
+                    end.click()
+                said = "".join(demo.locator(":is(.ma-bet, .ma-words):visible").all_inner_texts())
+                assert said
+                assert not ASKING.search(said)
+        switch_questions(opened)
 
 
 @pytest.mark.browser
@@ -344,6 +361,10 @@ def test_pages_are_accessible_in_both_themes(site: Path, opened: Any, name: str)
         opened.emulate_media(color_scheme=theme)
         backgrounds.add(opened.evaluate("() => getComputedStyle(document.body).backgroundColor"))
         assert violations(opened) == [], theme
+        if opened.locator(".ma-waits").count() > 0:
+            switch_questions(opened)
+            assert violations(opened) == [], f"{theme}, without questions"
+            switch_questions(opened)
     assert len(backgrounds) == 2, "the themes differ"
     assert opened.troubles == []
 
@@ -407,7 +428,8 @@ class Late(Quiet):
         super().do_GET()
 
 
-RECORDING, ANSWERS = "This is a recording: its steps and buttons work. ", "Python runs in this page and answers."
+RECORDING = "This is a recording: its steps and buttons work, and the numbers of a graph that can be dragged. "
+ANSWERS = "Python runs in this page and answers."
 
 
 @pytest.mark.browser
@@ -420,6 +442,8 @@ def test_python_answers_on_a_page_once_it_is_asked_for(chromium: Any, served: Th
     page.goto(f"{address}/gallery.html")
     place = page.locator(".live[data-python^=broadcast]")
     place.get_by_role("button", name="Row and column").click()
+    place.get_by_role("button", name="(3, 4)", exact=True).click()  # the answer to its question
+    place.get_by_role("button", name="End", exact=True).click()
     assert not any("/lab/" in url for url in asked)
     place.get_by_role("button", name="Start Python here").click()
     place.get_by_text("Until then this is a recording.").wait_for()
@@ -431,16 +455,22 @@ def test_python_answers_on_a_page_once_it_is_asked_for(chromium: Any, served: Th
     other = page.locator(".live[data-python*=explore]")  # each gets its turn
     other.get_by_text(ANSWERS).wait_for()
     assert violations(page, ".live[data-python^=broadcast]") == []
-    place.get_by_text("(3, 1) and (1, 4) are stretched").wait_for()  # what was chosen before
+    place.get_by_text("You predicted (3, 4), and that is right: (3, 1) and (1, 4) are stretched").wait_for()  # stays
     page.get_by_text("Type two shapes.").wait_for()
     place.get_by_label("shape of a").fill("(5, 1)")
     place.get_by_label("shape of a").press("Enter")
+    place.get_by_role("button", name="(5, 4)", exact=True).click()
     place.get_by_text("(5, 1) and (1, 4) are stretched to (5, 4).").wait_for()
     other.get_by_label("a", exact=True).fill("5")
     other.get_by_text("The graph starts with its leaves: a = 5, b = -3.").wait_for()
+    other.get_by_role("button", name="Expression").click()
+    other.get_by_label("Expression", exact=True).fill("a.tanh()")
+    other.get_by_label("Expression", exact=True).press("Enter")
+    other.get_by_text("The graph starts with its leaves: a = 5.").wait_for()
     place.get_by_role("button", name="Stop Python").click()
     place.get_by_text(RECORDING).wait_for()
-    assert page.locator(":is(.ma-controls, .ma-bench, .needs-python):visible").count() == 0
+    assert page.locator(":is(.ma-controls, .ma-expression, .needs-python):visible").count() == 0
+    assert page.get_by_role("button", name="Expression").count() == 0
     assert [url for url in asked if not url.startswith((address, "data:"))] == []
     page.close()
 
