@@ -161,7 +161,7 @@ function render({ model, el }) {
     svg.setAttribute("role", "group");
     const { width } = svg.viewBox.baseVal;
     svg.style.width = `calc(${width}px * var(--ma-scale, 1))`; // a stage sets the scale
-    svg.style.minWidth = isNarrow(canvas) ? "0" : `calc(${width}px * var(--ma-scale, 0.75))`; // as in the explorer
+    svg.style.minWidth = `calc(${width}px * var(--ma-scale, 0.75))`; // as in the graph explorer
   };
   const showNodes = () => {
     const graph = chosen();

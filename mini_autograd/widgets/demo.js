@@ -241,7 +241,10 @@ function makeBet(root, model, sender) {
   const button = make("button", { type: "button" }, "Predict");
   button.addEventListener("click", () => {
     model.set("predict", !model.get("predict"));
-    if (model.get("predict")) model.set("bets", {});
+    if (model.get("predict")) {
+      model.set("bets", {});
+      if (waits()) model.set("step", 0); // the question comes before the first step
+    }
     model.save_changes();
   });
   const current = () => (model.get("predict") ? model.get("shown").bet : null);
@@ -303,7 +306,7 @@ function makePlayer(model, canvas, waits) {
   const text = make("span", { class: "ma-step", "aria-live": "polite" });
   bar.append(...buttons, track, text);
   let timer = null;
-  let ended = false; // whether the last picture was at its last step; then the next one starts there too
+  let ended = false; // whether the last picture was at its last step; then the next one starts there too, if nothing is asked
   const steps = () => model.get("shown").steps;
   const at = () => (waits() ? 0 : Math.max(0, Math.min(steps().length - 1, model.get("step"))));
   const go = (step) => {
@@ -348,7 +351,7 @@ function makePlayer(model, canvas, waits) {
   dragAlong(canvas, waits, stop((step) => go(step)));
   const restart = () => {
     bar.style.display = steps().length > 1 ? "" : "none";
-    if (ended && steps().length > 1) model.set("step", steps().length - 1);
+    if (ended && steps().length > 1) model.set("step", waits() ? 0 : steps().length - 1);
     show();
   };
   return { bar, show, restart, pause };

@@ -301,12 +301,12 @@ function markLeaves(view) {
 }
 
 // A zoom of null shows the picture at its own size or as wide as the page, but at no less than three quarters of its
-// size (on a narrow page, whatever fits); on a stage, at the size that the stage sets.
+// size (a phone shows all of it: see the CSS); on a stage, at the size that the stage sets.
 function resize(view, zoom) {
   const { width } = view.svg.viewBox.baseVal;
   const style = view.svg.style;
   view.zoom = zoom == null ? null : Math.max(0.05, Math.min(4, zoom));
-  style.minWidth = zoom == null && !isNarrow(view.canvas) ? `calc(${width}px * var(--ma-scale, 0.75))` : "0";
+  style.minWidth = zoom == null ? `calc(${width}px * var(--ma-scale, 0.75))` : "0";
   style.maxWidth = zoom == null ? "100%" : "none"; // gives way to minWidth
   style.width = zoom == null ? `calc(${width}px * var(--ma-scale, 1))` : `${width * view.zoom}px`;
 }

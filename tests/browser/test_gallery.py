@@ -237,10 +237,10 @@ def test_on_a_small_screen_all_type_can_be_read_and_zoom_enlarges_every_picture(
     sizes = f"""[...document.querySelectorAll("{PICTURES}")].map(root => root.querySelector("svg")).map(
         svg => [svg.getAttribute("viewBox"), svg.getBoundingClientRect().width])"""
     opened.page.set_viewport_size({"width": 1000, "height": 700})
+    session = opened.page.context.new_cdp_session(opened.page)
     try:
         opened.wait_until(readable)
         before = opened.page.evaluate(f"() => {sizes}")
-        session = opened.page.context.new_cdp_session(opened.page)
         zoomed = {"width": 667, "height": 467, "deviceScaleFactor": 1.5, "mobile": False}
         session.send("Emulation.setDeviceMetricsOverride", zoomed)
         opened.wait_until("() => window.devicePixelRatio === 1.5")
@@ -250,9 +250,9 @@ def test_on_a_small_screen_all_type_can_be_read_and_zoom_enlarges_every_picture(
             before,
         )
         opened.wait_until(readable)
+    finally:  # other tests use the same page
         session.send("Emulation.clearDeviceMetricsOverride")
         session.detach()
-    finally:
         opened.page.set_viewport_size({"width": 1400, "height": 1000})
 
 
@@ -505,9 +505,12 @@ def test_the_reader_is_the_engine(opened):
 
 def test_a_nudge_is_guessed_before_it_is_shown(opened):
     shown = Shown(opened, "nudge()")
-    shown.press("Predict")
-    shown.root.get_by_role("group", name="Your prediction").get_by_role("button", name="below it").click()
-    expect(shown.root.locator("text", has_text="true:")).to_be_hidden()
+    bet = shown.root.get_by_role("group", name="Your prediction")
+    true = shown.root.locator("text", has_text="true:")
+    shown.press("End")
+    shown.press("Predict")  # the walk begins again
+    bet.get_by_role("button", name="below it").click()
+    expect(true).to_be_hidden()
     drag(shown, 0.25)
     expect(shown.text("predicted: 0.235")).to_be_visible()
     expect(shown.text("true: 0.217")).to_be_visible()
@@ -516,7 +519,11 @@ def test_a_nudge_is_guessed_before_it_is_shown(opened):
     expect(shown.root.locator(".ma-bet")).to_contain_text(
         "You predicted below it, and that is right: the slope changes"
     )
-    shown.press("Start")
+    shown.press("A curve")  # another question, at the last step
+    expect(bet).to_contain_text("a * a * b")
+    bet.get_by_role("button", name="above the prediction").click()
+    expect(true).to_be_hidden()
+    shown.press("Reset")
     shown.press("Predict")
 
 
