@@ -460,6 +460,7 @@ def test_python_answers_on_a_page_once_it_is_asked_for(chromium: Any, served: Th
     place.get_by_label("shape of a").fill("(5, 1)")
     place.get_by_label("shape of a").press("Enter")
     place.get_by_role("button", name="(5, 4)", exact=True).click()
+    place.get_by_role("button", name="End", exact=True).click()
     place.get_by_text("(5, 1) and (1, 4) are stretched to (5, 4).").wait_for()
     other.get_by_label("a", exact=True).fill("5")
     other.get_by_text("The graph starts with its leaves: a = 5, b = -3.").wait_for()
