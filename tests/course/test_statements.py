@@ -24,13 +24,13 @@ import pytest
 import torch
 
 import mini_autograd
+from autograder.lessons.builder.coverage import statements_beside
 from autograder.lessons.builder.lesson_files import lesson_texts
 from autograder.lessons.builder.text import read_lesson
 
 LESSONS = {path.name[:2]: path for path in lesson_texts(Path(__file__).parents[2] / "course")}
 ENOUGH = 10
 """The minimum number of statements of a lesson."""
-ALONE = "[PyTorch] "
 
 
 @dataclass(frozen=True)
@@ -44,21 +44,19 @@ class Statement:
     engines: tuple[ModuleType, ...]
 
 
-def statements_of(path: Path) -> list[Statement]:
-    """The blocks of one file, in order."""
+def statements_of(text: Path) -> list[Statement]:
+    """The blocks of the file beside a lesson, in order."""
     found = []
-    for block in path.read_text("utf-8").split("# %% ")[1:]:
-        words, _, rest = block.partition("\n")
+    for words, alone, rest in statements_beside(text):
         lines = rest.splitlines()
         code = "\n".join(line for line in lines if not line.startswith("#>"))
         printed = "\n".join(line.removeprefix("#>").strip() for line in lines if line.startswith("#>"))
-        ours = "torch" in code and not words.startswith(ALONE)
-        engines = (torch, mini_autograd) if ours else (torch,)
-        found.append(Statement(path.parent.name[:2], words.removeprefix(ALONE).strip(), code, printed, engines))
+        engines = (torch, mini_autograd) if "torch" in code and not alone else (torch,)
+        found.append(Statement(text.stem[:2], words, code, printed, engines))
     return found
 
 
-STATEMENTS = [statement for text in LESSONS.values() for statement in statements_of(text.with_name("statements.txt"))]
+STATEMENTS = [statement for text in LESSONS.values() for statement in statements_of(text)]
 
 
 def error(function: Callable[[], object]) -> str:

@@ -20,6 +20,8 @@ from autograder.lessons.builder.text import TextCell, read_lesson
 CHECKLIST = "checklist.toml"
 STATEMENTS = "statements.txt"
 """The file beside a lesson with what it says about PyTorch and NumPy, and code that tries it."""
+ALONE = "[PyTorch] "
+"""Before the words of a statement: our engine lacks it, or does it in another way."""
 LONGEST_WORDS = 50
 
 
@@ -110,7 +112,7 @@ def coverage(course: Path) -> Coverage:
     tests: dict[str, bool] = {}
     for path in texts:
         cells, lesson = read_lesson(path), path.stem[:2]
-        claims += claims_in(cells, lesson, statements_beside(path))
+        claims += claims_in(cells, lesson, [_spaced(words) for words, _, _ in statements_beside(path)])
         for cell, is_further in with_parts(cells, OPTIONAL):
             names = [question.key for question in read_questions(cell)] if "quiz" in cell.tags else []
             names += [cell.grade_id] if cell.is_solution else []
@@ -118,13 +120,14 @@ def coverage(course: Path) -> Coverage:
     return Coverage(checklist(course / CHECKLIST), tuple(claims), tuple(path.stem[:2] for path in texts), tests)
 
 
-def statements_beside(text: Path) -> list[str]:
-    """The words of the statements about PyTorch and NumPy that tests run, from the file beside a lesson."""
+def statements_beside(text: Path) -> list[tuple[str, bool, str]]:
+    """The statements about PyTorch and NumPy in the file beside a lesson: the words of the lesson, whether they are
+    about PyTorch alone, and the code that tries them, with what it prints.
+    """
     file = text.with_name(STATEMENTS)
-    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
-    return [
-        _spaced(line.removeprefix("# %% ").removeprefix("[PyTorch] ")) for line in lines if line.startswith("# %% ")
-    ]
+    blocks = file.read_text(encoding="utf-8").split("# %% ")[1:] if file.is_file() else []
+    parts = (block.partition("\n") for block in blocks)
+    return [(words.removeprefix(ALONE).strip(), words.startswith(ALONE), code) for words, _, code in parts]
 
 
 def checklist(path: Path) -> dict[str, Topic]:

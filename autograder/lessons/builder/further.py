@@ -10,12 +10,14 @@ from autograder.lessons.builder.text import TextCell
 
 HEADING = re.compile(r"^(#+) +(.*)$")
 BEGINS = re.compile(r"^# Further$", re.MULTILINE)
-FURTHER = re.compile(r"^further$|\((further|just run it)\)", re.IGNORECASE)
-JUST_RUN = re.compile(r"\(just run it\)", re.IGNORECASE)
+"""Where the part begins that becomes an assignment of its own, if it gives points."""
 OPTIONAL = re.compile(r"^further$|\(further\)", re.IGNORECASE)
+JUST_RUN = re.compile(r"\(just run it\)", re.IGNORECASE)
+NOT_READ = re.compile(f"{OPTIONAL.pattern}|{JUST_RUN.pattern}", re.IGNORECASE)
+"""Titles of the parts that need not be read, of either kind."""
 
 
-def with_parts(cells: Sequence[TextCell], begins: re.Pattern[str] = FURTHER) -> Iterator[tuple[TextCell, bool]]:
+def with_parts(cells: Sequence[TextCell], begins: re.Pattern[str] = NOT_READ) -> Iterator[tuple[TextCell, bool]]:
     """Each cell, and whether it need not be read: whether it stands below a heading that `begins` such a part, and
     before the next heading of the same level or a higher one.
     """
