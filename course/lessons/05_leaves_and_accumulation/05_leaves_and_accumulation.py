@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Leaves and accumulation
 #
-# *Core: about 110 minutes; after exercise 3 is a good place for a break. Further: about 70 minutes, optional. You build leaves, nodes, `AccumulateGrad` and an optimizer. You need lessons 02 to 04.*
+# *Core: about 105 minutes; after exercise 3 is a good place for a break. Further: about 70 minutes, optional. You build leaves, nodes, `AccumulateGrad` and an optimizer. You need lessons 02 to 04.*
 #
 # Two programs train the same small network on the same data, from the same weights. They differ in one line: the second passes `forget=True`, and so skips `optimizer.zero_grad()`. **Predict** which one ends with the lower loss.
 
@@ -86,7 +86,7 @@ class Mul(Function):
         a, b = ctx.saved_tensors
         return grad * b, grad * a
 # %% [markdown]
-# An operation is a subclass with two static methods. `forward` computes with plain arrays, and passes what the rule will need to `ctx.save_for_backward`. `backward` takes the incoming gradient and returns one gradient per input, in a tuple if there are several. The `ctx` that both get **is the node**. (They are static, as in PyTorch: you pass the node yourself.) The other attributes of `Function` come in exercises 2 and 4. Try it without a graph, and **predict** the last line.
+# An operation is a subclass with two static methods. `forward` computes with plain arrays, and passes what the rule will need to `ctx.save_for_backward`. `backward` takes the incoming gradient and returns one gradient per input, in a tuple if there are several. The `ctx` that both get **is the node**. (They are static, as in PyTorch: you pass the node yourself.) The other attributes of `Function` come in exercises 2 and 4. Try `Mul` without a graph, and **predict** the last line.
 
 # %%
 predict("What does the last line print?")
@@ -98,7 +98,7 @@ print(Mul.backward(ctx, np.array(10.0)))
 # %% [markdown]
 # ### Exercise 1: two rules as classes
 #
-# Translate the difference and tanh from lesson 04. For the difference only the rule is missing. Save only what a rule needs. A rule may return `grad` itself, but changes neither `grad` nor what was saved. `saved_tensors` is always a tuple, also for one array. For `tanh` the output is the best choice, because the next operation often keeps that array anyway (lesson 06). Others count as right too.
+# Translate the difference and tanh from lesson 04. For the difference only the rule is missing. Save only what a rule needs. A rule may return `grad` itself, but must not change `grad` or what was saved. `saved_tensors` is always a tuple, also for one array. For `tanh`, save the output: the next operation often keeps that array anyway (lesson 06). Saving the input counts as right too.
 
 # %% [markdown] tags=["hint"] exercise="rules_as_classes"
 # The rule of a difference needs neither of its inputs. It returns two gradients, in a tuple.
@@ -165,7 +165,7 @@ print_flags({"w": w, "data": data, "w * data": result, "data * 2": data * 2, "w.
 # | an operation made it, and an input requires a gradient | True | False | its node | only if you call `retain_grad` |
 # | an operation made it from tensors that require none | False | True | None | there is none |
 #
-# The flag **propagates**: if one input requires a gradient, the result does too. A leaf does not have to require a gradient: `data` does not. You don't update the pictures in a data set. And "requires a gradient" does not mean "keeps one": `w.to(float64)` looks like a parameter, but it is the result of an operation, and its gradient goes through to `w`.
+# The flag **propagates**: if one input requires a gradient, the result does too. A leaf need not require a gradient: `data` does not, since nobody updates a data set. And "requires a gradient" does not mean "keeps one": `w.to(float64)` looks like a parameter, but it is the result of an operation, and its gradient goes through to `w`.
 
 # %% [markdown]
 # ## 3. The new tensor
@@ -210,7 +210,7 @@ class AccumulateGrad(Function):
 # %% [markdown]
 # ### The other operations of lesson 04 (just run it)
 #
-# Run the next eight cells. You don't need to read them. The first removes the old functions `add`, `multiply` and so on. The next five contain the operations of lesson 04 as classes, and the last two what `backward` needs. Rules are written with operators, so that in lesson 10 the same rules also work on tensors. After the first cell comes arithmetic, and what Python calls for `+` and so on.
+# Run the next eight cells. You don't need to read them. The first removes the old functions `add`, `multiply` and so on. The next five contain the operations of lesson 04 as classes, arithmetic first, and the last two what `backward` needs. The rules are written with operators, so that in lesson 10 they also work on tensors.
 
 # %% tags=["engine"]
 for old_name in (
@@ -595,7 +595,7 @@ def keep_if_asked(node, grad):
 # %% [markdown] items="17 18 F53"
 # ### Exercise 2: record
 #
-# All the rules are there, but none of them runs yet: every operator calls `apply`, which you still have to write. `apply` turns the calls into a graph. An edge goes from a node to where the gradients of its **inputs** must be sent. PyTorch writes an edge as a pair: the node, and the number of the node's output, for nodes with several. Yours have one output, so the number is always 0.
+# All the rules are there, but none of them runs yet: every operator calls `apply`, which you still have to write. `apply` turns the calls into a graph. An edge leads from a node to where the gradient of one of its **inputs** must be sent. As in PyTorch, it is a pair: a node, and the number of that node's output. Your nodes have one output, so the number is always 0.
 #
 # | the input is | its edge |
 # | --- | --- |
@@ -603,7 +603,7 @@ def keep_if_asked(node, grad):
 # | the result of an operation | `(tensor.grad_fn, 0)` |
 # | a leaf that requires a gradient | `(its AccumulateGrad, 0)` |
 #
-# The code for the first two rows is given. The last row has a catch. If a leaf is used twice, both edges must lead to **one** AccumulateGrad: its contributions then meet in `pending`, and the leaf is added to once per call, as in PyTorch. So the leaf has to know its node. But the node already holds the leaf, and two objects that hold each other stay alive until Python's garbage collector finds them. The solution is a *weak* reference: `reference = weakref.ref(node)` does not keep the node alive; `reference()` gives the node, or None once it is gone. (The edges in `next_functions` keep the node alive as long as the graph exists.) Keep the reference in `tensor._accumulate`.
+# The code for the first two rows is given. The last row has a catch. If a leaf is used twice, both edges must lead to **one** AccumulateGrad: its contributions then meet in `pending`, and the leaf is added to once per call, as in PyTorch. So the leaf has to know its node. But the node already holds the leaf, and two objects that hold each other stay alive until Python's garbage collector finds them. So keep a *weak* reference in `tensor._accumulate`: `reference = weakref.ref(node)` does not keep the node alive, and `reference()` gives the node, or None once it is gone. (While the graph exists, its edges keep the node alive.)
 #
 # Finish `edge_to`. Then write what is missing in `apply`: if at least one input requires a gradient, fill in `ctx.next_functions` and `ctx.input_shapes` (both are tuples with one entry per input), and give the output `requires_grad` and `grad_fn`.
 
@@ -682,7 +682,7 @@ for tensor in (w, hidden, shifted, (shifted**2).mean()):
 #
 # When a gradient arrives at a leaf, it is **added**. If `.grad` is None, the gradient becomes `.grad`; otherwise `.grad` becomes the sum. As in PyTorch, `.grad` is a tensor itself, one that requires no gradient.
 #
-# You may call `backward(g)` on a leaf itself. Then your own array `g` reaches `accumulate`. If `accumulate` kept `g` itself, changing `g` later would change the leaf's `.grad`. Keep a copy.
+# The rule of `+` sends one array to both inputs. If two leaves kept that array itself, changing one `.grad` would change the other. Keep a copy.
 
 # %% [markdown] tags=["hint"] exercise="accumulate"
 # The leaf is `self.variable`. There are two cases: `leaf.grad` is None, or there is something to add to, whose array is `leaf.grad.data`.
@@ -854,7 +854,7 @@ for calls in (1, 2, 4, 8):
     print(calls, "calls: gradient", x.grad.item(), "which is", x.grad.item() / 12, "times 12")
 
 # %% [markdown]
-# Linear. Each call adds one more copy of the same gradient. As long as the weights do not move, nothing can grow faster than that.
+# Linear. Each call adds one more copy of the same gradient.
 
 # %% [markdown] items="62"
 # ### Exercise 5: an optimizer
@@ -927,7 +927,7 @@ with torch.no_grad():
 print("the same, not tracked: leaf", untracked.is_leaf, "  requires_grad", untracked.requires_grad)
 
 # %% [markdown] items="61"
-# The formula gives a new tensor: without `no_grad`, a result whose history reaches back into the old step; with it, a constant. The optimizer would keep moving the old `w`, which no loss uses anymore. Changing in place keeps the parameter the same **object** that everything else refers to. The smallest training loop around it has five lines, in your engine as in PyTorch: clear, forward, loss, backward, step.
+# The formula gives a new tensor: without `no_grad`, a result whose history leads to the old `w`; with it, a constant. The optimizer would keep moving the old `w`, not the new tensor. A change in place keeps the **object** that everything else refers to. The smallest training loop around it has five lines, in your engine as in PyTorch: clear, forward, loss, backward, step.
 
 # %% [markdown] items="57 58"
 # ## 6. Clearing: how, and where
@@ -946,7 +946,7 @@ for line in (
     print(f"{line:40s} .grad is {model.weight.grad}")
 
 # %% [markdown] items="58 F25"
-# `set_to_none=True` is the default, so after `zero_grad` expect `.grad` to be None. And None is not the same as zeros. None means "no gradient", and the optimizer skips the parameter. Zeros mean "a gradient of zero", and momentum keeps the parameter moving. You have written both cases.
+# `set_to_none=True` is the default, so after `zero_grad` expect `.grad` to be None. None and zeros differ. None means "no gradient", and the optimizer skips the parameter. Zeros mean "a gradient of zero", and momentum keeps the parameter moving. You have written both cases.
 
 # %% [markdown] items="31"
 # That is also how a part of a network is **frozen**: without `requires_grad` a parameter gets no gradient, and the optimizer skips it. **Predict** in which of the two steps the frozen weight moves.
@@ -989,7 +989,7 @@ for chosen in places:
 # %% [markdown] items="55"
 # ## 7. What forgetting does
 #
-# Back to the two programs. In the second one, `.grad` at step *t* is the sum of all gradients so far, and the step follows that sum. Where have you just seen a step along a running sum? Look at your own `SGD`: `buffer = momentum * buffer + gradient`. With momentum 1, nothing fades.
+# Back to the two programs. In the second one, `.grad` at step *t* is the sum of all gradients so far, and the step follows that sum. Your own `SGD` steps along a running sum, too: `buffer = momentum * buffer + gradient`. With momentum 1, nothing fades.
 #
 # So here is a prediction that can fail: **forgetting to clear is exactly momentum 1.0.** Test it with two runs of your engine.
 
@@ -1002,9 +1002,9 @@ print("largest difference:                   ", np.abs(forgotten - momentum).max
 print(f"never cleared, difference from PyTorch: {np.abs(forgotten - without_zeroing[:300]).max():.1e}")
 
 # %% [markdown] items="55 F1"
-# They are equal, to the last bit. The parameters roll down the loss like a ball, and nothing ever slows the ball down. With a small learning rate a rolling ball falls faster at first than a careful walker, but then it swings. In the first picture the walker has not arrived after all those steps, so even the swinging ball is lower. At the bottom the ball keeps swinging. By itself it only keeps its energy, so the claim "without zeroing, gradients grow exponentially" is false as stated.
+# They are equal, to the last bit. The parameters roll down the loss like a ball that nothing slows down. With a small learning rate the ball falls faster at first than a careful walker, but then it swings. In the first picture the walker has not arrived after 500 steps, so even the swinging ball is lower. By itself the ball only keeps its energy, so the claim "without zeroing, gradients grow exponentially" is false as stated.
 #
-# Then why does everybody fear this mistake? Because in real training something keeps **pushing** the ball. With mini-batches the landscape changes at each step. With momentum in the optimizer there are two running sums, one inside the other. **Predict** which runs explode. It is a linear regression with noise-free targets: the best loss is 0. The helper `distances` trains it by hand and says how far the weights are from the best ones. Unless it clears, it adds each fresh gradient to the sum of all earlier ones.
+# Then why does everybody fear this mistake? Because in real training something keeps **pushing** the ball. With mini-batches the landscape changes at each step. With momentum in the optimizer there are two running sums, one inside the other. **Predict** which runs explode. It is a linear regression with noise-free targets: the best loss is 0. The helper `distances` trains it by hand and says how far the weights are from the best ones. With `forget=False` it clears; otherwise it adds each gradient to all earlier ones.
 
 # %% tags=["demo"] items="F1 55"
 predict("Which of the four runs explode?")
@@ -1018,7 +1018,7 @@ for name, run in {
     print(f"   last 100 of {len(run)}: {max(run[-100:]):8.2g}")
 
 # %% [markdown]
-# The correct statement is: **never clearing adds up all gradients, which is momentum without friction. It oscillates at best. It grows exponentially if something pumps in more energy the wider it swings: the noise of these mini-batches, the optimizer's own momentum, or learning rate times curvature above 4.** Noise that stays the same size makes the swings grow, too, but only like the square root of the number of steps. (*Further* looks at the ball, and at a run that ends badly.)
+# The correct statement is: **never clearing is momentum without friction. At best, the weights swing. The swings grow exponentially if the noise of these mini-batches or the optimizer's own momentum pumps in more energy the wider they are, or if learning rate times curvature (the slope of the slope) is above 4.** Noise of constant size makes them grow, too, but only like the square root of the number of steps. (*Further* looks at the ball, and at a run that ends badly.)
 
 # %% [markdown]
 # ## Quiz
@@ -1116,7 +1116,7 @@ question(
 # | never clearing | momentum 1.0: a ball without friction, until something pushes it |
 
 # %% [markdown] items="140"
-# Four pictures may help. The graph is the **pile of receipts** that grows while you shop: each receipt says what was bought and which earlier receipts it refers to. `grad_fn` is the **number on the back** of an item, which says which receipt it belongs to; what you brought yourself has none. A saved value is a **dish left on the stove** because the next cook will need it. And `.grad` is a **mailbox**: anybody may put something in, one person reads what is there, and only you ever empty it.
+# Four pictures may help. The graph is a **pile of receipts**: each says what was bought, and which earlier receipts it refers to. `grad_fn` is the **number on the back** of an item, which names its receipt; what you brought yourself has none. A saved value is a **dish left on the stove** for the next cook. And `.grad` is a **mailbox**: anybody may put something in, one person reads it, and only you ever empty it.
 #
 # Every node still holds what it saved, even after `backward`, when it is no longer needed. In the next lesson you release it, and find out why PyTorch then refuses a second backward.
 
@@ -1222,7 +1222,7 @@ for v in (MiniTensor(np.ones(3), requires_grad=True), torch.ones(3, requires_gra
     print("    edges of the product:", len(middle.next_functions))
 
 # %% [markdown] items="18"
-# The number in an edge says which output of the node it belongs to. Your nodes have one output, so it is always 0. PyTorch's `split` has several. **Predict** the two edges of the product.
+# The number in an edge is always 0 in your engine. PyTorch's `split` has several outputs. **Predict** the two edges of the product.
 
 # %% tags=["demo"] items="18"
 predict("What are the two edges of the product?")
@@ -1244,7 +1244,7 @@ for expression in (m + m, m * m, m @ m, m**2, m.sum(), m.mean()):
 # %% [markdown] items="51 53 54"
 # ## Micro-batches that add up
 #
-# If a batch is too big for memory, split it into micro-batches. Split 32 rows into four parts of 8, or 64 into 4 of 16: four forward and backward passes, gradients summed in `.grad`, one step. One blog post says that this *equals* the big batch. But is the sum what you want? If the gradients of the parts are -5, -3, -7 and -1, their sum is -16, and their average is -4. **Predict** the error of the gradient for these five versions. The loss is a mean over the rows it gets.
+# If a batch is too big for memory, split it into micro-batches, such as 32 rows into four parts of 8: four forward and backward passes, gradients summed in `.grad`, one step. One blog post says that this *equals* the big batch. But is the sum what you want? If the gradients of the parts are -5, -3, -7 and -1, their sum is -16, and their average is -4. **Predict** the error of the gradient for these five versions. The loss is a mean over the rows it gets.
 
 # %% items="53 54 F46"
 predict("Which of the five versions have no error?")
@@ -1325,7 +1325,7 @@ whole = ((network(points[:64], parameters) - heights[:64]) ** 2).mean().item()
 print(f"after 5 steps of 4 x 16 = 64 rows: loss {whole:.4f}")
 
 # %% [markdown] items="60"
-# Here is a whole loop, with everything you want to see. Comments say why the lines are there.
+# Here is a whole loop in PyTorch. Its comments say why each line is there.
 
 # %% tags=["demo"] items="60"
 torch.manual_seed(0)
@@ -1377,7 +1377,7 @@ for frozen in (range(0), range(4), range(4, 8)):
     chain_of_layers(frozen)
 
 # %% [markdown]
-# If the first layers are frozen, the graph is shorter: nothing before layer 5 is recorded at all. If the last layers are frozen, only four ends are missing, because the gradient has to pass through these layers on its way to the first ones. (That can save some work too, but not in your engine yet. In lesson 08 a rule can check first.)
+# If the first layers are frozen, the graph is shorter: nothing before layer 5 is recorded at all. If the last layers are frozen, only four ends are missing, because the gradient has to pass through these layers on its way to the first ones. (In your engine that saves no work yet; in lesson 08 a rule can check first.)
 #
 # A frozen parameter is still a parameter. What does `parameters()` of a PyTorch module return?
 
@@ -1421,7 +1421,7 @@ def roll(lr, steps, forget):
 plot_balls(roll)
 
 # %% [markdown]
-# At the two smaller learning rates it is a spring without friction: it swings forever, and neither settles nor explodes. Measure it over a long time, and look for the learning rates at which each method breaks down. (The curvature of this loss is 1; in general, what counts is learning rate times curvature.)
+# At the two smaller learning rates `w`, never cleared, swings forever, like a spring without friction. Measure it over a long time, and look for the learning rates at which each method breaks down. (The curvature of this loss is 1; in general, what counts is learning rate times curvature.)
 
 # %% items="F1"
 def swing(lr, steps=5000):

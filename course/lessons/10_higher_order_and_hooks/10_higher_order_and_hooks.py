@@ -70,7 +70,7 @@ except RuntimeError as error:
 # %% [markdown] items="121"
 # `retain_graph` keeps the **old** graph, from `x` to `y`. What is missing is a **new** graph, from `x` to the gradient. It was not recorded, because your rules compute with arrays.
 #
-# But look at a rule: `grad * exponent * a ** (exponent - 1)`. With MiniTensors for `grad` and `a`, `apply` records each of these operations. Try it: run the rule of `Pow` by hand, with a handmade `ctx`.
+# But look at a rule: `grad * exponent * a ** (exponent - 1)`. With MiniTensors for `grad` and `a`, `apply` records each of these operations. Try it by hand, with a handmade `ctx`.
 
 # %%
 class HandMade:
@@ -117,7 +117,7 @@ for y in (x * 3, x / x.detach(), x.exp(), x.max(), x + 1):
 # * The output gets `node` itself.
 # * All other values are constants.
 #
-# The counters are given, so the second derivative notices a write to `x` after the first one was taken.
+# The counters are given: by them, a second derivative notices that `x` was written to after the first one.
 
 # %% [markdown] tags=["hint"] exercise="reconnected"
 # You need the node that the gradient goes to: `node` itself for `"output"`, `node.next_functions[note.source][0]` for a number, and none otherwise.
@@ -204,7 +204,7 @@ for name, y in {"tanh": x.tanh(), "sum": x.sum(), "@": x @ w, "logsumexp": x.log
         print(f"{name:10s} {type(error).__name__}: {str(error)[:70]}")
 
 # %% [markdown]
-# `logsumexp` uses `np.exp` and `np.expand_dims`, which do not know MiniTensors. (If you wrote yours with operators, it works.) But the rule of a sum has to repeat numbers, and that of a product has to turn a matrix. How can they do without `np.broadcast_to` and `np.swapaxes`?
+# `logsumexp` uses `np.exp` and `np.expand_dims`, which do not know MiniTensors. (If you wrote yours with operators, it works.) But the rule of a sum has to repeat numbers, and that of `@` has to transpose a matrix. How can they do without `np.broadcast_to` and `np.swapaxes`?
 #
 # They use operations of your engine, which have rules of their own. You ran them in lesson 05, without reading them. They come in **pairs**, and each is the rule of the other:
 #
@@ -234,7 +234,7 @@ for name, y in {"tanh": x.tanh(), "sum": x.sum(), "@": x @ w, "logsumexp": x.log
 #
 # ### Your five rules in operators (just run it)
 #
-# Run the next cell. You don't need to read it. It has complete versions of your operations, in case yours use NumPy's functions.
+# Run the next cell. You don't need to read it. It has versions of your operations that use no NumPy functions in their rules.
 
 # %% tags=["engine"]
 class Sub(Function):
@@ -501,7 +501,7 @@ for wanted in (), [hidden.grad_fn]:
 # * It goes through `visits(root, wanted)`.
 # * With `create_graph`, the gradients are MiniTensors, and recording is on. Without it they are arrays, and recording is off. PyTorch does the same: `create_graph` decides whether *the rules run with recording on or off*. The mode of the caller does not matter.
 # * At each node, when its gradient is complete, three things happen in this order. First `grad = after_hooks(node, grad)`; then `retained(node, grad)`; then, if the node is wanted, its gradient goes into `found`, as a MiniTensor (`as_tensor`). They happen at every visited node, even an `AccumulateGrad`.
-# * Only nodes that work do more. For an `AccumulateGrad`, the walk calls `node.accumulate(grad)`; that line is given. For all others the rule runs (`shares_of`), the node is released, as in lesson 06, unless `retain_graph` is set, and the shares are sent along the edges.
+# * Only nodes that work do more: for those that do not, `continue`. For an `AccumulateGrad`, the walk calls `node.accumulate(grad)`; that line is given. For every other node the rule runs (`shares_of`), the node is released, as in lesson 06, unless `retain_graph` is set, and the shares are sent along the edges.
 
 # %% [markdown] tags=["hint"] exercise="walk"
 # After the three lines for every node: `if not works: continue`. `found[node] = as_tensor(grad)` makes a MiniTensor of either kind.
@@ -615,13 +615,13 @@ print(str(caught[0].message).split(". ")[0] + ".")
 torch.set_warn_always(False)
 
 # %% [markdown] items="43"
-# The warning speaks of a reference cycle: the gradient holds its history, the history holds the leaf, and the leaf holds the gradient. In PyTorch the cycle stays in memory until you set `x.grad = None`. Both the sum of 24 and the cycle are reasons for a function that **returns** gradients and does not change `.grad`.
+# The warning speaks of a reference cycle: the gradient holds its history, the history holds the leaf, and the leaf holds the gradient. In PyTorch the cycle stays in memory until you set `x.grad = None`. Both the sum of 24 and the cycle call for a function that **returns** gradients and does not change `.grad`.
 #
 # ## 4. grad, and a matrix that is never built
 #
 # `torch.autograd.grad(outputs, inputs)` is that function. It returns one gradient per input. Inputs need not be leaves.
 #
-# Second derivatives with respect to `n` numbers form a matrix with `n * n` entries, the **Hessian** `H`. For a million weights it cannot be stored. But its product with a vector `v` costs only a second backward pass. The gradient `g` is a function like any other, and
+# Second derivatives with respect to `n` numbers form a matrix with `n * n` entries, the **Hessian** `H`. For a million weights it cannot be stored. But its product with a vector `v` costs only a second backward pass. The gradient `g` is a function like any other, and for a constant `v`
 #
 # > `d/dx sum(g * v) = H v`.
 #
@@ -747,7 +747,7 @@ for retain in (False, True):
 # %% [markdown] items="121 F8"
 # For `x**3`, `retain_graph` decides the last column, `create_graph` the column before it. They look like one switch because `create_graph` sets the default of `retain_graph`. But `x**3` is one node, which saved a leaf. The slope of `(2 * x)**3` leads back through the node of `2 * x`, which the first walk has released: there a second derivative needs both.
 #
-# Your engine can draw the graph that it has made. Here is the graph of the slope of `y = tanh(x * w)`, which is `(1 - y * y) * w`. Step through it. Which two operations belong to the forward pass? Which arrows lead from them, or from the leaves, into the rules?
+# Here your engine draws the graph of the slope of `y = tanh(x * w)`, which is `(1 - y * y) * w`. Step through it. Which two operations belong to the forward pass? Which arrows lead from them, or from the leaves, into the rules?
 
 # %% tags=["demo"]
 from mini_autograd.widgets import explore
@@ -762,7 +762,7 @@ explore(slope)
 # %% [markdown] items="119"
 # ## 5. What second derivatives are good for
 #
-# In a long curved valley gradient descent is slow: the slope is steep across the valley and almost zero along it. Newton's method also uses the curvature. Near `x` a function looks like a parabola. If that opens upward in every direction, its lowest point is at
+# In a long curved valley gradient descent is slow: the slope is steep across the valley and almost zero along it. Newton's method also uses the curvature. Near `x` a function looks like a parabola. If it opens upward in every direction, its lowest point is at
 #
 # > `x - H**-1 g`,
 #
@@ -851,7 +851,7 @@ hvp_ms = milliseconds(lambda: hvp(network_loss, weights, direction[20:40]))
 print(f"gradient {gradient_ms:.2f} ms, H v {hvp_ms:.2f} ms: {hvp_ms / gradient_ms:.1f} times as long")
 
 # %% [markdown]
-# One product costs a few gradients, and all 400 columns of `H` cost 400 such products. Solving takes about `n**3` operations more. That is one reason why large networks are not trained like this. Here is another. The function `x**3 - 3 * x` falls without limit to the left. It has a maximum at -1 and a minimum at 1. **Predict** where Newton's method goes from 0.2; the cell also tries -2.
+# One product costs a few gradients, and all 400 columns of `H` cost 400 such products. Solving adds operations of the order `n**3`. That is one reason why large networks are not trained like this. Here is another. The function `x**3 - 3 * x` falls without limit to the left. It has a maximum at -1 and a minimum at 1. **Predict** where Newton's method goes from 0.2; the cell also tries -2 and 2.
 
 # %% tags=["demo"]
 predict("Where does Newton's method go from 0.2?", "to the minimum", "to the maximum", "to 0")
@@ -860,7 +860,7 @@ for begin in (-2.0, 0.2, 2.0):
     print(f"from {begin:4.1f}:", points.reshape(-1).round(4))
 
 # %% [markdown]
-# It goes where the slope is zero: to a minimum, a maximum or a saddle point. Methods for networks use cheap parts of the curvature, such as a product `H v`.
+# From -2, Newton's method climbs to the maximum: it looks only for a slope of zero, at a minimum, a maximum or a saddle point. Methods for networks use cheap parts of the curvature, such as a product `H v`.
 
 # %% [markdown]
 # ## Quiz
@@ -1040,7 +1040,7 @@ progress()
 # %% [markdown] items="123"
 # ## Hooks
 #
-# A **hook** is called with the gradient of a tensor as soon as that gradient is complete. If it returns a tensor, that tensor is passed on in place of the gradient. If it returns None, the gradient is passed on unchanged. **Predict** the printed lines, and the gradient of `x`, which is not cleared.
+# A **hook** is called with the gradient of a tensor as soon as it is complete. A tensor that it returns is passed on instead. If it returns None, the gradient is passed on unchanged. **Predict** the printed lines, and the gradient of `x`, which is not cleared.
 
 # %% tags=["demo"] items="123"
 predict("What is the gradient of x after the first backward, and after the second?")
@@ -1065,7 +1065,7 @@ print("gradient of x:", x_torch.grad.tolist())
 # Hooks are called in the order in which you registered them. Each sees what the previous one returned. `register_hook` returns a handle that can remove the hook. The hooks of a result are kept on its **node**, because the program may drop the result before the backward pass. The hooks of a leaf are kept on the **tensor**.
 
 # %% [markdown] items="123"
-# One use is **gradient reversal**. Suppose a network's features should not tell a classifier which camera a picture came from. Then the classifier gets the true gradient, and the features get it with a minus sign. One hook does that, in your engine and in PyTorch.
+# One use is **gradient reversal**. Suppose a network's features should not tell a classifier which camera a picture came from. Then the classifier gets the true gradient, and the features get it with a minus sign. One hook does that in both engines.
 
 # %% tags=["demo"] items="123"
 def reversed_features(make, array):
@@ -1130,7 +1130,7 @@ with warnings.catch_warnings():
 # %% [markdown] items="123 gap:saved_tensor_hooks"
 # The rule of `+` sends the same array to both sides, and no counter guards gradients on their path. Return a new tensor instead of writing.
 #
-# PyTorch has a second kind of hook, for **saved values**. Inside a block `saved_tensors_hooks(pack, unpack)`, each value that a node wants to save goes through `pack`. It comes back through `unpack` when a rule reads it. So you can count what is saved, or store it smaller. **Predict** how the gradient changes if the saved values are kept in half precision.
+# PyTorch has a second kind of hook, for **saved values**. Inside a block `saved_tensors_hooks(pack, unpack)`, each value that a node wants to save goes through `pack`. It comes back through `unpack` when a rule reads it. So you can count or shrink what is saved. **Predict** how the gradient changes if the saved values are kept in half precision.
 
 # %% tags=["demo"] items="gap:saved_tensor_hooks"
 predict(
@@ -1197,7 +1197,7 @@ for name, clip in (
     print("" if returned is None else f", returned {returned:.4f}")
 
 # %% [markdown] items="122"
-# These are PyTorch's formulas, for gradients `g` of several parameters:
+# PyTorch's formulas, for gradients `g` of several parameters:
 #
 # > norm of order `p`: the `p`-th root of the sum of `|g|**p` over all entries of all gradients; for `p = inf`, the largest `|g|`
 #
@@ -1329,7 +1329,7 @@ for unit, name in ((1, "meters"), (1000, "millimeters")):
         print(f"{name:12s} limit {limit!s:4s} slope {slope:.4f}   {shortened} of 60 steps shortened")
 
 # %% [markdown] items="F23 122"
-# In one unit the limit shortens a single step; in the other it shortens every step, and there is almost no progress. The limit is a setting, like the learning rate. To choose it, log the norm that `clip_grad_norm_` returns, the norm **before** clipping.
+# In meters the limit shortens a single step; in millimeters it shortens every step, and there is almost no progress. The limit is a setting, like the learning rate. To choose it, log the norm that `clip_grad_norm_` returns, the norm **before** clipping.
 
 # %% [markdown] items="105"
 # ## Is every rule right twice?
@@ -1377,9 +1377,9 @@ for name, rule in rules.items():
 print(f"{'linear':17s} {twice_right(lambda x, w, c: x.linear(w, c[:2]).tanh(), a, b, c)}")
 
 # %% [markdown] items="105"
-# All of the given rules pass. Your `logsumexp` of lesson 08 was written for arrays, and the error says so. (If you wrote it with operators, it already passes.)
+# All given rules pass. Your `logsumexp` of lesson 08 was written for arrays, and the error says so. (Written with operators, it already passes.)
 #
-# A class that saves the softmax is right for one derivative and wrong for two: a softmax is neither an input nor the output, so it comes back as a **constant**. PyTorch treats such a value in the same way. Here is `exp(-x)` at 0, with three rules. Both derivatives have size 1. (`x**3` is added as another path from the gradient to `x`. Its own derivatives are 0 here.) **Predict** the second ones.
+# A class that saves the softmax is right for one derivative and wrong for two: a softmax is neither an input nor the output, so it comes back as a **constant**. PyTorch treats such a value in the same way. Here is `exp(-x)` at 0, with three rules. Both derivatives have size 1. (`x**3` is added as another path from the gradient to `x`. Its first two derivatives are 0 here.) **Predict** the second ones.
 
 # %% tags=["demo"] items="105"
 predict("How many of the three second derivatives have size 1?", "1", "2", "3")
@@ -1534,9 +1534,12 @@ for options in ({}, {"create_graph": True}):
 print("differences           ", numerical_jacobian(lambda w: after_a_step(w), (w,), 0)[:, 0])
 
 # %% [markdown]
+# The gradient must keep its history.
+
+# %% [markdown]
 # ## The cycle of create_graph
 #
-# A loop makes ten leaves with such a cycle and drops them. **Predict** how many are still in memory before and after Python's garbage collector runs.
+# A loop makes ten leaves with the cycle of section 3, and drops them. **Predict** how many are still in memory before and after Python's garbage collector runs.
 
 # %% tags=["demo"]
 import gc
@@ -1574,7 +1577,7 @@ with warnings.catch_warnings():
         print(f"create_graph={recording!s:5s}  yours: {mine}   PyTorch: {theirs}")
 
 # %% [markdown]
-# Your cycle is made of Python objects, so Python's garbage collector finds it. PyTorch's cycle runs through C++, where that collector does not look.
+# Your cycle is made of Python objects, so Python's garbage collector finds it. PyTorch's runs through C++, where that collector does not look.
 
 # %% [markdown]
 # ## Questions about this part

@@ -282,7 +282,7 @@ for name, keep in keepers.items():
 # %% [markdown]
 # A new dictionary with the old tensors is not a copy either. In your engine you can write `{name: MiniTensor(tensor.data.copy()) for name, tensor in model.state_dict().items()}`.
 #
-# There is another silent mistake. A parameter or a module is registered when you assign it; a list of modules is neither of the two, so nothing is registered. The next cell shows two PyTorch models: one keeps its layers in a list, the other in a `ModuleList`. **Predict** what an optimizer does with the first one.
+# Another mistake is often silent. A parameter or a module is registered when you assign it; a list of modules is neither of the two, so nothing is registered. The next cell shows two PyTorch models: one keeps its layers in a list, the other in a `ModuleList`. **Predict** what an optimizer does with the first one.
 
 # %% tags=["demo"]
 predict("What does the optimizer do?", "it trains the layers", "it trains nothing", "it complains")
@@ -302,7 +302,7 @@ except ValueError as error:
     print("ValueError:", error)
 
 # %% [markdown] items="61"
-# Here the optimizer noticed the mistake, because the list of parameters was empty. With one registered layer beside the list it does not: the layers in the list keep their random starting weights. In PyTorch, `ModuleList` and `Sequential` register what they hold.
+# Here the optimizer noticed the mistake, because the list of parameters was empty. With one registered layer beside the list it would not: the layers in the list keep their random starting weights. In PyTorch, `ModuleList` and `Sequential` register what they hold.
 #
 # ## 2. Layers
 #
@@ -439,7 +439,7 @@ def mse_loss(prediction, target, reduction="mean"):
 # %% [markdown]
 # ### A loss in use
 #
-# `mse_loss` needs two tensors of the same shape. Predictions often have the shape `(8, 1)` and targets `(8,)`. **Predict** the loss of predictions that are all correct.
+# `mse_loss` should get two tensors of the same shape. Predictions often have the shape `(8, 1)` and targets `(8,)`. **Predict** the loss of predictions that are all correct.
 
 # %% tags=["demo"]
 predict("What is the loss of predictions that are all correct?")
@@ -454,11 +454,11 @@ with warnings.catch_warnings(record=True) as caught:
 print("shaped alike:", mse_loss(right_predictions, target.reshape(8, 1)).item())
 
 # %% [markdown]
-# All predictions are correct, and the loss is 10.5. A column and a row are broadcast to a square: each prediction is compared with every target. It is only a warning, in PyTorch and here. Do not ignore it.
+# All predictions are correct, and the loss is 10.5. A column and a row are broadcast to a square: each prediction is compared with every target. You get only a warning, in PyTorch and here. Do not ignore it.
 #
 # ### Exercise 2: Dropout
 #
-# A network can learn a small data set by heart. Dropout makes that harder, because it cannot rely on any single entry. In training, `Dropout(p)` sets each entry to 0 with probability `p`, with new random numbers in every call. It multiplies the others by the same factor, so that the *expected* output equals the input. In evaluation it returns its input. **Which factor is that?** Think of 100 entries of 1 and `p = 0.75`: how many are left, and what must they be?
+# A network can learn a small data set by heart. Dropout makes that harder: the network cannot rely on any single entry. In training, `Dropout(p)` sets each entry to 0 with probability `p`, with new random numbers in every call. It multiplies the others by one factor, so that the *expected* output equals the input. In evaluation it returns its input. **Which factor is that?** Think of 100 entries of 1 and `p = 0.75`: how many are left, and what must they be?
 #
 # Complete `forward`. Take the random numbers from `default_generator`.
 
@@ -516,7 +516,7 @@ class Dropout(Module):
 # * `self.track(mean.data, variance.data, rows)` updates the buffers. It is given, and takes plain arrays of shape `(features,)`;
 # * the result is `(x - mean) / sqrt(variance + eps) * weight + bias`. Mean and variance are computed from `x`, so the gradient must flow through them as well: use operations of your engine.
 #
-# The numbers are PyTorch's. Look at `track`: PyTorch, too, divides the running variance by `rows - 1`, but the variance of the batch by `rows`.
+# As in PyTorch, the variance of the batch is divided by `rows`, but the running one by `rows - 1` (see `track`).
 #
 # Your engine's operations take `dim` and `keepdim`, as in `x.mean(dim=0)`. NumPy's names `axis` and `keepdims` do not work. The square root is `** 0.5`.
 
@@ -600,14 +600,14 @@ for training, recording in ((True, True), (True, False), (False, True), (False, 
     print(f"twice the same {same!s:5s}   changed {len(changed)}   saved {megabytes:5.2f} MB")
 
 # %% [markdown] items="84"
-# `no_grad` decides what is recorded and saved. The mode decides what is computed, and whether the three buffers change. It also affects memory: in evaluation, your Dropout and BatchNorm save less (PyTorch's Dropout too, its BatchNorm hardly). Only the last line saves nothing *and* gives the answer that you want.
+# `no_grad` decides what is recorded and saved. The mode decides what is computed, and whether the three buffers change. The mode also affects memory: in evaluation, your Dropout and BatchNorm save less (PyTorch's Dropout too, its BatchNorm hardly). Only the last line saves nothing *and* gives the answer that you want.
 #
 # Look at the second line, too: a forward pass in training mode changes the buffers, and so the model, even under `no_grad`.
 
 # %% [markdown] items="62 F47"
 # ## 4. Optimizers
 #
-# A base class does what all optimizers share: it skips parameters without a gradient, keeps a `state` for each parameter, adds the *weight decay* to the gradient, and writes the result in place. An optimizer only adds one formula.
+# A base class does what all optimizers share: it skips parameters without a gradient, keeps a `state` for each parameter, adds the *weight decay* to the gradient, and writes the result in place. A subclass adds only one formula.
 #
 # ### The base class (just run it)
 #
@@ -926,7 +926,7 @@ print(f"best weights: loss {evaluate(model, test_loader, cross_entropy):.4f}", e
 print(f"{(answers == labels[600:]).mean():.1%} of {len(answers)} held-out digits right")
 
 # %% [markdown] items="60"
-# The lowest loss is back. These digits have also chosen the best epoch, so the percentage may be a little too good; a fair one needs digits that chose nothing. `best` is a copy, so no later epoch changed it. Read the table. Is the loss on the held-out digits still falling? Does the norm of the gradient grow? In which epochs did clipping shorten gradients?
+# `best` is a copy, so the lowest loss is back. But these digits have also chosen the best epoch, so the percentage may be a little too good. Read the table. Is the loss on the held-out digits still falling? Does the norm of the gradient grow? In which epochs did clipping shorten gradients?
 #
 # But is the training *right*? *Further* trains such a network in PyTorch beside yours, measures what cutting a batch changes, and tries three ways to update a parameter.
 #
@@ -1016,7 +1016,7 @@ question(
 # | Module | a parameter or module that you assign to an attribute is registered; a name is the path to a parameter; a shared parameter counts once |
 # | `state_dict` | shows parameters and buffers, and copies nothing: copy what you want to keep |
 # | `eval()`, `no_grad` | the first changes what layers compute, the second what is recorded; an evaluation needs both |
-# | Dropout | drops a share of p and scales the rest, so that the mean stays the same |
+# | Dropout | drops a share of p and scales the rest, so that the expected value stays the same |
 # | BatchNorm | the batch's statistics in training, running ones in evaluation; a forward pass changes the model |
 # | optimizer | reads `.grad`, writes in place, unrecorded; keeps a state for each parameter |
 # | Adam | the size of a step is set by lr, not by the size of the gradient; the correction keeps the first steps from being too large |
@@ -1185,7 +1185,7 @@ print("gradient of the weight:", np.abs(layer.weight.grad.data).max().round(3), 
 print("gradient of the bias:  ", np.abs(layer.bias.grad.data).max().round(12))
 
 # %% [markdown]
-# It is 0: subtracting the mean removes what the bias adds. That is why such layers are often made with `bias=False`.
+# Up to rounding it is 0: subtracting the mean removes what the bias adds. That is why such layers are often made with `bias=False`.
 #
 # ## Adam beside PyTorch
 #
@@ -1323,7 +1323,7 @@ print("kept by a graph of 1024 rows: {:.2f} MB; of 128 rows: {:.2f} MB".format(*
 # %% [markdown]
 # ## A whole training run beside PyTorch
 #
-# This comparison has batches in random order, normalization, GELU and weight decay. Clipping is left out, and so is dropout, because no other library draws the same random numbers. PyTorch gets the same batches.
+# This comparison has batches in random order, normalization, GELU and weight decay. Clipping is left out, and dropout too: PyTorch draws other random numbers. Both get the same batches.
 
 # %% tags=["demo"]
 def networks():
@@ -1364,4 +1364,4 @@ for name, tensor in model.state_dict().items():
 assert difference.max() < 1e-6, "not PyTorch's training: look at Adam, BatchNorm1d, train_step"
 
 # %% [markdown]
-# The differences are rounding errors. Every number of this training run, the running statistics included, is PyTorch's.
+# The differences are rounding errors, in the running statistics too.
