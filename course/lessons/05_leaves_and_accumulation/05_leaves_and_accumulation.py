@@ -205,7 +205,7 @@ class AccumulateGrad(Function):
     def name(cls):
         return "AccumulateGrad"
 # %% [markdown] items="22"
-# A leaf has no node of its own, yet the gradients of a parameter have to end there. So an `AccumulateGrad` is at the end of every path: it holds the leaf (`variable`) and adds what arrives into the leaf's `.grad`.
+# A leaf has no `grad_fn`, yet the gradients of a parameter have to end there. So an `AccumulateGrad` is at the end of every path: it holds the leaf (`variable`) and adds what arrives into the leaf's `.grad`.
 
 # %% [markdown]
 # ### The other operations of lesson 04 (just run it)

@@ -320,7 +320,7 @@ MiniTensor.linear = lambda self, w, b: Linear.apply(self, w, b)
 # Now put the pieces together. A backward pass is a **walk** through the graph. Four functions for it are given.
 #
 # * `cotangent_of(output, gradient)` returns the cotangent that the walk begins with, as a MiniTensor: `gradient`, or 1 for a single number. It raises PyTorch's errors.
-# * `shares_of(node, grad)` runs one rule. If `grad` is an array, the rule gets `node` and computes with arrays. If `grad` is a MiniTensor, the rule gets `AsTensors(node)`, and what it computes is recorded. It returns one gradient or None for each edge. It refuses a rule that cannot be recorded, and names it. It raises an error if a rule returns the wrong number of gradients, as PyTorch does.
+# * `shares_of(node, grad)` runs one rule. If `grad` is an array, the rule gets `node` and computes with arrays. If `grad` is a MiniTensor, the rule gets `AsTensors(node)`, and what it computes is recorded. `shares_of` returns one gradient or None for each edge. If a rule cannot be recorded, an error names it. It raises an error if a rule returns the wrong number of gradients, as PyTorch does.
 # * `after_hooks(node, grad)` calls the hooks. A **hook** is a function that may look at a tensor's gradient on its path, or return a replacement; None keeps the gradient (see *Further*). `after_hooks` returns the gradient that is passed on.
 # * `retained(node, grad)` adds the gradient to `.grad` of a result that asked for it with `retain_grad`. (For a leaf, `accumulate` does that.) If the gradient is a MiniTensor with a history, the sum has one too.
 #

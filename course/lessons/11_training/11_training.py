@@ -506,7 +506,7 @@ class Dropout(Module):
 # %% [markdown] items="84"
 # ## 3. A layer with a memory
 #
-# While weights move, the numbers that the next layer gets grow or shrink. Batch normalization keeps them at one size, which often allows a larger learning rate. It gives each column of a batch mean 0 and variance 1. Then it scales and shifts the column by parameters. Mean and variance are those of the batch, so the result of each row depends on the other rows. In evaluation an answer must not depend on the other rows. So the layer then uses *running* statistics, which it has gathered in training.
+# While weights move, the numbers that the next layer gets grow or shrink. Batch normalization keeps them at one size, which often allows a larger learning rate. It gives each column of a batch mean 0 and variance 1. Then it scales and shifts the column by parameters. Mean and variance are those of the batch, so the result of each row depends on the other rows. In evaluation an answer must not, so the layer then uses *running* statistics, which it has gathered in training.
 #
 # ### Exercise 3: BatchNorm1d
 #
@@ -811,7 +811,11 @@ print("mean over the samples:", np.mean(losses))
 #
 # ### Exercise 5: one step, and an evaluation
 #
-# `train_step` makes **one** step of the optimizer for one batch. If the batch does not fit into memory, it is cut into micro-batches. The cutting is given. Complete what happens with one part: it runs forward and backward before the next part begins, so that only the saved values of one part take up memory (`backward` frees them, lesson 06). The step must be the same as for the whole batch, if each row is treated alone. (With batch normalization it cannot be: see *Further*.) The loss function gives a *mean* over the rows that it gets. By what must you multiply the loss of a part, if the last part is smaller? Add up `total` as well: it must become the mean loss over the batch, a plain number.
+# `train_step` makes **one** step of the optimizer for one batch. If the batch does not fit into memory, it is cut into micro-batches. The cutting is given. Complete what happens with one part:
+#
+# * It runs forward and backward before the next part begins, so that only one part's saved values take up memory (`backward` frees them, lesson 06).
+# * The step must be the same as for the whole batch, if each row is treated alone. (With batch normalization it cannot be: see *Further*.) The loss function gives a *mean* over the rows that it gets. By what must you multiply the loss of a part, if the last part is smaller?
+# * Add up `total`: it must become the mean loss over the batch, a plain number.
 #
 # `evaluate` gives the mean loss over all *samples* of a loader. It changes no weight, no gradient and no running statistics. Complete it: add up `total` and `rows`. At the end the model returns to its previous mode, even after an error: that part is given.
 
