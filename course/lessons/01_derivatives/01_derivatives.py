@@ -1,7 +1,7 @@
 # %% [markdown]
 # # Derivatives you can trust
 #
-# *About 90 minutes; section 4 is a good place for a break. You build a gradient by moving inputs, three gradients by hand, and a measure of how far apart two gradients are. You need NumPy arrays and the slope of a function.*
+# *About 90 minutes; a good break is before section 4. You build a gradient by moving inputs, three gradients by hand, and a measure of how far apart two gradients are. You need NumPy arrays and the slope of a function.*
 #
 # Run the cells below. Two programs compute the same derivative of the same function at the same place. **Predict** how many of their digits agree.
 
@@ -39,13 +39,13 @@ torch.set_num_threads(1)  # the networks are too small to share the work
 
 # %% tags=["demo"]
 predict("How many digits of the two results agree?", "3", "7", "10", "all 16")
-x_torch = leaf(x)
+x_torch = leaf(x)  # a PyTorch number that wants a gradient
 f(x_torch).backward()
 print("PyTorch:             ", x_torch.grad.item())
 print("difference:          ", abs(estimate - x_torch.grad.item()))
 
 # %% [markdown]
-# They disagree after three digits, although the first one uses nothing but the definition of a derivative. **Which of them is wrong?
+# They disagree after three digits, although the first one is the quotient from the definition of a derivative. **Which of them is wrong?
 # And how would you find out if you had only one of them?**
 #
 # By the end of this lesson you can answer both questions. You will be able to
@@ -94,19 +94,19 @@ for step in range(6):
 
 # %% [markdown] items="1 F34"
 # One weight needed one slope. The paper about GPT-3 reports 175 billion weights, so each step of the loop needs 175 billion slopes. Nobody derives
-# them on paper, and if somebody did, the work would start over with the next change to the model.
+# them on paper: the work would start over with every change to the model.
 
 # %% [markdown] items="6 F33"
 # The way out is older than deep learning. In 1964, Robert Wengert described how a program can carry derivatives along; in 1970, Seppo Linnainmaa described the
-# backward order that you will build. Theano (2007) and TensorFlow (2015) made it an everyday tool. HIPS autograd and Chainer (both about 2015) recorded ordinary Python
-# while it ran, and PyTorch (2016) adopted that.
+# backward order that you will build. Theano (2007) and TensorFlow (2015) made it an everyday tool; HIPS autograd, Chainer (both about 2015) and PyTorch (2016) record
+# ordinary Python while it runs.
 
 # %% [markdown]
 # ## 2. Move the input and look
 #
-# The slope of `f` at `x` is nearly `(f(x + h) - f(x)) / h`, and nearer the smaller `h` is. So the textbook says.
+# The smaller `h` is, the closer `(f(x + h) - f(x)) / h` comes to the slope of `f` at `x`. So the textbook says.
 #
-# **Predict:** which `h` comes closest to the true slope: `1e-3`, `1e-8` or `1e-14`? Write your guess down, then run.
+# **Predict:** which `h` comes closest to the true slope: `1e-3`, `1e-8` or `1e-14`?
 
 # %%
 predict("Which h comes closest to the true slope?", "1e-3", "1e-8", "1e-14")
@@ -127,11 +127,11 @@ for exponent in range(1, 16):
 # The error falls, turns around and climbs again. Two errors pull in opposite directions:
 #
 # * **The line is not the curve.** `f` bends between `x` and `x + h`. This error shrinks in proportion to `h`.
-# * **Numbers are rounded.** `f(x + h)` and `f(x)` are each rounded at about the 16th digit. Their difference is tiny, the rounding stays, and dividing by `h` blows it up. This
+# * **Numbers are rounded.** `x + h`, `f(x + h)` and `f(x)` are rounded at about the 16th digit. The difference is tiny, the rounding stays, and dividing by `h` blows it up. This
 #   error grows like `1 / h`.
 #
-# The first one can be made much smaller: step to both sides, `(f(x + h) - f(x - h)) / (2 * h)`. This is the **central difference**. The bend to the right and the
-# bend to the left cancel, and what is left shrinks like `h**2`.
+# The first one can be made much smaller: step to both sides, `(f(x + h) - f(x - h)) / (2 * h)`. This is the **central difference**. The errors on the two
+# sides nearly cancel, and what is left shrinks like `h**2`.
 
 # %% [markdown]
 # ### Exercise 1: the gradient of any function
@@ -257,9 +257,9 @@ print("y =", y, "  loss =", loss_value)
 
 # %% [markdown] items="3"
 # Now go back from the loss to the inputs. At each step ask one question: **if the input of this step moves a little, how many times as much does its output move?** Multiply these
-# answers on the way back. The product so far is the *incoming gradient* of the step that comes next on the way back (also called the *cotangent*): the slope of the loss with respect to that step's output.
+# answers on the way back. What has been multiplied on arrival at a step is its *incoming gradient* (also called *cotangent*): the slope of the loss with respect to the step's output.
 #
-# The output of the neuron is too small. **Predict** the signs of the two gradients before you run.
+# The output of the neuron is too small. **Predict** the signs of the two gradients.
 
 # %% items="36"
 predict("What are the signs of the gradients of w and b?", "+ +", "+ -", "- +", "- -")
@@ -283,7 +283,7 @@ for name, theirs, ours in (("w", w_torch, d_w), ("x", x_torch, d_x), ("b", b_tor
     print(f"{name}:  PyTorch {theirs.grad.item():6.1f}   difference {difference}")
 
 # %% [markdown]
-# PyTorch did what you just read: it kept a record of the small steps while they ran. Here is the record of its computation. Step through it with the arrow keys, first forward, then backward, and find each line of
+# PyTorch kept a record of the small steps while they ran, and walked back along it. Here is the record. Step through it with the arrow keys, first forward, then backward, and find each line of
 # the calculation above.
 
 # %% tags=["demo"]
@@ -391,7 +391,7 @@ def tanh_neuron_gradient(w, x, b, target):
 #
 # Replace tanh with **ReLU**: `relu(z)` is `z` where `z` is positive, and 0 elsewhere. Its slope is 1 on the right and 0 on the left. At exactly 0 it has a corner and no slope; like PyTorch we say 0 there.
 #
-# Some say that a gradient written by hand cannot deal with an `if`. It can: the derivative of the program that ran is the derivative of the branch that ran.
+# A gradient written by hand can deal with an `if`: away from the switch, the derivative of the program is that of the branch that ran.
 
 # %% [markdown]
 # ### Exercise 4: a neuron with ReLU
@@ -485,7 +485,7 @@ for name, function in (("leaky ReLU", nn.functional.leaky_relu), ("GELU", nn.fun
 # %% [markdown]
 # The saying holds for leaky ReLU. GELU is a smooth curve with its lowest point near -0.75, and a smooth curve is flat at its lowest point. Far to the left its slope is too small for float32.
 #
-# Here are three small networks with the same weights. The colored lines carry gradient. Move `x`, and watch which units of the first network let it through. **Predict** what *Train them* does to the three units that were pushed down, in each network. The last sentence below the picture has the answer.
+# Here are three small networks with the same weights. The colored lines carry gradient. Move `x`, and watch which units of the first network let it through. **Predict** what *Train them* does to the three units that were pushed down, in each network. The answer is the last sentence below the picture.
 
 # %% tags=["demo"]
 activations(shift=-8.0)
@@ -519,7 +519,7 @@ print("by formula:", eval(formula))
 print("difference:", abs(slope - eval(formula)))
 
 # %% [markdown] items="2 F49 4"
-# Differentiating formulas is possible, but the results swell when they are written out, because every step repeats the text of the one before. Carrying numbers instead of text is **automatic differentiation**: it needs
+# Formulas can be differentiated, but the results swell, because every step repeats the text of the one before several times. Carrying numbers instead of text is **automatic differentiation**: it needs
 # no formula, the cost grows with the number of steps, and the result is the exact derivative of the program that ran, up to rounding. There is no `h` in it.
 #
 # ### Forward or backward?
@@ -585,7 +585,7 @@ print("difference", abs(forward_slope.item() - backward_slope.item()))
 # %% [markdown]
 # ## 6. When can you trust a check?
 #
-# Back to the second question: how would you find out that a gradient is wrong, if you had only one? Get a second one by **an independent route**. Rules and moved inputs have nothing in common; when they agree at a point, a mistake there can stay hidden only if it was made twice, in the
+# Back to the second question: how would you find out that a gradient is wrong, if you had only one? Get a second one by **an independent route**. Rules and moved inputs share only the function itself; if they agree closely at a point, a mistake in the gradient there would have to be made twice, in the
 # same way. Every check of gradients in this course works like this.
 #
 # To compare two gradients, one number is handy.
@@ -673,7 +673,7 @@ print("no requires_grad: ", verdict(torch.sin, [0.3, 0.9], torch.float64, requir
 # `gradcheck` refused three correct things. In float32 the *estimate* is wrong: you saw in section 2 how few digits are left with a step of `1e-6`, the default. At the corner of relu the two sides have slopes 0 and 1; moving both ways gives their mean, and
 # PyTorch says 0. And without an input that requires a gradient there is nothing to check.
 #
-# Last, a tolerance can be too loose. The next function throws its gradient away. Its true slope is small, about `3e-5`.
+# Last, a tolerance can be too loose. The next function has a rule of its own, which throws the gradient away. Its true slope is small, about `3e-5`.
 
 # %% tags=["demo"]
 class Forgetful(torch.autograd.Function):
@@ -694,7 +694,7 @@ true_gradient = numerical_gradient(lambda x: (1e-5 * x**2).sum(), np.array([1.2,
 print("your relative_error:", relative_error(np.zeros(2), true_gradient))
 
 # %% [markdown]
-# An absolute tolerance of `1e-4` is blind to slopes below it. A relative error is not.
+# An absolute tolerance of `1e-4` is blind to slopes below it. A relative error is not, unless a much larger slope stands beside them.
 
 # %% [markdown] items="8 9"
 # ## 7. Which tool when
@@ -711,7 +711,7 @@ print("your relative_error:", relative_error(np.zeros(2), true_gradient))
 # | work per new model | all of it again | none |
 # | `if` and loops | fine, you write them again in the gradient | fine, the branch that ran is recorded |
 # | numerical trouble | yours to notice and to avoid | the rules are exact; the program may still overflow |
-# | speed | best possible, with effort | close, with none |
+# | speed | best possible, with effort | close for large arrays, with none |
 
 # %% [markdown]
 # ## Quiz
@@ -859,7 +859,7 @@ question(
 # | backward | one pass per output, one row at a time: why training goes this way |
 # | a passed check | evidence for the points, the inputs and the tolerance that were tested |
 #
-# At the start you could not say which of two numbers to believe. Now you can: compare routes that have nothing in common, each in the range where it works.
+# At the start you could not say which of two numbers to believe. Now you can: compare independent routes, each in the range where it works.
 #
 # In the next lesson you build the thing that kept the record of the small steps.
 

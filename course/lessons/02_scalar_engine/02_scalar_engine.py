@@ -1,7 +1,7 @@
 # %% [markdown]
 # # An engine for numbers
 #
-# *Core: about 110 minutes; section 2 is a good place for a break. Further: about 10 minutes, optional. You build an engine that records numbers and finds their gradients. You need the rules for sums, products and tanh of lesson 01.*
+# *Core: about 110 minutes; a good break is before section 2. Further: about 10 minutes, optional. You build an engine that records numbers and finds their gradients. You need the rules for sums, products and tanh of lesson 01.*
 #
 # Sixty additions. In each, the previous result is added to itself.
 
@@ -53,7 +53,7 @@ print(f"{paths:,} paths; at a billion per second that takes {years:.1f} years")
 # %% [markdown]
 # ## 1. Record what happens
 #
-# A number has to remember where it came from. To do so, it carries four things besides its value:
+# A number has to collect its gradient, and remember where it came from. It carries four things besides its value:
 
 # %% tags=["engine"]
 class MiniTensor:
@@ -91,7 +91,7 @@ def negate(a):
 MiniTensor.__neg__ = negate
 
 # %% [markdown]
-# The rule is a function made inside another one; it may use `a` also after `negate` has returned. The last line tells Python what `-a` means for a MiniTensor. **Predict** what `b` keeps of `a`.
+# The rule is a function made inside another one; it can use `a` even after `negate` has returned. The last line tells Python what `-a` means for a MiniTensor. **Predict** what `b` keeps of `a`.
 
 # %%
 predict("What does `b` keep of `a`?", "its value", "a copy", "`a` itself")
@@ -106,7 +106,7 @@ print(b.rule(10.0))
 # be made from numbers that already exist. Such a graph is called a directed acyclic graph, or DAG.
 
 # %% [markdown]
-# The values were computed on the way forward. Now something must go backward. The simplest idea: follow **every path** back, multiply along it, and add up where it ends.
+# The values were computed on the way forward. Now something must go backward. The simplest idea: follow **every path** back, multiply along it, and add at every node.
 
 # %%
 def push_along_every_path(tensor, gradient=1.0):
@@ -120,7 +120,7 @@ def push_along_every_path(tensor, gradient=1.0):
 MiniTensor.backward = push_along_every_path
 
 # %% [markdown]
-# Six lines, and they are right on every graph. You replace them later in the lesson.
+# Six lines, and they find the right gradients. You replace them later in the lesson.
 
 # %% [markdown]
 # ### Exercise 1: sum and product
@@ -398,7 +398,7 @@ print(f"sixty doublings would take about {years:,.0f} years")
 # When two paths meet at a node, both contributions are pushed on separately, over the same edges. That is the waste. The rule is linear in the incoming gradient: entry by entry, `rule(g1)` plus `rule(g2)` is `rule(g1 + g2)`. So wait until everything has arrived:
 # **add first, then push once**.
 #
-# When has everything arrived at a node? When all nodes made *from* it are done. **Predict:** in which orders can `c`, `d` and `e` be processed?
+# When has everything arrived at a node? When all nodes made *from* it on the way to the output are done. **Predict:** in which orders can `c`, `d` and `e` be processed?
 
 # %% tags=["demo"]
 a, b = MiniTensor(1.0), MiniTensor(2.0)
@@ -544,7 +544,7 @@ print("w is used three times in one expression:", w.grad)
 print("then a second call, for 3 * w:          ", w.grad)
 
 # %% [markdown] items="gap:accumulation"
-# Within one call, the contributions of all uses are summed **in the dict**: that is the chain rule, and there is no choice. From call to call, results are summed **in `.grad`**: that is a design decision. It adds up several examples before one step; you set `.grad` back to zero yourself. PyTorch made the same decision.
+# Within one call, the contributions of all uses are summed **in the dict**: that is the chain rule, and there is no choice. From call to call, results are summed **in `.grad`**: that is a design decision. You can add up several examples before one step, but set `.grad` back to zero yourself. PyTorch made the same decision.
 
 # %% tags=["demo"]
 w_torch = leaf(2.0)
@@ -626,7 +626,7 @@ show_torch(((x_torch * y_torch) ** 2).grad_fn)
 # Where you have a leaf, PyTorch has a node called `AccumulateGrad`, which adds the total to the `.grad` of the leaf. Some sources call the inputs of a node its parents, others its children. In this course they are *inputs*.
 
 # %% [markdown]
-# In one respect PyTorch differs from your engine. **Predict** PyTorch's gradients of `x`, `y` and `z`.
+# There is another difference. **Predict** PyTorch's gradients of `x`, `y` and `z`.
 
 # %% tags=["demo"] items="29"
 predict("PyTorch's gradients of x, y and z: which numbers, or None?")
@@ -641,7 +641,7 @@ for x in (MiniTensor(2.0), leaf(2.0)):
 # PyTorch keeps `.grad` only on leaves, to save memory. To keep it for an intermediate node, call `y.retain_grad()` first. In lesson 05 your engine does the same.
 
 # %% [markdown]
-# For a single number the incoming gradient is 1. If the output has several numbers, PyTorch refuses to guess: reduce it with `.sum()` or `.mean()`, or pass one gradient per entry:
+# For an output of one number PyTorch starts with 1. If the output has several numbers, PyTorch refuses to guess: reduce it with `.sum()` or `.mean()`, or pass one gradient per entry:
 
 # %% tags=["demo"] items="42"
 v = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
@@ -656,7 +656,7 @@ print(v.grad)
 # %% [markdown] items="45 37"
 # ## 6. Use it
 #
-# Here is the training loop of lesson 01, with your engine finding the slope. The step needs only `.grad`, which is set to zero first.
+# Here is the training loop of lesson 01, with your engine finding the slope. Set `.grad` to zero first, or all slopes add up.
 
 # %%
 w = MiniTensor(2.0)
@@ -770,7 +770,7 @@ question(
 # | `.grad` | where results are kept, and added up from call to call | the mailbox at the supplier's door |
 # | cost | one visit per node, not one per path | each cook walks once, not once for each path |
 #
-# One problem is left: with `doublings(3000)` a recursive `topological_order` gives up. The next lesson breaks four engines on purpose, this one among them.
+# One problem is left: a recursive `topological_order` gives up at `doublings(3000)`. The next lesson breaks it on purpose, and three other engines.
 
 # %% tags=["demo"]
 # Save the notebook, then run this cell: it shows how far you have come, and what comes next.
@@ -833,7 +833,7 @@ for start_value in (0.5, 3.0, 20.0):
     print(f"x = {start_value:4}:  {products} products   gradient {x.grad:.4f}")
 
 # %% [markdown]
-# Each call records one product per iteration of the loop, and then the tanh. Its gradient is that of exactly these operations. A text of any length can be read in this way, word by word. A graph that is fixed in advance needs a special node for such a loop.
+# Each call records one product per iteration of the loop, and then the tanh. The gradient is that of exactly these operations. A graph that is fixed in advance needs a special node for such a loop.
 
 # %% [markdown]
 # ## A captured program, and the price of recording

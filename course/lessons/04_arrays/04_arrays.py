@@ -1,7 +1,7 @@
 # %% [markdown]
 # # One rule, a million numbers
 #
-# *Core: about 105 minutes; after section 5 is a good place for a break. Further: about 30 minutes, optional. You build the engine for arrays: sums, matrix products, indexing, softmax, and a function that undoes broadcasts. You need the engine of lessons 02 and 03 and NumPy's arrays.*
+# *Core: about 105 minutes; a good break is after section 5. Further: about 30 minutes, optional. You build the engine for arrays: sums, matrix products, indexing, softmax, and a function that undoes broadcasts. You need the engine of lessons 02 and 03 and NumPy's arrays.*
 #
 # Take one layer of a network: 100 examples with 1000 numbers each, and 1000 times 1000 weights. The matrix product in it has 100 times 1000 outputs, and a slope for each pair of an output and a weight. **Predict** how large a table of all these slopes is.
 
@@ -35,7 +35,7 @@ print(f"{weights_torch.grad.numel():,} gradients in {1000 * (time.perf_counter()
 print(f"{100 * 1000 * weights.size:,} slopes are {8e5 * weights.size / 1e9:,.0f} GB in float64")
 
 # %% [markdown]
-# So far every step had one or two slopes. Your computer could not hold the table of this step, and PyTorch needed milliseconds. **How can PyTorch multiply by a table that does not exist?**
+# In lesson 02 every step had one or two slopes. Your computer could not hold the table of this step, and PyTorch needed milliseconds. **How can PyTorch multiply by a table that does not exist?**
 #
 # To find out, you build `MiniTensor` a second time, now for whole arrays. It is the engine for the rest of the course. You will be able to
 #
@@ -67,7 +67,7 @@ print("v @ J:    ", (v @ J).round(4))
 print("the rule: ", (v * np.exp(x)).round(4))
 
 # %% [markdown] items="35"
-# The same, but the rule never had the table. It knows what the table *does to a row*: for `exp`, one multiplication per entry. So a rule is a **vector-Jacobian product**: cotangent in, cotangent out, no Jacobian in between. For a million numbers the table takes eight terabytes, the array of slopes only eight megabytes. All that it leaves out is zeros.
+# The same, but the rule never had the table. It knows what the table *does to a row*: for `exp`, one multiplication per entry. So a rule is a **vector-Jacobian product**: cotangent in, cotangent out, no Jacobian in between. For a million numbers the table takes eight terabytes, the array of slopes only eight megabytes. Only zeros are left out.
 
 # %% [markdown]
 # ## 2. Small arrays are stretched
@@ -308,14 +308,14 @@ try_backward(x, x * x, torch.tensor([1.0, 10.0, 100.0]))
 try_backward(x, (x * x).sum(0, keepdim=True), torch.tensor(1.0))
 
 # %% [markdown] items="42"
-# With three outputs there is no obvious cotangent, so PyTorch asks for one. Either reduce the output to one number, with `sum` or `mean`, or say with a cotangent how much each output matters. Its shape must be that of the output: the last line fails, because `(1,)` is not `()`. Where the output has a single entry, whatever its shape, `backward()` alone is enough: the cotangent is then a 1 in the shape of the output.
+# With three outputs there is no obvious cotangent, so PyTorch asks for one. Either reduce the output to one number, with `sum` or `mean`, or say with a cotangent how much each output matters. It must have the shape of the output: the last line fails, because `()` is not `(1,)`. Where the output has a single entry, whatever its shape, `backward()` alone is enough: the cotangent is then a 1 in the shape of the output.
 #
 # `y.backward(v)` gives the same gradients as `(y * v).sum().backward()`: a cotangent gives each output a weight.
 
 # %% [markdown]
 # ### Exercise 2: backward
 #
-# You wrote this in lesson 02: pending gradients in a dict, nodes in topological order, each rule called once. Write the loop again for arrays. The start is given: without an argument, the cotangent is an array of ones if the output has exactly one entry; otherwise `backward` raises an error with PyTorch's wording. Two things are new:
+# You wrote this in lesson 02: pending gradients in a dict, nodes in topological order, each rule called once. Write the loop again for arrays. The start is given: without an argument, an output with exactly one entry gets the cotangent 1; otherwise `backward` raises an error with PyTorch's wording. Two things are new:
 #
 # * **The stretch.** What a rule returns may have the stretched shape. Bring it to the shape of the input with `sum_to`, here, for all rules. Then no rule has to handle it.
 # * **The result.** A node's `.grad` is `None` until the first gradient arrives; a later call adds to it. Do not use `+=` here: it would write into an array that other code may also hold.
@@ -397,7 +397,7 @@ print("used three times:            ", w.grad)
 print("and a second call of backward:", w.grad)
 
 # %% [markdown]
-# The first two belong to the chain rule: **within one call**, all uses of a number are summed, in `sum_to` and in the dict. The third is a design decision: **from call to call**, `.grad` keeps a running total until you set it to `None`. Lesson 05 is about that sum.
+# The first two belong to the chain rule: **within one call**, all uses of a number are summed, in `sum_to` and in the dict. The third is a design decision: **from call to call**, `.grad` keeps a running total until you set it to `None`. Lesson 05 is about the third.
 
 # %% [markdown]
 # ## 5. A rule never mentions stretching
@@ -454,7 +454,7 @@ MiniTensor.relu = relu
 # %% [markdown]
 # ## 6. Sums and means
 #
-# A stretch is undone by a sum. And what undoes a sum? **Predict** the first row of the gradient of `x`. Here `x` has the shape `(2, 3)`, its sum over axis 1 has the shape `(2,)`, and so has the cotangent.
+# The rule of a stretch is a sum. And the rule of a sum? **Predict** the first row of the gradient of `x`. Here `x` has the shape `(2, 3)`, its sum over axis 1 has the shape `(2,)`, and so has the cotangent.
 
 # %% tags=["demo"]
 predict("What is the first row of the gradient?")
@@ -463,7 +463,7 @@ v = np.array([1.0, 10.0])
 print((v @ jacobian(lambda x: x.sum(axis=1), x)).reshape(x.shape).round(4))
 
 # %% [markdown]
-# A stretch. Every entry of a row moves the sum of that row by as much as it moves itself, so each gets the cotangent of its row. The two are mirror images: **the rule of a stretch is a sum, and the rule of a sum is a stretch.**
+# It is a stretch. Every entry of a row moves the sum of that row by as much as it moves itself, so each gets the cotangent of its row: **the rule of a stretch is a sum, and the rule of a sum is a stretch.**
 #
 # There is a trap: `v` has the shape `(2,)`, and NumPy lines shapes up at the end. It refuses to stretch `(2,)` to `(2, 3)`. It does stretch it to `(2, 2)`, but then rows and columns are exchanged.
 
@@ -680,12 +680,12 @@ for function in (careless_transpose, lazy_softmax):
 # %% [markdown]
 # With ones, both pass. An array of ones looks the same wherever its entries are moved. And the probabilities of a row always sum to 1, so their sum does not react to anything: with ones, zero *is* the right gradient of softmax. The check asks a question that the wrong rule answers correctly.
 #
-# A random cotangent gives each output its own weight, and no two are alike. A wrong vector-Jacobian product passes only if the mistake, multiplied by this row, gives zero, and for random numbers that has probability zero. So a loss that only sums the outputs is a bad test for a layer. Still, a random cotangent is no proof: a rule like that of `abs` in lesson 01, right for some inputs and wrong for others, shows up only with other *inputs*.
+# A random cotangent gives each output its own weight, and no two are alike. A wrong rule passes only if its mistake cancels for exactly this cotangent, and with random numbers that practically never happens. So a loss that only sums the outputs is a bad test for a layer. Still, a random cotangent is no proof: a rule like that of `abs` in lesson 01, right for some inputs and wrong for others, shows up only with other *inputs*.
 
 # %% [markdown]
 # ## 9. Softmax and cross entropy
 #
-# A classifier gives each class a number, the *logit*, and softmax turns the logits into probabilities `p`. What is the right rule? Since `p[i]` is `exp(x[i])` divided by the sum of all `exp`, the rule of the quotient gives the slopes below. If logit `j` rises, `p[j]` rises, and all others in the row fall, because the sum stays 1:
+# A classifier gives each class a number, the *logit*, and softmax turns the logits into probabilities `p`. What is the right rule? Since `p[i]` is `exp(x[i])` divided by the sum of all `exp`, the rule of the quotient gives the slopes below. If logit `j` rises, `p[j]` rises, and all others in the row fall, because their denominator grows:
 #
 # * `p[i]` reacts to logit `i` with the slope `p[i] * (1 - p[i])`,
 # * `p[i]` reacts to another logit `j` with the slope `-p[i] * p[j]`.
@@ -831,8 +831,6 @@ show_classifier(images, labels, W, b)
 
 # %% [markdown]
 # The first loss is `log(10)`. Below each digit you see the weights of its class: blue pixels count for it, red ones against.
-#
-# Each step found 650 gradients from 600 pictures, with a handful of rules. With single numbers, the products and sums alone would need 2 times 600 times 64 times 10 objects, or 768,000 in each step.
 
 # %% [markdown]
 # ## Quiz
@@ -949,7 +947,7 @@ progress()
 # %% [markdown]
 # # Further
 #
-# This part is optional. No later lesson needs it, and your engine works without exercise 7, which only earns points. Its sections do not depend on each other.
+# This part is optional. No later lesson needs it, and your engine works without exercise 7, which only earns points. The sections do not depend on each other.
 
 # %% [markdown]
 # ## The largest
@@ -975,7 +973,7 @@ print("moving one of the two up:  ", round((np.max(x + up) - np.max(x)) / h, 3))
 print("moving one of the two down:", round((np.max(x) - np.max(x + down)) / h, 3))
 
 # %% [markdown]
-# At a tie the slope is 1 on one side and 0 on the other, like relu at 0: there is no slope, only a choice, and any value in between is defensible. PyTorch chose differently in the two functions. If your results depend on such a choice, you should know.
+# At a tie the slope is 1 on one side and 0 on the other, like relu at 0: there is no slope, only a choice, and any shares that add up to 1 are defensible. PyTorch chose differently in the two functions. If your results depend on such a choice, you should know.
 
 # %% [markdown]
 # ### Exercise 7: the maximum
@@ -1058,7 +1056,7 @@ show_zeros(tables)
 # %% [markdown]
 # ## Find the wrong rule
 #
-# In section 8 you looked for a check that sees a mistake. Now the check is fixed: the cotangent is always an array of ones. You choose the expression. In the engine below one rule has a mistake, and all others are right. The first two lines are examples that do not show it; their two cards stay red. **Change** the third line until it shows the mistake, with as few operations as you can.
+# Section 8 compared checks. Now the check is fixed: the cotangent is always an array of ones. You choose the expression. In the engine below one rule has a mistake, and all others are right. The first two lines are examples that do not show it; their two cards stay red. **Change** the third line until it shows the mistake, with as few operations as you can.
 
 # %% tags=["demo"]
 from autograder.student import CheckFailed, broken_engine, expose
