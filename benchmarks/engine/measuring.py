@@ -32,14 +32,15 @@ class Competitor:
     workloads: tuple[str, ...] | None = None
 
 
+LARGE = ("W3", "W3b", "W4 SGD", "W5", "W5 tanh", "W6", "op gelu", "op silu", "op softmax", "op conv")
+BY_HAND = ("W1", "W2", "W3", "W3b", "W4 SGD", "W5", "W6", "W8", "W9", "op silu", "op softmax")
+
 COMPETITORS = (
     Competitor(BASELINE, "torch"),
     Competitor("mini_autograd", "ours"),
     Competitor("fast way", "ours, fast way", workloads=("W3", "W3b", "W8 one")),
-    Competitor("by hand", "by hand", workloads=("W1", "W2", "W3", "W3b", "W4 SGD", "W9")),
-    Competitor(
-        "keeping memory", "ours, keeping memory", workloads=("W3", "W3b", "W5", "W5 tanh", "W6", "op gelu", "op conv")
-    ),
+    Competitor("by hand", "by hand", workloads=BY_HAND),
+    Competitor("keeping memory", "ours, keeping memory", workloads=LARGE),
     Competitor("autograd", "autograd"),
     Competitor("tinygrad", "tinygrad", {"DEV": "CPU"}),
     Competitor("micrograd", "micrograd", workloads=("W1", "W9")),

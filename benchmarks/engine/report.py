@@ -146,7 +146,8 @@ def table(one: Measured, two: Measured) -> list[list[str]]:
         value, value_two = value_of(own, row.measure), value_of(own_two, row.measure)
         with_two = row.measure == "time" and own_two is not None
         by_hand = first.get("by hand") if row.competitor == OURS and row.measure == "time" else None
-        of_hand = own.time / by_hand.time if own and by_hand and own.time and by_hand.time else None
+        alike = first.get("keeping memory", own)  # what is done by hand keeps freed memory, too
+        of_hand = alike.time / by_hand.time if alike and by_hand and alike.time and by_hand.time else None
         others = [first.get(name) if row.competitor == OURS else None for name in peers]
         lines.append(
             [

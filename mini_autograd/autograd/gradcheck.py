@@ -8,12 +8,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
-from mini_autograd.autograd import forward_ad
 from mini_autograd.graph.function import tensor_of
 from mini_autograd.numerics.arrays import on_device, on_host, unit
 from mini_autograd.numerics.size import size_of
@@ -25,8 +23,7 @@ class GradcheckError(RuntimeError):
     """A gradient is wrong, or cannot be checked."""
 
 
-@dataclass(frozen=True)
-class Precision:
+class Precision(NamedTuple):
     """How finite differences are taken, and how closely gradients have to agree: |a - n| <= atol + rtol |n|.
 
     `nondet_tol` is how far two backward passes over the same graph may differ.
@@ -292,6 +289,8 @@ def tensor_text(array: np.ndarray) -> str:
 
 def _check_forward(func: Callable, arguments: Sequence[Any], precision: Precision) -> None:
     """Raise unless forward mode, one pass per element of an input, gives the rows of the Jacobians."""
+    from mini_autograd.autograd import forward_ad  # only now: few checks ask for it
+
     for i, x in differentiable(arguments):
         numerical = numerical_jacobian(func, arguments, i, precision.eps)
         for position in range(x.numel()):

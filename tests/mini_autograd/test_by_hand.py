@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import mini_autograd as ma
-from benchmarks.engine import by_hand, workloads
+from benchmarks.engine import by_hand, measuring, workloads
 
 
 def leaves(number: int, *shape: int) -> list[Any]:
@@ -84,3 +84,7 @@ def test_long_chain() -> None:
         y = y * 0.999 + 0.001
     y.backward()
     np.testing.assert_allclose(by_hand.long_chain().step(), x.grad.numpy(), rtol=1e-5)
+
+
+def test_the_whole_run_asks_for_every_one() -> None:
+    assert set(measuring.BY_HAND) == set(by_hand.BY_HAND)
