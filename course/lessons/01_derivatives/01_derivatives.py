@@ -721,8 +721,8 @@ question(
     "tiny_step",
     "At the start of the lesson the estimate with `h = 1e-13` was wrong in the fourth digit. Why?",
     right(
-        "Both values of `f` are rounded, and dividing by `h` makes that rounding large.",
-        "`f(0.7)` is about 0.23 and rounded at the 17th decimal. Divided by 1e-13 that is an error near 1e-4, as you saw. Left of the turn of the curve this error dominates.",
+        "`x + h` and both values of `f` are rounded, and dividing by `h` makes that rounding large.",
+        "All three are rounded near the 17th decimal. Divided by 1e-13 that is an error above 1e-4, as you saw. Left of the turn of the curve this error dominates.",
     ),
     wrong(
         "The step was too large: `f` bends between `x` and `x + h`.",
