@@ -176,8 +176,7 @@ function render({ model, el }) {
       const open = kind === "operation" && !gone;
       node.setAttribute("role", open ? "button" : "img");
       node.setAttribute("aria-label", open ? `${name} sends` : `${title}, ${arrived ? `arrived: ${arrived}` : "nothing has arrived"}`);
-      if (open) node.setAttribute("tabindex", "0");
-      else node.removeAttribute("tabindex");
+      node.setAttribute("tabindex", open ? "0" : "-1"); // one that was pressed keeps the focus
       node.classList.toggle("ma-now", asked?.at === at);
       node.classList.toggle("ma-receives", play.done.includes(at));
       node.classList.toggle("ma-wrong-rule", play.early.has(at));

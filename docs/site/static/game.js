@@ -122,8 +122,7 @@ class Game {
       const said = `${nodes[at].title}, value ${short(v[at])}, gradient ${short(g[at])}`;
       node.setAttribute("aria-label", choice ? `${said}. Is its rule wrong?` : said);
       node.setAttribute("role", choice ? "button" : "img");
-      if (choice) node.setAttribute("tabindex", "0");
-      else node.removeAttribute("tabindex");
+      node.setAttribute("tabindex", choice ? "0" : "-1"); // one that was pressed keeps the focus
       node.classList.toggle("ma-wrong-rule", this.over && nodes[at].operation === this.bug.operation);
     });
     this.canvas.querySelectorAll(".ma-flow").forEach((label) => (label.textContent = short(c[label.dataset.edge])));
