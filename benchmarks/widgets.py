@@ -12,6 +12,7 @@ clicked: how long drawing the training monitor takes, and the table of progress 
 from __future__ import annotations
 
 import argparse
+import inspect
 import itertools
 import json
 import shutil
@@ -104,6 +105,11 @@ def demos() -> dict[str, Any]:
     return {name: module.demo() for name, module in modules.items() if module is not None and hasattr(module, "demo")}
 
 
+def unasked(name: str) -> str:
+    """The call that shows a demo without the question that comes first."""
+    return f"{name}({'predict=False' if 'predict' in inspect.signature(getattr(widgets, name)).parameters else ''})"
+
+
 def measured(page: Any, root: Any, actions: list[Callable[[], None]], part: str = ".ma-canvas") -> list[float]:
     """Do the actions in turn, and measure how long each takes to show in a part of the widget ("": in any part).
 
@@ -131,7 +137,7 @@ def in_browser() -> Iterator[Row]:
         conftest.serving(Path(home)) as served,
     ):
         lab = conftest.Lab(profile.new_page(), *served)
-        sources = [GRAPH, NUMBERS, GAME, *(f"{name}()" for name in known), *QUIZ]
+        sources = [GRAPH, NUMBERS, GAME, *map(unasked, known), *QUIZ]
         lab.open_notebook(lab.write_notebook("widgets.ipynb", sources))
         lab.run_all()
         if lab.errors():
@@ -207,7 +213,7 @@ def demo_rows(lab: Any, index: int, name: str, demo: Any) -> Iterator[Row]:
     shown = demo.show(**demo.start)
     answered_by = "Matplotlib" if "figure_1" in shown.svg else "Python"
     if shown.steps:
-        yield Row(name, "Back, Step", "browser", measured(lab.page, root, pressing(root, "Back", "Step"), ""))
+        yield Row(name, "Step, Back", "browser", measured(lab.page, root, pressing(root, "Step", "Back"), ""))
     sliders = [control.to_json() for control in demo.controls if control.to_json()["kind"] == "slider"]
     if sliders:
         field, values = root.locator(f"[data-control='{sliders[0]['name']}']"), sliders[0]["values"]
