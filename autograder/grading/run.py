@@ -249,8 +249,8 @@ class OpenClass:
 
     def write_feedback(self, students: Sequence[str]) -> list[str]:
         """Make the feedback pages of these students. Returns a sentence for each that could not be made."""
-        name, workers = self.request.assignment, self.request.workers
-        return write_feedback(self.course.root, name, students, workers, self.request.pools)
+        assignment = read_assignment(self.course, self.request.assignment, unsafe=self.request.unsafe)
+        return write_feedback(self.course, assignment, students, self.request.workers, self.request.pools)
 
 
 def has_a_name(student: str) -> bool:

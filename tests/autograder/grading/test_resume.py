@@ -38,6 +38,10 @@ MARKS = """
     on sn.assignment_id = s.id join notebook n on sn.notebook_id = n.id join base_cell b on g.cell_id = b.id
     order by 1, 2, 3
 """
+OF_ANN = """
+    select c.id from comment c join submitted_notebook n on c.notebook_id = n.id join submitted_assignment s
+    on n.assignment_id = s.id where s.student_id = 'ann'
+"""
 
 
 def gradebook(course: Any) -> list[tuple]:
@@ -290,6 +294,24 @@ def test_a_failure_is_recorded_with_its_reason_and_replaced_later(small_course: 
     assert grade_all(small_course, feedback=True)["ann"].points == 5
     assert [(row[3], row[6]) for row in gradebook(small_course)] == [(2, 0), (3, 0)]
     assert "a fault of ours" not in small_course.feedback("ann")
+
+
+def test_only_pages_that_would_change_are_made_again(small_course: Any) -> None:
+    for student in ("ann", "bob", "cem", "dan"):
+        small_course.submit(student, small_course.answered(shout="return word"))
+    grade_all(small_course, feedback=True)
+    pages = {path.parts[-3]: path for path in small_course.root.glob("feedback/*/*/*.html")}
+    before = {student: path.read_bytes() for student, path in pages.items()}
+    change(small_course, "update comment set manual_comment = 'Look again.' where id in (" + OF_ANN + ")")
+    change(small_course, "update student set last_name = 'Lee' where id = 'bob'")
+    pages["cem"].unlink()
+    old = pages["dan"].stat().st_mtime_ns
+    grade_all(small_course, feedback=True)
+    after = {student: path.read_bytes() for student, path in pages.items()}
+    assert sorted(student for student in pages if before[student] != after[student]) == ["ann", "bob"]
+    assert pages["dan"].stat().st_mtime_ns == old
+    assert b"Look again." in after["ann"]
+    assert b"Lee (bob)" in after["bob"]
 
 
 def test_what_people_have_entered_stays(small_course: Any) -> None:
