@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import Any
 
 from autograder.cards.check_report import Line, Report
-from autograder.cards.style import SANS, TEXT, steps
+from autograder.cards.style import EMPHASIS, SANS, STRONG, TEXT, steps
 from autograder.quizzes.sealing import (
     SealError,
     UnknownLetterError,
@@ -44,7 +44,7 @@ def quiz_report(answers: Any, sealed: str, points: float | None) -> Report:
 
 def _asked(text: str, key: str) -> str:
     """A question in one line: its text, or its key if the quiz was sealed without texts."""
-    line = " ".join(text.replace("`", "").replace("*", "").split()) or key.replace("_", " ")
+    line = " ".join(EMPHASIS.sub(r"\1", STRONG.sub(r"\1", text.replace("`", ""))).split()) or key.replace("_", " ")
     return line if len(line) <= LONGEST_QUESTION else f"{line[: LONGEST_QUESTION - 3]}..."
 
 
