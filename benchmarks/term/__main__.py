@@ -12,6 +12,7 @@ import tempfile
 import time
 from pathlib import Path
 
+from benchmarks.term.beside import beside_nbgrader
 from benchmarks.term.comparing import differences
 from benchmarks.term.handing_in import Term, injected
 from benchmarks.term.running import Weeks
@@ -24,18 +25,26 @@ def main() -> int:
     parser.add_argument(
         "--kills", type=int, default=4, metavar="N", help="of each grading and of the watch (default: 4)"
     )
+    parser.add_argument(
+        "--beside-nbgrader",
+        type=int,
+        metavar="N",
+        help="at the end, grade N submissions with `nbgrader autograde`, too",
+    )
     arguments = parser.parse_args()
     began = time.perf_counter()
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as folder:
         weeks = Weeks(Term(Path(folder) / "course", class_of(arguments.students)), arguments.kills, print)
         weeks.live()
         found = differences(weeks)
+        beside = beside_nbgrader(weeks.term, arguments.beside_nbgrader) if arguments.beside_nbgrader else ""
     print("\ninjected:", *injected(weeks.term.students), *(f"killed: {kill}" for kill in weeks.kills), sep="\n  ")
     print(
         f"\n{arguments.students} students, {len(ASSIGNMENTS)} assignments: {time.perf_counter() - began:.0f} s in all"
     )
     cost = weeks.cost
     print(f"the runs that came to their end: {cost.wall:.0f} s, {cost.cpu:.0f} s of processor time, {cost.peak:.0f} MB")
+    print(*filter(None, [beside]))
     print(f"differences: {len(found)}", *found, sep="\n  ")
     return int(bool(found))
 
