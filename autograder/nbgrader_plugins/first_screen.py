@@ -7,6 +7,7 @@ and the card say is left out; what a person wrote stays.
 from __future__ import annotations
 
 import re
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from itertools import groupby
@@ -26,6 +27,8 @@ from autograder.notebooks.verdicts import NO_RESPONSE, SENTENCE_END, fresh_parts
 FOLD = "autograder_fold"
 LESSON = "Text of the lesson"
 NO_REASON = "This cell cost points."
+BY_HAND = "A person gave these points, without a comment."
+LONGEST_COMMENT = 240
 
 
 @dataclass(frozen=True)
@@ -38,7 +41,9 @@ class Loss:
 
 @dataclass
 class ExerciseRow:
-    """A row of the first screen. `waiting`: the open points of each cell that waits for a person."""
+    """A row of the first screen. `waiting`: the open points of each cell that waits for a person. `comments`:
+    the beginning of what was written about each answer, as HTML.
+    """
 
     title: str
     anchor: str
@@ -46,7 +51,7 @@ class ExerciseRow:
     points: float = 0.0
     losses: list[Loss] = field(default_factory=list)
     waiting: dict[str, float] = field(default_factory=dict)
-    comments: list[str] = field(default_factory=list)
+    comments: dict[str, str] = field(default_factory=dict)
 
     @property
     def open(self) -> float:
@@ -103,14 +108,15 @@ def exercises(nb: NotebookNode, told: Sequence[str] = ()) -> list[ExerciseRow]:
     names = titles(nb.cells)
     rows: dict[str, ExerciseRow] = {}
     said = list(told)
-    commented: list[str] = []  # answers with a comment whose test has not come yet
+    commented: dict[str, str] = {}  # comments on answers whose test has not come yet
     answers: dict[str, str] = {}  # the last one of each exercise so far; its card follows it on the page
     for cell in nb.cells:
         name, noted = grade_id(cell), marks(cell)
         if is_solution(cell):
             answers[names.get(name, name)] = name
-        if noted.get("comment") and (is_solution(cell) or is_task(cell)):
-            commented.append(name)
+        by_hand = is_solution(cell) or is_task(cell)
+        if noted.get("comment") and by_hand:
+            commented[name] = escaped(textwrap.shorten(str(noted["comment"]), LONGEST_COMMENT, placeholder=" ..."))
         if not is_grade(cell) and not is_task(cell):
             continue
         title = names.get(name, name)
@@ -119,15 +125,15 @@ def exercises(nb: NotebookNode, told: Sequence[str] = ()) -> list[ExerciseRow]:
         earned, points = float(noted.get("score") or 0.0), float(noted.get("points") or 0.0)
         row.earned += earned
         row.points += points
-        row.comments += commented
-        commented = []
+        row.comments |= commented
+        commented = {}
         if noted.get("waiting"):
             row.waiting[name] = points
-        elif earned < points:
-            said.append(verdict(cell).message or NO_REASON)
+        elif earned < points and not (by_hand and name in row.comments):
+            said.append(verdict(cell).message or (BY_HAND if by_hand else NO_REASON))
             row.losses.append(Loss(anchor, escaped(fresh_parts(said)[-1] or said[-1])))
     if commented and rows:
-        list(rows.values())[-1].comments += commented
+        list(rows.values())[-1].comments |= commented
     return list(rows.values())
 
 

@@ -93,6 +93,11 @@ class ClassReport(Standing):
     moves: Sequence[Move] = ()
 
     @property
+    def people(self) -> dict[str, list[tuple[str, str]]]:
+        moved = [(it.student, f"{it.before:g} -> {it.after:g}") for it in sorted(self.moves, key=lambda it: it.student)]
+        return super().people | ({"mark moved": moved} if moved else {})
+
+    @property
     def slowest(self) -> list[SubmissionRecord]:
         return sorted(self.graded, key=lambda record: -record.seconds)[:SLOWEST]
 
@@ -145,6 +150,12 @@ class ClassReport(Standing):
             for exercise in self.exercises
             if exercise.name in first or ended[exercise.name]
         ]
+
+    @property
+    def hardest(self) -> Stuck | None:
+        """Where most students lost their first point, or None if nobody lost any."""
+        places = [place for place in self.stuck if place.students]
+        return max(places, key=lambda place: len(place.students), default=None)
 
     @property
     def like_reference(self) -> dict[str, list[str]]:

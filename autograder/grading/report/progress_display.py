@@ -11,8 +11,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
 from rich.table import Table
 
-from autograder.grading.submission.class_records import NEEDS_A_LOOK, Standing, SubmissionRecord
-from autograder.nbgrader_plugins.times import span
+from autograder.grading.submission.class_records import ABSENT, NEEDS_A_LOOK, Standing, SubmissionRecord
 
 WIDTH_OF_FILES = 120
 LONGEST_LINE = 160
@@ -142,14 +141,7 @@ def standing_lines(standing: Standing) -> Iterator[str]:
         some = f", over {final} of {all_of_them}" if final < all_of_them else ""
         before = ", before late penalties" if any(record.late_penalty for record in standing.records) else ""
         yield f"mean {standing.mean:.1f} of {standing.max_points:g}{some}{before}"
-    late = (f"{one.student} by {span(one.late_seconds)}" if one.late_seconds else one.student for one in standing.late)
-    looked_at = [one.student for one in standing.troubled if one not in standing.waiting]
-    for what, students, most in (
-        ("handed in nothing", standing.absent, len(standing.absent)),  # the table does not name them
-        ("late", list(late), MOST_NAMED),
-        ("waiting for a person", [one.student for one in standing.waiting], MOST_NAMED),
-        ("need a look", looked_at, MOST_NAMED),
-    ):
-        if students:
-            more = ", ..." if len(students) > most else ""
-            yield f"{what}: {len(students)} ({', '.join(map(shown_name, students[:most]))}{more})"
+    for what, students in standing.people.items():
+        most = len(students) if what == ABSENT else MOST_NAMED  # the table does not name them
+        named = ", ".join(shown_name(" ".join(filter(None, one))) for one in students[:most])
+        yield f"{what}: {len(students)} ({named}{', ...' * (len(students) > most)})"

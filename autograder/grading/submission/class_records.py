@@ -15,6 +15,8 @@ Status = Literal["graded", "unreadable", "missing", "failed", "died", "not grade
 # not graded: its sandbox did not start. The gradebook and the graded notebooks are as before.
 NEEDS_A_LOOK: tuple[Status, ...] = ("failed", "died", "not graded")
 
+ABSENT = "handed in nothing"
+
 
 @dataclass(frozen=True)
 class Move:
@@ -155,6 +157,18 @@ class Standing:
         return [one for one in self.records if one.status != "graded" or one.reason or one.stopped or one.by_hand]
 
     @property
+    def people(self) -> dict[str, list[tuple[str, str]]]:
+        """Whom an instructor looks for: what is true of them, and who they are, each with a word about it."""
+        looked_at = [one for one in self.troubled if one not in self.waiting]
+        found = {
+            ABSENT: [(student, "") for student in self.absent],
+            "late": [(it.student, f"by {span(it.late_seconds)}" if it.late_seconds else "") for it in self.late],
+            "waiting for a person": [(it.student, "") for it in self.waiting],
+            "need a look": [(it.student, _trouble(it)) for it in looked_at],
+        }
+        return {what: students for what, students in found.items() if students}
+
+    @property
     def max_points(self) -> float:
         return max((record.max_points or 0.0 for record in self.records), default=0.0)
 
@@ -167,3 +181,7 @@ class Standing:
     def mean(self) -> float | None:
         scores = self.scores
         return sum(scores) / len(scores) if scores else None
+
+
+def _trouble(record: SubmissionRecord) -> str:
+    return "stopped its process" if record.stopped else "" if record.status == "graded" else record.status

@@ -48,7 +48,9 @@ ONE_UNCHANGED, UNCHANGED = (
     "{} submissions unchanged since they were graded",
 )
 NOT_GRADED = """<!DOCTYPE html>
-<html lang="en"><head><meta charset="utf-8"><title>{lesson}</title></head><body>
+<html lang="en"><head><meta charset="utf-8"><title>{lesson}</title>
+<meta name="viewport" content="width=device-width, initial-scale=1"><style>:root {{ color-scheme: light dark }}
+body {{ max-width: 40em; margin: 2em auto; padding: 0 1em; font: 15px/1.5 system-ui, sans-serif }}</style></head><body>
 <h1>{lesson}</h1>
 <p>{found} was not graded: {why}.</p>
 <p>{advice}</p>

@@ -175,7 +175,7 @@ def test_feedback_says_what_is_open_and_calls_nothing_lost_that_is_not(marked: S
     assert rows_of(pages["cem"])[0] == "Exercise Points What cost points"
     assert "5.5 of 6 points</p>" in pages["cem"]
     assert "open" not in "".join(rows_of(pages["cem"]) + rows_of(pages["dan"]))
-    assert rows_of(pages["dan"])[2] == "Exercise 2: why 0 of 2 This cell cost points. See the answer A comment"
+    assert rows_of(pages["dan"])[2] == "Exercise 2: why 0 of 2 Comment: No response. See the comment"
     assert rows_of(pages["eve"])[2:] == ["Exercise 2: why 2 of 2", f"Exercise 3: a drawing {waits[1]} See the answer"]
 
 
@@ -183,7 +183,12 @@ def test_the_report_counts_only_final_marks(marked: SmallCourse, capsys: pytest.
     assert main(["report", ASSIGNMENT, "--course", str(marked.root)]) == 0
     page = Path(capsys.readouterr().out.strip()).read_text()
     facts = [" ".join(re.sub(r"<[^>]+>", " ", fact).split()) for fact in re.findall(r'"fact[^"]*">(.*?)</div>', page)]
-    assert facts == ["5 submissions", "3.8 mean of 6, over 2 of 5", "3.8 median", "0 with full marks", "3 need a look"]
+    assert facts == ["5 submissions", "3.8 mean of 6, over 2 of 5", "3.8 median", "0 with full marks"]
+    people = re.findall(r"<li><b>(.*?)</b>(.*?)</li>", page)
+    assert [re.sub(r"<[^>]+>", "", "".join(one)) for one in people] == [
+        "waiting for a person: 3 ann, bob, eve",
+        "lost their first point at Exercise 1: the smallest test_smallest: 3",
+    ]
     assert [row for row in rows_of(page, "Submissions that need a look") if row.startswith(("ann", "eve", "cem"))] == [
         "ann graded waiting for a person: essay, drawing 3 / 6, 3 open",
         "eve graded waiting for a person: drawing 3 / 6, 1 open",

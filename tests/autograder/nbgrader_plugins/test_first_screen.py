@@ -52,7 +52,7 @@ def test_exercises_have_their_names_and_what_cost_points_is_said_once():
     assert [loss.anchor for loss in first.losses] == ["product", "product"]
     assert "the operands are swapped" in first.losses[0].message
     assert "the operands are swapped" not in first.losses[1].message
-    assert (second.title, second.losses, second.comments) == ("Exercise 2: essay", [], ["essay"])
+    assert (second.title, second.losses, second.comments) == ("Exercise 2: essay", [], {"essay": "Nicely said."})
 
 
 def test_of_a_file_that_could_not_be_read_nothing_is_said_but_why_and_what_a_person_wrote():
