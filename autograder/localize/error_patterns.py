@@ -108,9 +108,10 @@ def _nearly(got: Results, right: Results, wrong: Sequence[int], subject: str) ->
     largest = 0.0
     for mine, theirs in zip(got, right, strict=True):
         for number in wrong:
-            size = float(np.max(np.abs(theirs[number]), initial=0.0))
-            distance = float(np.max(np.abs(mine[number] - theirs[number]), initial=0.0))
-            largest = max(largest, distance / size if size > 0 else float(distance > 0))
+            sizes, distances = np.abs(theirs[number]), np.abs(mine[number] - theirs[number])
+            sizes = np.where(sizes > 0, sizes, np.max(sizes, initial=0.0))  # an estimate of 0 is not exact either
+            errors = np.where(sizes > 0, distances / np.where(sizes > 0, sizes, 1.0), distances > 0)
+            largest = max(largest, float(np.max(errors, initial=0.0)))
     if not 0 < largest < NEARLY:
         return ""
     verb = "is" if len(wrong) == 1 else "are"

@@ -295,6 +295,17 @@ array([6.0, 120.0])
 array([[140.0], [1400.0]])
 >>> q.grad.data
 array([21.0, 42.0, 63.0])
+
+# an input that is stretched twice
+>>> p = MiniTensor([[1.0], [2.0]], requires_grad=True)
+>>> (p * [10.0, 20.0] + p * [1.0, 2.0]).backward([[1.0, 1.0], [10.0, 10.0]])
+>>> p.grad.data
+array([[33.0], [330.0]])
+
+# a constant before a leaf
+>>> (MiniTensor([2.0, 3.0]) * a).backward([1.0, 10.0])
+>>> a.grad.data
+array([2.0, 30.0])
 """)
 check.gradients(
     {

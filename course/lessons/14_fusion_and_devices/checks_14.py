@@ -183,6 +183,10 @@ check.cases("""
 >>> written(lambda x: x + np.float32(2.0))
 ["Untraceable"]
 
+# an array of NumPy with one entry
+>>> written(lambda x: x + np.array([2.0]))
+["Untraceable"]
+
 # an array of another trace
 >>> written(lambda x: x + Trace((3,)).array())
 ["Untraceable"]

@@ -537,16 +537,17 @@ def stack_of(array, count):
 
 
 def apart(function, *arrays, count=4):
-    """How far the tangents of a stack are from those that are pushed one by one. If their shape is another, the shape,
-    and the one that is needed.
+    """How far the tangents of a stack are from those that are pushed one by one. If the shape of either is another
+    than that of the value with the number of tangents behind it: both shapes.
     """
     stacks = [stack_of(array, count) for array in arrays]
-    together = function(*stacks).tangent
+    result = function(*stacks)
     singles = [function(*[Dual(s.value, s.tangent[..., number]) for s in stacks]).tangent for number in range(count)]
-    needed = np.stack(singles, axis=-1)
-    if np.shape(together) != needed.shape:
-        return f"tangents of shape {np.shape(together)}, not {needed.shape}"
-    return float(np.abs(together - needed).max())
+    one_by_one, needed = np.stack(singles, axis=-1), (*np.shape(result.value), count)
+    for tangents in (one_by_one, result.tangent):
+        if np.shape(tangents) != needed:
+            return f"tangents of shape {np.shape(tangents)}, not {needed}"
+    return float(np.abs(result.tangent - one_by_one).max())
 
 
 check = Check("stack", points=6)
