@@ -82,7 +82,7 @@ def _said(course: Course, arguments: argparse.Namespace) -> list[str]:
     if not lines:
         lines = [f"{student or 'nobody'}: no extension"]
     if arguments.date or arguments.remove:
-        lines.append(f"What is already graded counts as late or not after: autograder grade {quote(lesson)}")
+        lines.append(f"To apply this to what is already graded: autograder grade {quote(lesson)}")
     return [f"{lesson}: due {shown_time(due)}", *lines]
 
 
