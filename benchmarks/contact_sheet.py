@@ -1,7 +1,8 @@
-"""Pictures of every demo of the gallery, at three sizes and in both themes, and one sheet of them per size and theme.
+"""Pictures of every demo of the gallery, at four sizes and for three eyes, and one sheet of them per size and eye.
 
-`python -m benchmarks.contact_sheet FOLDER` shows the gallery in a real JupyterLab, one demo per screen, and writes
-`WIDTHxHEIGHT-THEME-NUMBER.png` for each screen and `sheet-WIDTHxHEIGHT-THEME.png` for all of them.
+`python -m benchmarks.contact_sheet FOLDER` shows the gallery in a real JupyterLab, one demo per screen, in the light
+and the dark theme, and as a reader with deuteranopia sees the light one. It writes `WIDTHxHEIGHT-EYE-NUMBER.png` for
+each screen and `sheet-WIDTHxHEIGHT-EYE.png` for all of them.
 """
 
 from __future__ import annotations
@@ -20,24 +21,27 @@ from autograder.lessons.commands.demos import gallery
 from tests.browser import conftest
 
 PROJECT = Path(__file__).resolve().parents[1]
-SIZES = ((1000, 700), (1400, 1000), (1920, 1080))
-THEMES = ("JupyterLab Light", "JupyterLab Dark")
+SIZES = ((390, 844), (820, 1180), (1280, 720), (1920, 1080))
+EYES = {"light": ("Light", "none"), "dark": ("Dark", "none"), "deuteranopia": ("Light", "deuteranopia")}
+"""The theme, and the color vision that the browser imitates."""
 COLUMNS, THUMBNAIL = 4, 480
 SETTLED = 700  # milliseconds until a picture has its new size
 
 
 def screens(lab: Any, folder: Path) -> Iterator[tuple[str, Path]]:
-    """The picture of each screen, with the size and theme that it belongs to."""
+    """The picture of each screen, with the size and eye that it belongs to."""
     page, bar = lab.page, lab.page.locator(".ma-deck-bar")
-    for theme in THEMES:
-        lab.use_theme(theme)
+    session = page.context.new_cdp_session(page)
+    for eye, (theme, vision) in EYES.items():
+        lab.use_theme(f"JupyterLab {theme}")
+        session.send("Emulation.setEmulatedVisionDeficiency", {"type": vision})
         for width, height in SIZES:
             page.set_viewport_size({"width": width, "height": height})
             lab.cell(0)
             page.get_by_role("button", name="One demonstration per screen").click()
             bar.wait_for()
             page.mouse.move(0, 0)  # an element under the pointer would look selected
-            name = f"{width}x{height}-{theme.split()[-1].lower()}"
+            name = f"{width}x{height}-{eye}"
             count = int(re.findall(r"of (\d+)", bar.inner_text())[0])
             for number in range(1, count + 1):
                 page.wait_for_timeout(SETTLED)

@@ -50,15 +50,15 @@ on_stage()
 # %% [markdown]
 # ## A gradient arrives
 #
-# Step forward, then backward. Before each backward step, ask which two numbers will be multiplied; *Predict* asks for
-# their product. `a` is used twice: its gradient is a sum. Drag `a` to the left: where is its gradient zero? <span
+# Step forward, then backward. Before each backward step it asks what a node receives: which two numbers will be
+# multiplied? `a` is used twice: its gradient is a sum. Drag `a` to the left: where is its gradient zero? <span
 # class="needs-python">*Expression* draws any other graph.</span>
 
 # %% jupyter={"source_hidden": true}
 a = mini_autograd.tensor(2.0, requires_grad=True)
 b = mini_autograd.tensor(-3.0, requires_grad=True)
 d = (a + b) * a
-explore(d, {"a": a, "b": b, "d": d})
+explore(d, {"a": a, "b": b, "d": d}, predict=True)
 
 # %% [markdown]
 # ## Be the engine

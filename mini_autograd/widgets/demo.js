@@ -14,7 +14,7 @@ function render({ model, el }) {
   const root = make("div", { class: "ma-demo", role: "group", "aria-label": model.get("title") });
   const bar = make("div", { class: "ma-controls" });
   const canvas = make("div", { class: "ma-canvas" });
-  const words = make("div", { class: "ma-words", "aria-live": "polite" });
+  const words = make("div", { class: "ma-words", "aria-live": "polite", tabindex: "-1" });
   const busy = makeBusy(root);
   const sender = makeSender(model, "state", busy);
   const readers = model.get("controls").map((control) => addControl(bar, control, model, sender));
@@ -72,7 +72,7 @@ function render({ model, el }) {
     svg.style.setProperty("--ma-least", `${Math.ceil((LEAST_TYPE / finest(svg, LEAST_TYPE)) * svg.viewBox.baseVal.width)}px`);
     if (focused != null) {
       const parts = [...canvas.querySelectorAll("[data-press]")];
-      (parts.find((part) => part.getAttribute("aria-label") === focused) ?? parts[0])?.focus();
+      (parts.find((part) => part.getAttribute("aria-label") === focused) ?? parts[0] ?? words).focus();
     }
     words.classList.toggle("ma-wrong", Boolean(shown.wrong));
     bet.show();
@@ -269,7 +269,7 @@ function makeBet(root, model, sender) {
     told = state;
     const focused = box.contains(document.activeElement);
     draw(bet, over);
-    if (focused) (box.querySelector("p[tabindex]") ?? button).focus({ preventScroll: true }); // what was pressed is gone
+    if (focused) (box.querySelector("p[tabindex]:not([hidden] *)") ?? button).focus({ preventScroll: true }); // what was pressed is gone
   };
   const draw = (bet, over) => {
     box.hidden = !bet || chosen() === "";

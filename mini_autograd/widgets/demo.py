@@ -279,6 +279,7 @@ def svg_of(axis: Any, label: str) -> str:
     svg = buffer.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
+    svg = re.sub(r' d="[^"]*"', lambda path: re.sub(r"(\.\d\d)\d+", r"\1", path[0]), svg)  # hundredths cannot be seen
     svg = svg.replace(INK, "currentColor").replace(PAPER, "var(--jp-layout-color0, white)")
     escaped = label.replace("&", "&amp;").replace('"', "&quot;").replace("<", "&lt;")
     return svg.replace("<svg ", f'<svg role="img" aria-label="{escaped}" ', 1)

@@ -5,6 +5,7 @@
 const READABLE = 14; // CSS pixels
 const SMALLEST = 11; // a picture that fits the screen with type of this size is not cut off for larger type
 const LARGEST = 2.2; // times its own size: a small graph does not get clearer beyond that
+const PHONE = 600; // CSS pixels: a narrower screen
 const LEAST_ROOM = 160; // CSS pixels for a picture, whatever else is on the screen
 const BESIDE = 320; // CSS pixels for words beside a picture
 const ROOTS = ".ma-demo, .ma-explorer, .ma-monitor";
@@ -72,8 +73,9 @@ function fit(root, notebook, zoom) {
   root.classList.toggle("ma-beside", beside);
   if (beside) across -= BESIDE;
   else down -= words;
-  const fitting = Math.min(across / width, down / height, LARGEST);
-  const scale = deck && fitting * svg.finest >= SMALLEST ? fitting : Math.max(least, fitting);
+  const phone = across < PHONE; // it shows a whole picture, and a larger one on request
+  const fitting = Math.min(across / width, phone ? Infinity : down / height, LARGEST);
+  const scale = phone || (deck && fitting * svg.finest >= SMALLEST) ? fitting : Math.max(least, fitting);
   root.style.setProperty("--ma-width", `${Math.round(scale * width)}px`);
   root.style.setProperty("--ma-scale", scale.toFixed(3));
   root.style.setProperty("--ma-room", `${Math.max(LEAST_ROOM, Math.floor(down) + 14)}px`); // a taller picture scrolls

@@ -98,7 +98,7 @@ def plot(title: str, series: Mapping[str, Series], last: int) -> str:
     scale = Scale(finite, max(last, *(s.steps[-1] for s in series.values())))
     parts += scale.lines()
     for number, (name, one) in enumerate(series.items()):
-        color, dashes = COLORS[number % len(COLORS)], DASHES[number // len(COLORS) % len(DASHES)]
+        color, dashes = COLORS[number % len(COLORS)], DASHES[(number + number // len(COLORS)) % len(DASHES)]
         style = f'stroke="{color}" stroke-width="2" fill="none" stroke-dasharray="{dashes}"'
         path = through([scale.place(step, value) for step, value in thinned(one)])
         middle = through([scale.place(step, value) for step, value in middles(one)])
