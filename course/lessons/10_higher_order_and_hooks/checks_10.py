@@ -855,6 +855,11 @@ softmax_of(small, 1)
 >>> grad(a.logsumexp(dim=0).sum(), a)[0].data
 softmax_of(small, 0)
 
+# the gradient along the last dim, counted from the end
+>>> a = MiniTensor(small, requires_grad=True)
+>>> grad(a.logsumexp(dim=-1).sum(), a)[0].data
+softmax_of(small, 1)
+
 # the gradient along the middle of three dims
 >>> a = MiniTensor(deep, requires_grad=True)
 >>> grad(a.logsumexp(dim=1).sum(), a)[0].data
