@@ -8,9 +8,13 @@ solved; `lesson_pages.py` takes from such a run only what given cells put out. R
 from __future__ import annotations
 
 import argparse
+import base64
+import hashlib
+import re
 import shutil
 import sys
 import tempfile
+import tomllib
 from concurrent.futures import ProcessPoolExecutor
 from functools import partial
 from pathlib import Path
@@ -44,6 +48,7 @@ KERNELS = 2  # at a time
 COPIED = ("*.md", "LICENSE", "course/paths.toml", "docs/*.md", "docs/decisions/*.md", "course/pictures/*.png")
 MADE_BY_SPHINX = ".buildinfo"
 GAME = "<!-- the game -->"
+ADDRESS = "<!-- address -->"
 FIRST_PICTURE = "<!-- the first picture of the gallery -->"
 
 
@@ -56,6 +61,7 @@ def main() -> int:
         metavar="FOLDER_OR_ARCHIVE",
         help=f"a Pyodide to become a part of the site, so that pages ask no other host; otherwise {DISTRIBUTION_POINT}",
     )
+    parser.add_argument("--address", default="", help="where the site will be, for its picture in other people's posts")
     parser.add_argument("--runs", type=Path, default=ROOT / ".build" / "site-runs", help="where runs are kept")
     arguments = parser.parse_args()
     collect_seldom()
@@ -69,12 +75,13 @@ def main() -> int:
         )
     with tempfile.TemporaryDirectory(prefix="site-") as name:
         staged = Path(name)
-        recorded = stage(staged / "pages", arguments.runs)
+        recorded = stage(staged / "pages", arguments.runs, arguments.address)
         write_widgets(staged / "widgets")
         shutil.rmtree(arguments.folder, ignore_errors=True)
         options = ["-b", "html", "-W", "--keep-going", "-q", "-c", str(HERE), "-d", str(staged / "doctrees")]
-        static = f"html_static_path={HERE / 'static'},{staged / 'widgets'}"
+        static = f"html_static_path={HERE / 'static'},{staged / 'widgets'},{staged / 'stills'}"
         status = build_main([*options, "-D", static, str(staged / "pages"), str(arguments.folder)])
+    keep_images_apart(arguments.folder)
     try:
         build_lab(arguments.folder / "lab", arguments.pyodide, recorded)
     except LabError as error:
@@ -85,7 +92,7 @@ def main() -> int:
     return status
 
 
-def stage(folder: Path, runs: Path) -> dict[str, str]:
+def stage(folder: Path, runs: Path, address: str) -> dict[str, str]:
     """Write everything that Sphinx reads into a folder. Returns what the cells of each lesson put out, for the lab."""
     for file in (file for pattern in COPIED for file in ROOT.glob(pattern)):
         target = folder / file.relative_to(ROOT)
@@ -105,16 +112,38 @@ def stage(folder: Path, runs: Path) -> dict[str, str]:
             (folder / "lessons" / f"{text.stem}.md").write_text(page, encoding="utf-8")
             recorded[text.stem] = outputs
     demos = shown.result()
-    (folder / "gallery.md").write_text(lesson_pages.gallery(demos), encoding="utf-8")
+    (folder / "demos").mkdir()
+    for name, page in lesson_pages.demo_pages(demos, lessons_with_demos(texts)).items():
+        (folder / f"{name}.md").write_text(page, encoding="utf-8")
+    stills = folder.with_name("stills")
+    stills.mkdir()
+    for name, picture in lesson_pages.stills(demos).items():
+        (stills / f"{name}.svg").write_text(picture, encoding="utf-8")
     front = (HERE / "index.md.in").read_text(encoding="utf-8")
-    front = front.replace(FIRST_PICTURE, lesson_pages.first_picture(demos)).replace(
-        GAME, lesson_pages.raw(game.place())
-    )
+    made = {FIRST_PICTURE: lesson_pages.first_picture(demos), GAME: lesson_pages.raw(game.place())}
+    for place, content in {**made, ADDRESS: f"{address.rstrip('/')}/" if address else ""}.items():
+        front = front.replace(place, content)
     (folder / "index.md").write_text(front, encoding="utf-8")
     for name, page in api_pages.pages():
         (folder / "api").mkdir(exist_ok=True)
         (folder / "api" / f"{name}.md").write_text(page, encoding="utf-8")
     return recorded
+
+
+def keep_images_apart(site: Path) -> None:
+    """Make the images inside of pages files of their own, which a browser loads as they come into sight."""
+    images = site / "_images"
+    images.mkdir(exist_ok=True)
+    for page in site.rglob("*.html"):
+
+        def apart(image: re.Match[str], up: str = "../" * (len(page.relative_to(site).parts) - 1)) -> str:
+            content = base64.b64decode(image[2])
+            file = images / f"{hashlib.sha256(content).hexdigest()[:16]}.{image[1]}"
+            file.write_bytes(content)
+            return f'src="{up}_images/{file.name}"'
+
+        text = page.read_text(encoding="utf-8")
+        page.write_text(re.sub(r'src="data:image/(png|svg)(?:\+xml)?;base64,([^"]+)"', apart, text), encoding="utf-8")
 
 
 def lesson_page(text: Path, runs: Path) -> tuple[str, str]:
@@ -129,6 +158,16 @@ def lesson_page(text: Path, runs: Path) -> tuple[str, str]:
     further = "".join(name for name in parted(source, text) if name != text.stem)
     page = lesson_pages.lesson(text.stem, release_notebook(source), ran, helpers, further)
     return page, lesson_pages.recorded(ran)
+
+
+def lessons_with_demos(texts: list[Path]) -> dict[str, list[str]]:
+    """Which lessons show a demo of the gallery, by its title."""
+    found: dict[str, list[str]] = {}
+    for text in texts:
+        notes = tomllib.loads(text.with_name("teaching.toml").read_text(encoding="utf-8"))
+        for title in notes["demos"]:
+            found.setdefault(title, []).append(text.stem)
+    return found
 
 
 def gallery_run(runs: Path) -> NotebookNode:

@@ -12,6 +12,7 @@ import base64
 import itertools
 import json
 import re
+import struct
 import sys
 from collections.abc import Mapping
 from html import escape, unescape
@@ -45,6 +46,12 @@ KEPT_TO_THE_NOTEBOOK = {"own_id", "layout", "tabbable", "tooltip"}
 TERMINAL_COLORS = re.compile(r"\x1b\[[0-9;]*m")
 KNOWN = {"np", "mini_autograd", *widgets.__all__}
 """What a cell may use to run on its page: lab/demos.js imports it."""
+DEMOS = """# Demos
+
+Each demo asks something first: answer it, then step. These are recordings: their numbers were measured or computed when
+this page was built, and the numbers of a graph can be dragged. *Start Python here*, below a picture, brings its sliders
+and fields to life in the page, and `make demos` opens all demos in a notebook. A demo that uses PyTorch stays a
+recording here: a browser has none."""
 TITLE = re.compile(r"\A# (.*)$", re.MULTILINE)
 
 
@@ -102,18 +109,43 @@ def _forms(output: NotebookNode) -> dict[str, str]:
     return {kind: form for kind, form in (data or {"text/plain": text}).items() if kind != VIEW}
 
 
-def gallery(ran: NotebookNode) -> str:
-    """The page of the gallery, without code. What its text says of demos with Python is shown once they have it."""
-    parts = [
-        "# Demos",
-        "These are recordings: their numbers were measured or computed when this page was built. Steps and the buttons "
-        "above a picture work, and the numbers of a graph can be dragged. Sliders, fields and what can be clicked in "
-        "other pictures need Python: *Start Python here*, "
-        "below a picture, runs it in this page, and `make demos` opens all demos in a notebook. The demos that use "
-        "PyTorch, the last one among them, stay recordings here: a browser has none. Others that cannot run say so.",
-    ]
-    parts += [_outputs(cell, ran) if is_code(cell) else cell.source for cell in ran.cells[1:]]
-    return "\n\n".join(filter(None, parts)) + "\n"
+def demo_pages(ran: NotebookNode, lessons: Mapping[str, list[str]]) -> dict[str, str]:
+    """The page of each demo of the gallery by its name, without code, and of the gallery itself, which leads to them.
+    What a text says of demos with Python is shown once they have it. `lessons`: those that show a demo, by its title.
+    """
+    pages, entries = {}, [DEMOS]
+    for text, code in _parts(ran):
+        heading, words = text.source.split("\n\n", 1)
+        title = heading.removeprefix("## ")
+        name = page_name(title)
+        links = " and ".join(f"[lesson {stem[:2]}](../lessons/{stem}.md)" for stem in lessons.get(title, []))
+        shown = f"Shown in {links}. " if links else ""
+        pages[name] = "\n\n".join([f"# {title}", words, _outputs(code, ran), f"{shown}[All demos](../gallery.md)"])
+        picture = _sized(f"_static/{name}.svg", "", _still(code))
+        entries.append(f"## [{title}](demos/{name}.md)\n\n{raw(f'<div class=still>{picture}</div>')}\n{words}")
+    hidden = "\n".join(["```{toctree}", ":hidden:", "", *(f"demos/{name}" for name in pages), "```"])
+    return {f"demos/{name}": f"{page}\n" for name, page in pages.items()} | {
+        "gallery": "\n\n".join([*entries, hidden]) + "\n"
+    }
+
+
+def stills(ran: NotebookNode) -> dict[str, str]:
+    """The picture of each demo of the gallery, by the name of its page."""
+    return {page_name(text.source.split("\n\n")[0]): _still(code) for text, code in _parts(ran)}
+
+
+def page_name(title: str) -> str:
+    """The name of the page of a demo."""
+    return re.sub(r"\W+", "_", title.lower()).strip("_")
+
+
+def _parts(ran: NotebookNode) -> list[tuple[NotebookNode, NotebookNode]]:
+    """The demos of the gallery: a text that begins with a heading, and the code that shows it."""
+    return list(zip(ran.cells[2::2], ran.cells[3::2], strict=True))
+
+
+def _still(code: NotebookNode) -> str:
+    return next(output.data["image/svg+xml"] for output in code.outputs if "image/svg+xml" in output.get("data", {}))
 
 
 def first_picture(ran: NotebookNode) -> str:
@@ -188,8 +220,17 @@ def _picture(data: dict[str, str]) -> str:
     for kind in ("image/svg+xml", "image/png"):
         if kind in data:
             content = data[kind] if kind == "image/png" else base64.b64encode(data[kind].encode()).decode()
-            return f'<img class="shown" loading="lazy" alt="{words}" src="data:{kind};base64,{content.strip()}">'
+            return _sized(f"data:{kind};base64,{content.strip()}", words, data[kind])
     return ""
+
+
+def _sized(source: str, words: str, picture: str) -> str:
+    """An image whose place is kept until it is loaded: of an SVG, or of a PNG in base64."""
+    if box := re.search(r'viewBox="\S+ \S+ ([\d.]+) ([\d.]+)"', picture):
+        width, height = (round(float(size)) for size in box.groups())
+    else:
+        width, height = struct.unpack(">II", base64.b64decode(picture[:64])[16:24])
+    return f'<img class="shown" loading="lazy" width="{width}" height="{height}" alt="{words}" src="{source}">'
 
 
 def live(state: dict[str, Any], still: str, source: str) -> str:

@@ -45,6 +45,14 @@ function modelOf(traits, send = null) {
 // recording: the answers to its buttons lie in the page.
 const kernel = (answers) => ({ get_model: async () => ({ comm_live: answers, on() {}, off() {} }) });
 
+// A widget is drawn when a reader comes near: a long page is there sooner.
+const NEAR = new IntersectionObserver((places) => {
+  for (const { target } of places.filter(({ isIntersecting }) => isIntersecting)) {
+    NEAR.unobserve(target);
+    target.comeNear();
+  }
+}, { rootMargin: "100%" });
+
 // A widget in its place, and below it, unless it needs no Python, what answers, and if Python can run it here the button
 // to change that.
 class Live {
@@ -64,11 +72,17 @@ class Live {
     this.bar.append(this.button, this.said);
     if (this.place.dataset.elsewhere) this.say(`${RECORDED} ${this.place.dataset.elsewhere}`, "", null);
     this.show(this.recording);
+    place.comeNear = () => {
+      this.near = true;
+      this.show(this.model);
+    };
+    NEAR.observe(place);
   }
 
   show(model) {
-    this.leave?.();
     this.model = model;
+    if (!this.near) return; // the still picture is there
+    this.leave?.();
     const el = document.createElement("div");
     this.leave = liveWidgets[this.place.dataset.kind].render({ model, el });
     this.place.replaceChildren(el, ...(this.source || this.place.dataset.elsewhere ? [this.bar] : []));
