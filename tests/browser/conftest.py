@@ -51,7 +51,7 @@ INSTEAD = """async name => {
 }"""
 # axe does not judge the contrast of a text that is cut off, as by the body of JupyterLab, which has no height, and of
 # one that has no place yet.
-UNCUT = "body, #main { overflow: visible !important; } .jp-Cell, section { content-visibility: visible !important; }"
+UNCUT = "body, #main { overflow: visible !important; } .jp-Cell { content-visibility: visible !important; }"
 VIEWPORT = {"width": 1400, "height": 1000}
 
 

@@ -45,6 +45,11 @@ function modelOf(traits, send = null) {
 // recording: the answers to its buttons lie in the page.
 const kernel = (answers) => ({ get_model: async () => ({ comm_live: answers, on() {}, off() {} }) });
 
+// What can be wider than its page is scrolled by keyboard, too.
+function letScroll(root) {
+  for (const block of root.querySelectorAll("pre, .table-wrapper, div.shown, .ma-demo .ma-canvas")) block.tabIndex = 0;
+}
+
 // A widget is drawn when a reader comes near: a long page is there sooner.
 const NEAR = new IntersectionObserver((places) => {
   for (const { target } of places.filter(({ isIntersecting }) => isIntersecting)) {
@@ -85,6 +90,7 @@ class Live {
     this.leave?.();
     const el = document.createElement("div");
     this.leave = liveWidgets[this.place.dataset.kind].render({ model, el });
+    letScroll(el);
     this.place.replaceChildren(el, ...(this.source || this.place.dataset.elsewhere ? [this.bar] : []));
     this.place.classList.toggle("alive", model !== this.recording);
   }
@@ -169,6 +175,5 @@ document.addEventListener("DOMContentLoaded", () => {
   const live = [...document.querySelectorAll(".live")].map((place) => new Live(place));
   offerPython(live.filter((demo) => demo.source));
   if (location.protocol === "file:") document.querySelectorAll("a.lab").forEach(sayWhatTheLabNeeds);
-  const wide = "pre, .table-wrapper, div.shown, .ma-demo .ma-canvas";
-  for (const block of document.querySelectorAll(wide)) block.tabIndex = 0; // to scroll by keyboard
+  letScroll(document);
 });
