@@ -157,26 +157,26 @@ def test_feedback_says_what_is_open_and_calls_nothing_lost_that_is_not(marked: S
         name: (marked.root / "feedback" / name / ASSIGNMENT / "heaps.html").read_text()
         for name in ("ann", "bob", "cem", "dan", "eve")
     }
-    waits = ["2 open Waiting for a person, 2 points open. See the answer", "1 open Waiting for a person, 1 point open."]
+    waits = ["2 open Waiting for a person, 2 points open. See your answer", "1 open Waiting for a person, 1 point open."]
     reason = REASON.replace("<", "&lt;").replace(">", "&gt;")
     rows = rows_of(pages["ann"])
     assert rows[0] == "Exercise Points What cost points, and what is open"
     assert [rows[1], rows[2], rows[3]] == [
         "Exercise 1: the smallest 3 of 3",
         f"Exercise 2: why {waits[0]}",
-        f"Exercise 3: a drawing {waits[1]} See the answer",
+        f"Exercise 3: a drawing {waits[1]} See your answer",
     ]
     assert "3 of 6 points so far" in pages["ann"]
     assert "3 points are open: they wait for a person." in pages["ann"]
     assert 'class="points lost"' not in pages["ann"]
     assert pages["ann"].count("waiting for a person, 2 points open</span>") == 1
-    assert rows_of(pages["bob"])[1] == f"Exercise 1: the smallest 1 of 3 {reason} See the answer"
+    assert rows_of(pages["bob"])[1] == f"Exercise 1: the smallest 1 of 3 {reason} See your answer"
     assert pages["bob"].count('class="points lost"') == 1
     assert rows_of(pages["cem"])[0] == "Exercise Points What cost points"
     assert "5.5 of 6 points</p>" in pages["cem"]
     assert "open" not in "".join(rows_of(pages["cem"]) + rows_of(pages["dan"]))
     assert rows_of(pages["dan"])[2] == "Exercise 2: why 0 of 2 Comment: No response. See the comment"
-    assert rows_of(pages["eve"])[2:] == ["Exercise 2: why 2 of 2", f"Exercise 3: a drawing {waits[1]} See the answer"]
+    assert rows_of(pages["eve"])[2:] == ["Exercise 2: why 2 of 2", f"Exercise 3: a drawing {waits[1]} See your answer"]
 
 
 def test_the_report_counts_only_final_marks(marked: SmallCourse, capsys: pytest.CaptureFixture) -> None:
@@ -187,7 +187,7 @@ def test_the_report_counts_only_final_marks(marked: SmallCourse, capsys: pytest.
     people = re.findall(r"<li><b>(.*?)</b>(.*?)</li>", page)
     assert [re.sub(r"<[^>]+>", "", "".join(one)) for one in people] == [
         "waiting for a person: 3 ann, bob, eve",
-        "lost their first point at Exercise 1: the smallest test_smallest: 3",
+        "first point lost most often at Exercise 1: the smallest test_smallest: 3",
     ]
     assert [row for row in rows_of(page, "Submissions that need a look") if row.startswith(("ann", "eve", "cem"))] == [
         "ann graded waiting for a person: essay, drawing 3 / 6, 3 open",
