@@ -75,7 +75,7 @@ def as_tensor(value):
     return value if isinstance(value, MiniTensor) else MiniTensor(value)
 
 # %% [markdown]
-# A MiniTensor that you make yourself has no inputs and no rule: it is a **leaf**. All others are made by operations. (If you run the cell above again, you get a *new* class without operations. Then run the cells below again too.)
+# A MiniTensor that no operation made has no inputs and no rule: it is a **leaf**. (If you run the cell above again, you get a *new* class without operations. Then run the cells below again too.)
 
 # %% [markdown]
 # The smallest operation is the minus sign. Its slope is -1, so its rule multiplies the incoming gradient by -1. A rule always returns a tuple (or a list), with one entry per input.
@@ -102,7 +102,7 @@ print(b.inputs[0] is a)
 print(b.rule(10.0))
 
 # %% [markdown] items="10 11"
-# `b` holds the object `a` itself, not a copy. Objects that hold their inputs form a **graph**: one node per number, one edge between each result and each of its inputs. Going from results to their inputs never leads back to the start, because a result can only
+# `b` holds the object `a` itself, not a copy. Objects that hold their inputs form a **graph**: one node per number, one edge for each use of an input (`y + y` has two). Going from results to their inputs never leads back to the start, because a result can only
 # be made from numbers that already exist. Such a graph is called a directed acyclic graph, or DAG.
 
 # %% [markdown]
@@ -120,7 +120,7 @@ def push_along_every_path(tensor, gradient=1.0):
 MiniTensor.backward = push_along_every_path
 
 # %% [markdown]
-# Six lines, and they find the right gradients. You replace them later in the lesson.
+# Six lines, and they find the right gradients. You replace them later.
 
 # %% [markdown]
 # ### Exercise 1: sum and product
@@ -263,7 +263,7 @@ MiniTensor.__rtruediv__ = lambda a, number: divide(as_tensor(number), a)  # for 
 # %% [markdown]
 # ### Exercise 3: power
 #
-# Write the rule of `a**n`, where the exponent `n` is a plain number, whole or not. The slope of `a**3` is `3 * a**2`.
+# Write the rule of `a**n`, where the exponent `n` is a plain number other than 0, whole or not. The slope of `a**3` is `3 * a**2`.
 
 # %% [markdown] tags=["hint"] exercise="power"
 # The exponent comes down as a factor, and the new exponent is one less: `exponent * a.data ** (exponent - 1)`. The rule has one input, so it returns a tuple with one entry and a comma.
@@ -354,7 +354,7 @@ MiniTensor.exp = exp
 # %% check="functions"
 
 # %% [markdown]
-# All operations are there. Here are the hand calculations of lesson 01, done by your engine and by PyTorch:
+# Here are the hand calculations of lesson 01, done by your engine and by PyTorch:
 
 # %% tags=["demo"] items="36 38 39 40 41"
 def relu_neuron(w, x, b):
@@ -416,7 +416,7 @@ explore(e)
 #
 # Write a function that returns such an order for any graph. It may be recursive or use a loop. Each node must appear once, however many paths lead to it.
 #
-# Nor may the function follow every path again; the check below counts how often it looks at inputs.
+# Nor may the function follow every path again; the check below counts how often it looks at inputs. Idea: finish a node's inputs, then append the node to a list; skip nodes already seen. At the end, reverse the list. Try it by hand on `e`.
 
 # %% [markdown] tags=["hint"] exercise="topological_order"
 # Keep a set of the nodes that you have already visited. A set can hold MiniTensors, and tells them apart by object, not by value.
@@ -458,7 +458,7 @@ def topological_order(root):
 # %% [markdown] items="34"
 # ### Exercise 6: backward
 #
-# Gradients that have arrived at a node, but have not been pushed on yet, are **pending**. Keep them in a dict from node to number:
+# Gradients that have arrived at a node, but have not been pushed on yet, are **pending**. Keep them in a dict from node to number (a key is the object, not its value):
 #
 # * at the start, only the output is pending, with the gradient that `backward` was given;
 # * go through the nodes in topological order. Take the node's pending gradient out of the dict and add it to the node's `.grad`. If the node has a rule, call it once, and add what it returns to the pending gradients of the inputs.
@@ -638,20 +638,7 @@ for x in (MiniTensor(2.0), leaf(2.0)):
     print(type(x).__name__, x.grad, y.grad, z.grad)
 
 # %% [markdown] items="30"
-# PyTorch keeps `.grad` only on leaves, to save memory. To keep it for an intermediate node, call `y.retain_grad()` first. In lesson 05 your engine does the same.
-
-# %% [markdown]
-# For an output of one number PyTorch starts with 1. If the output has several numbers, PyTorch refuses to guess: reduce it with `.sum()` or `.mean()`, or pass one gradient per entry:
-
-# %% tags=["demo"] items="42"
-v = torch.tensor([1.0, 2.0, 3.0], requires_grad=True)
-try:
-    (v * v).backward()
-except RuntimeError as error:
-    print("RuntimeError:", error)
-
-(v * v).backward(torch.tensor([1.0, 10.0, 100.0]))
-print(v.grad)
+# PyTorch keeps `.grad` only on leaves that require a gradient, to save memory. To keep it for an intermediate node, call `y.retain_grad()` first. In lesson 05 your engine does the same.
 
 # %% [markdown] items="45 37"
 # ## 6. Use it

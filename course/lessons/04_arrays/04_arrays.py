@@ -1,7 +1,7 @@
 # %% [markdown]
 # # One rule, a million numbers
 #
-# *Core: about 105 minutes; a good break is after section 5. Further: about 30 minutes, optional. You build the engine for arrays: sums, matrix products, indexing, softmax, and a function that undoes broadcasts. You need the engine of lessons 02 and 03 and NumPy's arrays.*
+# *Core: about 105 minutes; good breaks are after section 5 and before section 9. Further: about 30 minutes, optional. You build the engine for arrays: sums, matrix products, indexing, softmax, and a function that undoes broadcasts. You need the engine of lessons 02 and 03 and NumPy's arrays.*
 #
 # Take one layer of a network: 100 examples with 1000 numbers each, and 1000 times 1000 weights. The matrix product in it has 100 times 1000 outputs, and a slope for each pair of an output and a weight. **Predict** how large a table of all these slopes is.
 
@@ -43,7 +43,7 @@ print(f"{100 * 1000 * weights.size:,} slopes are {8e5 * weights.size / 1e9:,.0f}
 # 2. undo the stretching of small arrays in a single place;
 # 3. start `backward` at an output of any shape;
 # 4. write the rules of sums, matrix products, repeated indices and softmax;
-# 5. explain why a check must draw its incoming gradients at random.
+# 5. explain why checks draw their incoming gradients at random.
 
 # %% [markdown]
 # ## 1. A rule without a table
@@ -67,7 +67,7 @@ print("v @ J:    ", (v @ J).round(4))
 print("the rule: ", (v * np.exp(x)).round(4))
 
 # %% [markdown] items="35"
-# The same, but the rule never had the table. It knows what the table *does to a row*: for `exp`, one multiplication per entry. So a rule is a **vector-Jacobian product**: cotangent in, cotangent out, no Jacobian in between. For a million numbers the table takes eight terabytes, the array of slopes only eight megabytes. Only zeros are left out.
+# The same, but the rule never had the table. It knows what the table *does to a row*: for `exp`, one multiplication per entry. So a rule is a **vector-Jacobian product**: cotangent in, cotangent out, no Jacobian in between. For a million numbers the table takes eight terabytes, the array of slopes only eight megabytes. For `exp` the rule skips exactly the zeros off the diagonal.
 
 # %% [markdown]
 # ## 2. Small arrays are stretched
@@ -80,7 +80,7 @@ print("the rule: ", (v * np.exp(x)).round(4))
 broadcast(np.ones((3, 1)), np.ones(4), predict=True, step=3)
 
 # %% [markdown]
-# Entries of the same color are the same number. Nothing is copied in memory; NumPy only reads the same number several times. Step back to see how the shapes are lined up, but do not step forward yet. Try other shapes, including some that do not fit.
+# Entries of the same color are the same number. Nothing is copied in memory; NumPy only reads the same number several times. Step back to see how the shapes are lined up; the steps forward come below. Try other shapes, including some that do not fit.
 
 # %% [markdown]
 # Now the slopes. In `c = a + b` with the shapes `(3, 1)` and `(4,)`, the cotangent `v` has shape `(3, 4)`. The rule of the sum returns it unchanged, for both inputs. **Predict:** how do you get the gradient of `a` from it?
@@ -144,7 +144,7 @@ def sum_to(grad, shape):
 #
 # The engine of lesson 02 could handle the layer from the start of this lesson: a matrix product consists of sums and products. But with one object per number, it would need two objects for each of 100 times 1000 times 1000 products. With arrays there are five objects, whatever the size: two leaves, one product, one `tanh`, one sum.
 #
-# The class is the one you know. `data` is now an array, and `.grad` starts as `None`, as in PyTorch: nothing has arrived yet.
+# `data` is now an array, and `.grad` starts as `None`, as in PyTorch: nothing has arrived yet.
 
 # %% tags=["engine"]
 class MiniTensor:
@@ -168,7 +168,7 @@ class MiniTensor:
         return f"MiniTensor({self.data}, operation={self.operation!r})"
 
 # %% [markdown]
-# Here are two operations. Compare them with those of lesson 02: `math.exp` has become `np.exp`, and `multiply` converts `a`, too. (`as_tensor` makes a MiniTensor of a number or an array.)
+# Compare two operations with those of lesson 02: `math.exp` has become `np.exp`, and `multiply` converts `a`, too. (`as_tensor` makes a MiniTensor of a number or an array.)
 
 # %% tags=["engine"]
 def multiply(a, b):
@@ -318,7 +318,7 @@ try_backward(x, (x * x).sum(0, keepdim=True), torch.tensor(1.0))
 # You wrote this in lesson 02: pending gradients in a dict, nodes in topological order, each rule called once. Write the loop again for arrays. The start is given: without an argument, an output with exactly one entry gets the cotangent 1; otherwise `backward` raises an error with PyTorch's wording. Two things are new:
 #
 # * **The stretch.** What a rule returns may have the stretched shape. Bring it to the shape of the input with `sum_to`, here, for all rules. Then no rule has to handle it.
-# * **The result.** A node's `.grad` is `None` until the first gradient arrives; a later call adds to it. Do not use `+=` here: it would write into an array that other code may also hold.
+# * **The result.** A node's `.grad` is `None` until the first gradient arrives; a later call adds to it. Never use `+=` on arrays, here or in the dict: `add` returns the same array for both inputs, so changing one would change the other.
 
 # %% [markdown] tags=["hint"] exercise="backward"
 # `pending` begins with the output and its cotangent. Walk through `topological_order(self)`. When a node's turn comes, everything for it has arrived.
@@ -400,9 +400,9 @@ print("and a second call of backward:", w.grad)
 # The first two belong to the chain rule: **within one call**, all uses of a number are summed, in `sum_to` and in the dict. The third is a design decision: **from call to call**, `.grad` keeps a running total until you set it to `None`. Lesson 05 is about the third.
 
 # %% [markdown]
-# ## 5. A rule never mentions stretching
+# ## 5. No rule has to undo a stretch
 #
-# With `sum_to` in one place, the rules of lesson 02 carry over. Only `if` does not: it needs one answer, and an array gives many. A comparison of arrays gives an array of answers, and you can multiply by it: `(x > 0) * grad` keeps `grad` where `x` is positive.
+# With `sum_to` in one place, the rules of lesson 02 carry over. Only relu's `if` does not: it needs one answer, and `a.data > 0` gives one per entry. You can multiply by these answers: `(x > 0) * grad` keeps `grad` where `x` is positive.
 #
 # ### Exercise 3: quotient and relu
 #
@@ -542,7 +542,7 @@ print("np.add.at(added, index, cotangent): ", added)
 # %% [markdown]
 # The first line reads the entries at all three indices, adds, and writes all three back. Entry 2 is written twice, and the 10 is lost. No error, no warning. `np.add.at` adds one after the other. An entry that was picked twice was *used* twice, so its contributions add up, as always.
 #
-# Now the matrix product, `out[i, j] = sum over k of A[i, k] * B[k, j]`. Which outputs use `A[i, k]`? Those of row `i`, once per column `j`, each time with the factor `B[k, j]`. So its gradient is the sum over `j` of `v[i, j] * B[k, j]`. **Predict:** which matrix product is that?
+# Now the matrix product, `out[i, j] = sum over k of A[i, k] * B[k, j]`. `A[i, k]` is used in row `i` of the output, once in each column `j`, with the factor `B[k, j]`. So its gradient is the sum over `j` of `v[i, j] * B[k, j]`. **Predict:** which matrix product is that?
 
 # %% tags=["demo"]
 predict("Which matrix product is the gradient of A?", "v @ B", "v @ B.T", "B.T @ v", "A.T @ v")
@@ -554,7 +554,7 @@ print("v @ B.T:\n", v @ B.T)
 # %% [markdown]
 # ### Exercise 5: reshape, transpose, index, matmul
 #
-# The values are given. Write the four rules. `matmul` takes matrices, or stacks of matrices: in the shape `(..., rows, columns)` only the last two axes are multiplied, and the axes before them may be stretched, which `sum_to` undoes. NumPy's `.T` reverses all axes, which is right for a matrix, but not for a stack. Find the rule for `B` as we found the one for `A`, or from its shape.
+# The values are given. Write the four rules. `matmul` takes matrices, or stacks of matrices: in the shape `(..., rows, columns)` only the last two axes are multiplied. `(5, 2, 3) @ (3, 4)` gives `(5, 2, 4)`: the second matrix is used five times, its share has the shape `(5, 3, 4)`, and `sum_to` adds up the five. NumPy's `.T` reverses all axes, which is right for a matrix, but not for a stack. Find the rule for `B` as we found the one for `A`, or from its shape.
 
 # %% [markdown] tags=["hint"] exercise="rearranging"
 # The rule of `reshape` is `grad.reshape(a.shape)`. The rule of `transpose` swaps the same two axes again.
@@ -637,7 +637,7 @@ MiniTensor.__getitem__ = getitem
 # %% check="matmul"
 
 # %% [markdown]
-# Now your own engine answers the opening question, with the same layer and the same weights.
+# Now your engine answers the opening question, with the same weights.
 
 # %% tags=["demo"]
 W = MiniTensor(weights)
@@ -647,12 +647,12 @@ print(f"{W.grad.size:,} gradients in {1000 * (time.perf_counter() - start):.0f} 
 print(f"largest difference from PyTorch {np.abs(W.grad - weights_torch.grad.numpy()).max():.0e}")
 
 # %% [markdown]
-# One matrix product, `examples.T @ grad`, did the work of the 800 GB table. In that table 999 of 1000 entries are zeros, and the rest are the entries of `examples`, each repeated a thousand times. **A rule is the product with such a table, worked out on paper, so that the table is never built.** (*Further* has pictures of three such tables.)
+# One matrix product, `examples.T @ grad`, did the work of the 800 GB table. In that table 999 of 1000 entries are zeros, and the rest are the entries of `examples`, each repeated a thousand times. **A rule is the product with such a table, worked out on paper, so that the table is never built.**
 
 # %% [markdown]
 # ## 8. What a check can and cannot see
 #
-# The checks of gradients draw their cotangents at random. Is that necessary? The obvious check is simpler: sum the output to one number, call `backward()`, compare with moved inputs. Summing means a cotangent of ones.
+# The checks of gradients draw their cotangents at random. The obvious check is simpler: sum the output to one number, call `backward()`, compare with moved inputs. Summing means a cotangent of ones.
 #
 # Here are two wrong rules. The first, for the transpose, does not transpose the cotangent back. The second, for softmax, which turns a row of numbers into probabilities, returns zeros. (The helper `probabilities` calculates the value.)
 
@@ -680,7 +680,7 @@ for function in (careless_transpose, lazy_softmax):
 # %% [markdown]
 # With ones, both pass. An array of ones looks the same wherever its entries are moved. And the probabilities of a row always sum to 1, so their sum does not react to anything: with ones, zero *is* the right gradient of softmax. The check asks a question that the wrong rule answers correctly.
 #
-# A random cotangent gives each output its own weight, and no two are alike. A wrong rule passes only if its mistake cancels for exactly this cotangent, and with random numbers that practically never happens. So a loss that only sums the outputs is a bad test for a layer. Still, a random cotangent is no proof: a rule like that of `abs` in lesson 01, right for some inputs and wrong for others, shows up only with other *inputs*.
+# A random cotangent gives each output its own weight, and no two are alike. With random numbers, a mistake practically never cancels. So a loss that only sums the outputs is a bad test for a layer. Still, a passed check is no proof: a mistake may be smaller than the tolerance, and one like that of `abs` in lesson 01 shows up only with other *inputs*.
 
 # %% [markdown]
 # ## 9. Softmax and cross entropy
@@ -690,7 +690,7 @@ for function in (careless_transpose, lazy_softmax):
 # * `p[i]` reacts to logit `i` with the slope `p[i] * (1 - p[i])`,
 # * `p[i]` reacts to another logit `j` with the slope `-p[i] * p[j]`.
 #
-# Put both into the sum over the outputs, `sum of v[i] * J[i, j]`, and the table disappears: for logit `j` you get `p[j] * (v[j] - s)`, where `s` is the sum of `v[i] * p[i]` over the row. Check it on one row:
+# Put both into the sum over the outputs, `sum of v[i] * J[i, j]`: logit `j` gets `v[j] * p[j] * (1 - p[j])`, minus `v[i] * p[i] * p[j]` for each other `i`. Its part `-v[j] * p[j]**2` completes the sum over `i`, and the table disappears: `p[j] * (v[j] - s)`, where `s` is the sum of `v[i] * p[i]` over the row. Check it:
 
 # %% tags=["demo"]
 x, v = np.array([[0.5, -1.0, 2.0]]), np.array([[1.0, 10.0, 100.0]])
@@ -932,7 +932,7 @@ question(
 # | Jacobian | the table of all slopes: a row per output, a column per input; never built |
 # | rule | a vector-Jacobian product: cotangent of the output in, cotangents of the inputs out |
 # | stretch and sum | the rule of a stretch is a sum, the rule of a sum is a stretch |
-# | `sum_to` | undoes every stretch, in one place; rules never mention stretching |
+# | `sum_to` | undoes every stretch, in one place; no rule has to |
 # | cotangent | how much each output counts; left out only if the output has one entry |
 # | used several times | stretched, picked twice, used in two places: contributions add up |
 # | ties and kinks | no slope, only conventions; know which one you have (*Further*) |
@@ -973,7 +973,7 @@ print("moving one of the two up:  ", round((np.max(x + up) - np.max(x)) / h, 3))
 print("moving one of the two down:", round((np.max(x) - np.max(x + down)) / h, 3))
 
 # %% [markdown]
-# At a tie the slope is 1 on one side and 0 on the other, like relu at 0: there is no slope, only a choice, and any shares that add up to 1 are defensible. PyTorch chose differently in the two functions. If your results depend on such a choice, you should know.
+# At a tie the slope is 1 on one side and 0 on the other, like relu at 0: there is no slope, only a choice, and any shares from 0 to 1 that add up to 1 are defensible. PyTorch chose differently in the two functions.
 
 # %% [markdown]
 # ### Exercise 7: the maximum
@@ -1076,7 +1076,11 @@ for name, expression in expressions.items():
         pass  # the card has already said it
 
 # %% [markdown]
-# In the second line the cotangent of ones reaches the transpose unchanged, and hides the mistake as above. `a.transpose(0, 1) * b` exposes it, with two operations; one is not enough. The product gives every entry of the transpose its own weight, as a random cotangent would. A good test does the same.
+# <details><summary>One that shows it</summary>
+#
+# In the second line the cotangent of ones reaches the transpose unchanged, and hides the mistake as above. `a.transpose(0, 1) * b` exposes it, with two operations; one is not enough. The product gives every entry of the transpose its own weight, as a random cotangent would.
+#
+# </details>
 
 # %% [markdown]
 # ## Questions about this part
