@@ -45,7 +45,7 @@ print(f"after 500 steps: {with_zeroing[-1]:.3f} with zero_grad, {without_zeroing
 # %% [markdown]
 # ## 1. The node
 #
-# You start with your engine from lesson 04. There, a rule is a function inside a function. You cannot look into it, and you cannot make it release what it holds (lesson 06 needs that). So a node becomes an object of a class called `Function`, with attributes that you can read.
+# You start with your engine from lesson 04. There, a rule is a function inside a function. It is hard to look into, and to make release what it holds (lesson 06 needs that). So a node becomes an object of a class called `Function`, with attributes that you can read.
 #
 # If something breaks your engine, run the next cell again, and then every cell below it.
 
@@ -210,7 +210,7 @@ class AccumulateGrad(Function):
 # %% [markdown]
 # ### The other operations of lesson 04 (just run it)
 #
-# Run the next eight cells. You don't need to read them. The first removes the old functions `add`, `multiply` and so on. The next five contain the operations of lesson 04 as classes, arithmetic first, and the last two what `backward` needs. The rules are written with operators, so that in lesson 10 they also work on tensors.
+# Run the next eight cells, up to exercise 2. You don't need to read them; for a sample, look at `Exp`. The first removes the old functions, the next five contain the operations of lesson 04 as classes, and the last two what `backward` needs. The rules are written with operators, so that in lesson 10 they also work on tensors.
 
 # %% tags=["engine"]
 for old_name in (
@@ -595,7 +595,7 @@ def keep_if_asked(node, grad):
 # %% [markdown] items="17 18 F53"
 # ### Exercise 2: record
 #
-# All the rules are there, but none of them runs yet: every operator calls `apply`, which you still have to write. `apply` turns the calls into a graph. An edge leads from a node to where the gradient of one of its **inputs** must be sent. As in PyTorch, it is a pair: a node, and the number of that node's output. Your nodes have one output, so the number is always 0.
+# All the rules are there, but none of them runs yet: every operator calls `apply`, which you still have to write. `apply` turns the calls into a graph. An edge leads from a node to where the gradient of one of its **inputs** must be sent. As in PyTorch, it is a pair: a node, and which output of its operation is meant. Your operations have one output, so the number is always 0.
 #
 # | the input is | its edge |
 # | --- | --- |
@@ -603,7 +603,7 @@ def keep_if_asked(node, grad):
 # | the result of an operation | `(tensor.grad_fn, 0)` |
 # | a leaf that requires a gradient | `(its AccumulateGrad, 0)` |
 #
-# The code for the first two rows is given. The last row has a catch. If a leaf is used twice, both edges must lead to **one** AccumulateGrad: its contributions then meet in `pending`, and the leaf is added to once per call, as in PyTorch. So the leaf has to know its node. But the node already holds the leaf, and two objects that hold each other stay alive until Python's garbage collector finds them. So keep a *weak* reference in `tensor._accumulate`: `reference = weakref.ref(node)` does not keep the node alive, and `reference()` gives the node, or None once it is gone. (While the graph exists, its edges keep the node alive.)
+# The code for the first two rows is given. For the last row, a leaf that is used twice needs **one** AccumulateGrad: its contributions then meet in `pending`, and the leaf is added to once per call, as in PyTorch. So remember the node in `tensor._accumulate`, but *weakly*. The node already holds the leaf, and two objects that hold each other stay alive until Python's garbage collector finds them. `reference = weakref.ref(node)` does not keep the node alive, and `reference()` gives the node, or None once it is gone.
 #
 # Finish `edge_to`. Then write what is missing in `apply`: if at least one input requires a gradient, fill in `ctx.next_functions` and `ctx.input_shapes` (both are tuples with one entry per input), and give the output `requires_grad` and `grad_fn`.
 
@@ -819,7 +819,7 @@ for retain in (False, True):
 # %% [markdown] items="47 48"
 # ## 5. A sum that you own
 #
-# `backward` adds into `.grad`, and only you clear it. **Predict** the three numbers, then those of the loop, where the slopes are 1, 2 and 3.
+# Only `x` has a gradient; after `y.retain_grad()`, `y` too, as in PyTorch. `backward` adds into `.grad`, and only you clear it. **Predict** the three numbers, then those of the loop, where the slopes are 1, 2 and 3.
 
 # %% items="47 48 49"
 predict("Which three numbers are printed before the loop?")
@@ -861,7 +861,7 @@ for calls in (1, 2, 4, 8):
 #
 # Something has to read `.grad`, move the parameters, and clear `.grad`. Write `step` and `zero_grad` of `SGD`. It works like PyTorch's, and it supports momentum: then it steps along a running sum, the *buffer*, in which older gradients fade.
 #
-# Work on `parameter.data`, the plain array, and change it with `-=`. That way nothing is recorded, and the parameter stays the same object, a leaf.
+# Work on `parameter.data`, the plain array, and change it with `-=`. That way nothing is recorded, and the parameter stays the same object, a leaf. (An array that it was made from shares its memory, and so changes too.)
 
 # %% [markdown] tags=["hint"] exercise="sgd"
 # In `step`, go through `enumerate(self.parameters)`. Skip a parameter whose `.grad` is None.
@@ -949,7 +949,7 @@ for line in (
 # `set_to_none=True` is the default, so after `zero_grad` expect `.grad` to be None. None and zeros differ. None means "no gradient", and the optimizer skips the parameter. Zeros mean "a gradient of zero", and momentum keeps the parameter moving. You have written both cases.
 
 # %% [markdown] items="31"
-# That is also how a part of a network is **frozen**: without `requires_grad` a parameter gets no gradient, and the optimizer skips it. **Predict** in which of the two steps the frozen weight moves.
+# That is also how a part of a network is **frozen**: without `requires_grad` a parameter gets no gradient, and the optimizer skips it once its `.grad` is None. **Predict** in which of the two steps the frozen weight moves.
 
 # %% tags=["demo"] items="31"
 predict(
@@ -1018,7 +1018,13 @@ for name, run in {
     print(f"   last 100 of {len(run)}: {max(run[-100:]):8.2g}")
 
 # %% [markdown]
-# The correct statement is: **never clearing is momentum without friction. At best, the weights swing. The swings grow exponentially if the noise of these mini-batches or the optimizer's own momentum pumps in more energy the wider they are, or if learning rate times curvature (the slope of the slope) is above 4.** Noise of constant size makes them grow, too, but only like the square root of the number of steps. (*Further* looks at the ball, and at a run that ends badly.)
+# The correct statement is: **never clearing is momentum without friction. At best, the weights swing. The swings grow exponentially in three cases:**
+#
+# 1. mini-batch noise that grows with the swing, as here, where it is zero at the best weights;
+# 2. a momentum in the optimizer, which delays the force;
+# 3. learning rate times curvature (the slope of the slope) above 4.
+#
+# Noise of constant size makes them grow, too, but only like the square root of the number of steps. (*Further* looks at the ball, and at a run that ends badly.)
 
 # %% [markdown]
 # ## Quiz
@@ -1050,7 +1056,7 @@ question(
 )
 question(
     "equals",
-    "An engine sets `leaf.grad` with `=` instead of adding. One loss, one backward call per step, `zero_grad` in every step, and `x + x` in the loss. What is wrong with its training?",
+    "Your `accumulate` sets `leaf.grad` with `=` instead of adding. One loss, one backward call per step, `zero_grad` in every step, and `x + x` in the loss. What is wrong with the training?",
     right("Nothing, as long as there is one call per step.", "Contributions within one call are summed in `pending`. Only sums over several calls need the addition in `.grad`: micro-batches, several losses."),
     wrong("`x.grad` is 1 instead of 2.", "That sum is made in `pending`, before `.grad` sees it.", misconception="assigned_not_accumulated"),
     wrong("The gradients vanish.", "They arrive, and replace a None.", misconception="none_means_no_flow"),
@@ -1115,9 +1121,7 @@ question(
 # | micro-batches (*Further*) | each part's mean is weighted by its share of the rows |
 # | never clearing | momentum 1.0: a ball without friction, until something pushes it |
 
-# %% [markdown] items="140"
-# Four pictures may help. The graph is a **pile of receipts**: each says what was bought, and which earlier receipts it refers to. `grad_fn` is the **number on the back** of an item, which names its receipt; what you brought yourself has none. A saved value is a **dish left on the stove** for the next cook. And `.grad` is a **mailbox**: anybody may put something in, one person reads it, and only you ever empty it.
-#
+# %% [markdown]
 # Every node still holds what it saved, even after `backward`, when it is no longer needed. In the next lesson you release it, and find out why PyTorch then refuses a second backward.
 
 # %% tags=["demo"]
@@ -1244,7 +1248,7 @@ for expression in (m + m, m * m, m @ m, m**2, m.sum(), m.mean()):
 # %% [markdown] items="51 53 54"
 # ## Micro-batches that add up
 #
-# If a batch is too big for memory, split it into micro-batches, such as 32 rows into four parts of 8: four forward and backward passes, gradients summed in `.grad`, one step. One blog post says that this *equals* the big batch. But is the sum what you want? If the gradients of the parts are -5, -3, -7 and -1, their sum is -16, and their average is -4. **Predict** the error of the gradient for these five versions. The loss is a mean over the rows it gets.
+# If a batch is too big for memory, split it into micro-batches, such as 32 rows into four parts of 8: four forward and backward passes, gradients summed in `.grad`, one step. Does this *equal* the big batch? If the gradients of the parts are -5, -3, -7 and -1, their sum is -16, and their average is -4. **Predict** the error of the gradient for these five versions. The loss is a mean over the rows it gets.
 
 # %% items="53 54 F46"
 predict("Which of the five versions have no error?")
@@ -1451,12 +1455,12 @@ for lr in (0.01, 0.5, 1.9, 2.1, 3.9, 4.1):
 accumulation(forget=True)
 
 # %% [markdown] items="56"
-# The norm of `.grad` climbs toward this length and stays near it: what the loss gives up, the buffer takes. Nothing grows much beyond that, so an alarm for exploding gradients does not find this mistake. Switch on *compare with momentum 1.0*, change the learning rate, and look again. The button *A spring* shows the ball from before.
+# The norm of `.grad` climbs toward this length and is often near it: what the loss gives up, the buffer takes. Nothing grows much beyond that, so an alarm for exploding gradients does not find this mistake. Switch on *compare with momentum 1.0*, change the learning rate, and look again. The button *A spring* shows the ball from before.
 
 # %% [markdown] items="63"
 # ## A post-mortem that you can replay
 #
-# One well-known tutorial tells of a team whose loss fell nicely for fifty epochs, and then hit NaN in production. The story comes without data, so take it as fiction. This one you can run: the network of the first picture, never cleared, with mini-batches of 16.
+# Here is a run that ends badly: the network of the first picture, never cleared, with mini-batches of 16.
 
 # %% tags=["demo"] items="63 F2"
 import matplotlib.pyplot as plt
@@ -1482,7 +1486,7 @@ plt.show()
 # | assumption | "the learning rate is too high for the end of the training" |
 # | cause | `zero_grad` was lost when the loop was rewritten; the sum of all gradients acts as momentum without friction, and the batches feed it |
 # | fix | one line |
-# | what would have found it | `assert all(p.grad is None for p in parameters)` before `backward`, or a look at the *fresh* gradient: `.grad` after `backward` minus `.grad` before |
+# | what would have found it | `assert all(p.grad is None for p in parameters)` before `backward`, or a comparison: `.grad` must equal what this one `backward` has added |
 #
 # Does clipping help? **Predict** the result for the regression with batches of 16, with the gradient clipped to length 1 and never cleared.
 
@@ -1497,7 +1501,7 @@ print("never cleared:         ", distances(16)[-1])
 print("never cleared, clipped:", distances(16, clip=1.0)[-1])
 
 # %% [markdown]
-# Clipping hides the mistake. Nothing explodes, no number looks alarming, and the run never arrives: its distance swings between about 0.06 and 0.23.
+# Clipping hides the mistake. Nothing explodes, no number looks alarming, and the run never arrives.
 
 # %% [markdown]
 # ## Questions about this part

@@ -3,7 +3,7 @@
 #
 # *Core: about 105 minutes; section 4 is a good place for a break. Further: about 80 minutes, optional. You build a backward pass that records itself, `grad` and a Hessian-vector product. You need the nodes and notes of lessons 05 to 09.*
 #
-# The slope of `x**3` at 2 is 12. The slope of that slope is also 12. Three programs ask PyTorch for both numbers: one without options, one with `retain_graph=True` and one with `create_graph=True`.
+# The slope of `x**3` at 3 is 27. The slope of that slope is 18. Three programs ask PyTorch for both numbers: one without options, one with `retain_graph=True` and one with `create_graph=True`.
 
 # %%
 from autograder.student import check, hints, predict, quiz, start_lesson
@@ -36,15 +36,14 @@ predict(
     "only the one with create_graph",
 )
 for options in ({}, {"retain_graph": True}, {"create_graph": True}):
-    print(f"{options!s:22s} {asked_twice(2.0, **options)}")
+    print(f"{options!s:22s} {asked_twice(3.0, **options)}")
 
 # %% [markdown] items="121 F8"
 # Many texts say that `retain_graph=True` gives you second derivatives. The middle line shows that it does not. **What does `retain_graph` keep, and what does `create_graph` make?** You will be able to
 #
 # 1. let the backward pass record itself, and say what a rule needs for that;
 # 2. take second and third derivatives, and multiply by a matrix of second derivatives without building it;
-# 3. say what second derivatives are good for, and what they cost;
-# 4. in the optional part, use hooks and clipping.
+# 3. say what second derivatives are good for, and what they cost.
 #
 # If something breaks your engine, run the next cell again, and then every cell below it.
 
@@ -58,7 +57,7 @@ start_lesson()
 
 # %% items="121 F8"
 predict("Does the gradient have a grad_fn?", "yes", "no")
-x = MiniTensor(2.0, requires_grad=True)
+x = MiniTensor(3.0, requires_grad=True)
 y = x**3
 y.backward(retain_graph=True)
 print("gradient", x.grad.item(), "  its grad_fn", x.grad.grad_fn)
@@ -70,7 +69,7 @@ except RuntimeError as error:
 # %% [markdown] items="121"
 # `retain_graph` keeps the **old** graph, from `x` to `y`. What is missing is a **new** graph, from `x` to the gradient. It was not recorded, because your rules compute with arrays.
 #
-# But look at a rule: `grad * exponent * a ** (exponent - 1)`. With MiniTensors for `grad` and `a`, `apply` records each of these operations. Try it by hand, with a handmade `ctx`.
+# But look at a rule: `grad * exponent * a ** (exponent - 1)`. With MiniTensors for `grad` and `a`, `apply` records each of these operations. Try it with a handmade `ctx`.
 
 # %%
 class HandMade:
@@ -78,17 +77,17 @@ class HandMade:
         self.exponent, self.saved_tensors = exponent, saved
 
 
-x = MiniTensor(2.0, requires_grad=True)
+x = MiniTensor(3.0, requires_grad=True)
 slope = Pow.backward(HandMade(3, x), MiniTensor(1.0))
 print("the slope is", slope.item(), "and was made by", slope.grad_fn.name())
 slope.backward()
 print("the slope of the slope is", x.grad.item())
 
 # %% [markdown]
-# The rule is unchanged. What if this `ctx` holds `MiniTensor(2.0)`, a constant with the same value?
+# What if this `ctx` holds `MiniTensor(3.0)`, a constant with the same value?
 
 # %%
-slope = Pow.backward(HandMade(3, MiniTensor(2.0)), MiniTensor(1.0))
+slope = Pow.backward(HandMade(3, MiniTensor(3.0)), MiniTensor(1.0))
 print("the slope is", slope.item(), "  requires_grad:", slope.requires_grad)
 
 # %% [markdown]
@@ -111,13 +110,15 @@ for y in (x * 3, x / x.detach(), x.exp(), x.max(), x + 1):
 # %% [markdown]
 # ### Exercise 1: saved values that remember
 #
+# The product and the quotient saved both inputs (no edge leads on from `3` and `x.detach()`), `exp` its output. The mask of `max` came from nowhere, and `+` saved nothing.
+#
 # Complete `reconnected(node)`. It makes a new `MiniTensor` for each saved value. Two attributes make a tensor lead somewhere, and you may set both: `requires_grad` is True, and `grad_fn` is the node that its gradient goes to.
 #
 # * An input gets the node at the end of its edge as its `grad_fn`. If the input was a leaf, that node is an `AccumulateGrad`, which works like any other. If there is no node at the end, the value is a constant.
 # * The output gets `node` itself.
 # * All other values are constants.
 #
-# The counters are given: by them, a second derivative notices that `x` was written to after the first one.
+# The counters are copied for you. They let the second walk notice that `x` was overwritten after the first.
 
 # %% [markdown] tags=["hint"] exercise="reconnected"
 # You need the node that the gradient goes to: `node` itself for `"output"`, `node.next_functions[note.source][0]` for a number, and none otherwise.
@@ -180,7 +181,7 @@ class AsTensors:
 # From now on, to record a rule, the engine passes it `AsTensors(node)` as its `ctx`. Every attribute is the node's, except `saved_tensors`:
 
 # %%
-x = MiniTensor(2.0, requires_grad=True)
+x = MiniTensor(3.0, requires_grad=True)
 node = (x**3).grad_fn
 slope = node.backward(AsTensors(node), MiniTensor(1.0))
 slope.backward()
@@ -204,9 +205,7 @@ for name, y in {"tanh": x.tanh(), "sum": x.sum(), "@": x @ w, "logsumexp": x.log
         print(f"{name:10s} {type(error).__name__}: {str(error)[:70]}")
 
 # %% [markdown]
-# `logsumexp` uses `np.exp` and `np.expand_dims`, which do not know MiniTensors. (If you wrote yours with operators, it works.) But the rule of a sum has to repeat numbers, and that of `@` has to transpose a matrix. How can they do without `np.broadcast_to` and `np.swapaxes`?
-#
-# They use operations of your engine, which have rules of their own. You ran them in lesson 05, without reading them. They come in **pairs**, and each is the rule of the other:
+# `logsumexp` uses `np.exp` and `np.expand_dims`, which do not know MiniTensors. (Written with operators, it works.) But the rule of a sum has to repeat numbers, and that of `@` has to transpose a matrix. For that they use operations of your engine, which have rules of their own (lesson 05). They come in **pairs**: the rule of each applies the other. (`Transpose` and `Reshape` apply themselves.)
 #
 # | operation | what it does | its rule |
 # | --- | --- | --- |
@@ -216,7 +215,7 @@ for name, y in {"tanh": x.tanh(), "sum": x.sum(), "@": x @ w, "logsumexp": x.log
 # | `Scatter` | puts entries among zeros, and adds where an index is repeated | takes them out: `Index` |
 # | `Transpose`, `Reshape` | move entries | move them back |
 #
-# All of them are linear, so they save only shapes and indices. Here is one of the first pair, as it stands in your engine. `applied` lets one line serve both kinds of backward pass: an operation on a MiniTensor is recorded, an operation on an array is only computed.
+# All of them are linear, so they save only shapes and indices. Here is one of the first pair. `applied` lets one line serve both kinds of backward pass: an operation on a MiniTensor is recorded, one on an array only computed.
 #
 # ```python
 # class SumTo(Function):
@@ -230,9 +229,9 @@ for name, y in {"tanh": x.tanh(), "sum": x.sum(), "@": x @ w, "logsumexp": x.log
 #         return applied(Expand, grad, shape=ctx.shape)
 # ```
 #
-# So a rule is written once, and serves derivatives of every order. You have written five rules yourself, for arrays.
+# So a rule is written once, and serves derivatives of every order. Here are five of yours; `logsumexp` follows in *Further*.
 #
-# ### Your five rules in operators (just run it)
+# ### Five of your rules in operators (just run it)
 #
 # Run the next cell. You don't need to read it. It has versions of your operations that use no NumPy functions in their rules.
 
@@ -320,9 +319,9 @@ MiniTensor.linear = lambda self, w, b: Linear.apply(self, w, b)
 # Now put the pieces together. A backward pass is a **walk** through the graph. Four functions for it are given.
 #
 # * `cotangent_of(output, gradient)` returns the cotangent that the walk begins with, as a MiniTensor: `gradient`, or 1 for a single number. It raises PyTorch's errors.
-# * `shares_of(node, grad)` runs one rule. If `grad` is an array, the rule gets `node` and computes with arrays. If `grad` is a MiniTensor, the rule gets `AsTensors(node)`, and what it computes is recorded. `shares_of` returns one gradient or None for each edge. If a rule cannot be recorded, an error names it. It raises an error if a rule returns the wrong number of gradients, as PyTorch does.
-# * `after_hooks(node, grad)` calls the hooks. A **hook** is a function that may look at a tensor's gradient on its path, or return a replacement; None keeps the gradient (see *Further*). `after_hooks` returns the gradient that is passed on.
-# * `retained(node, grad)` adds the gradient to `.grad` of a result that asked for it with `retain_grad`. (For a leaf, `accumulate` does that.) If the gradient is a MiniTensor with a history, the sum has one too.
+# * `shares_of(node, grad)` runs one rule. If `grad` is a MiniTensor, the rule gets `AsTensors(node)` and is recorded; for an array it gets `node`. `shares_of` returns one gradient or None for each edge. It raises an error if a rule returns the wrong number of gradients, as PyTorch does.
+# * `after_hooks(node, grad)` lets hooks (see *Further*) look at the gradient or replace it, and returns what is passed on.
+# * `retained(node, grad)` adds the gradient to `.grad` of a result that asked for it with `retain_grad`. (For a leaf, `accumulate` does that.)
 #
 # ### The four functions (just run it)
 #
@@ -470,7 +469,7 @@ def after_hooks(node, grad):
 # %% [markdown]
 # ### The plan of a walk
 #
-# Soon `backward` will not be the only function that walks the graph. `grad` (section 4) wants only the gradients of certain tensors, and changes no `.grad`. So the walk gets an argument `wanted`. `visits` makes the plan: which nodes to visit, in which order, and which of them *work*. Without wanted nodes, all work. With them, only those that lead to a wanted node work.
+# `grad` (section 4) will walk the graph too. It wants only the gradients of certain tensors, and changes no `.grad` of a leaf. So the walk gets an argument `wanted`. `visits` plans it. Without wanted nodes, all *work*: their rules run. With them, a node works only if it leads to a wanted one, and any other is visited only if it is wanted.
 
 # %% tags=["engine"]
 def visits(root, wanted=()):
@@ -494,6 +493,8 @@ for wanted in (), [hidden.grad_fn]:
     print(", ".join(node.name() + works * " works" for node, works in visits(loss.grad_fn, wanted)))
 
 # %% [markdown]
+# The second walk ends at the product: its gradient is wanted, but its rule need not run.
+#
 # ### Exercise 2: the walk
 #
 # Complete `walk_back`. It is `backward` of lesson 06 with four changes. The first two are given.
@@ -601,27 +602,27 @@ def both(x):
     return np.array([first, x.grad.item()])
 
 
-print(both(MiniTensor(2.0, requires_grad=True)))
+print(both(MiniTensor(3.0, requires_grad=True)))
 
 # %% [markdown] items="118"
-# First 12, then 24 instead of 12: the second derivative was *added* to `.grad`, which held the first. PyTorch gives the same numbers, and a warning:
+# First 27, then 45 instead of 18: the second derivative was *added* to `.grad`, which held the first. PyTorch gives the same numbers, and a warning:
 
 # %% tags=["demo"] items="118"
 torch.set_warn_always(True)  # otherwise PyTorch warns once, and not if you run this cell again
 with warnings.catch_warnings(record=True) as caught:
     warnings.simplefilter("always")
-    print(both(leaf(2.0)))
+    print(both(leaf(3.0)))
 print(str(caught[0].message).split(". ")[0] + ".")
 torch.set_warn_always(False)
 
 # %% [markdown] items="43"
-# The warning speaks of a reference cycle: the gradient holds its history, the history holds the leaf, and the leaf holds the gradient. In PyTorch the cycle stays in memory until you set `x.grad = None`. Both the sum of 24 and the cycle call for a function that **returns** gradients and does not change `.grad`.
+# The warning speaks of a reference cycle: the gradient holds its history, the history holds the leaf, and the leaf holds the gradient. In PyTorch the cycle stays in memory until you set `x.grad = None`. Both the sum of 45 and the cycle call for a function that changes no `.grad` of a leaf.
 #
 # ## 4. grad, and a matrix that is never built
 #
-# `torch.autograd.grad(outputs, inputs)` is that function. It returns one gradient per input. Inputs need not be leaves.
+# `torch.autograd.grad(outputs, inputs)` is that function: it **returns** one gradient per input. Inputs need not be leaves.
 #
-# Second derivatives with respect to `n` numbers form a matrix with `n * n` entries, the **Hessian** `H`. For a million weights it cannot be stored. But its product with a vector `v` costs only a second backward pass. The gradient `g` is a function like any other, and for a constant `v`
+# Second derivatives with respect to `n` numbers form a matrix with `n * n` entries, the **Hessian** `H`. For a million weights it does not fit in memory. But the next section needs products `H v`, the change of the gradient in a direction `v`. Each costs a recorded backward pass, and one through it. For the gradient `g` and a constant `v`, since `H` is symmetric,
 #
 # > `d/dx sum(g * v) = H v`.
 #
@@ -745,9 +746,9 @@ for retain in (False, True):
         print(f"{retain!s:7s} {create!s:7s}  {second:31s}  {tried(lambda: grad(y, x))}")
 
 # %% [markdown] items="121 F8"
-# For `x**3`, `retain_graph` decides the last column, `create_graph` the column before it. They look like one switch because `create_graph` sets the default of `retain_graph`. But `x**3` is one node, which saved a leaf. The slope of `(2 * x)**3` leads back through the node of `2 * x`, which the first walk has released: there a second derivative needs both.
+# For `x**3`, whether `y` can be walked again depends on `retain_graph`; whether there is a second derivative, on `create_graph`. They look like one switch because `create_graph` sets the default of `retain_graph`. But `x**3` is one node, which saved a leaf. The slope of `(2 * x)**3` leads back through the node of `2 * x`, which the first walk has released: there a second derivative needs both.
 #
-# Here your engine draws the graph of the slope of `y = tanh(x * w)`, which is `(1 - y * y) * w`. Step through it. Which two operations belong to the forward pass? Which arrows lead from them, or from the leaves, into the rules?
+# Here your engine draws the graph of the slope of `y = tanh(x * w)`, which is `(1 - y * y) * w`. Which two operations belong to the forward pass? Which arrows lead from them, or from the leaves, into the rules?
 
 # %% tags=["demo"]
 from mini_autograd.widgets import explore
@@ -766,7 +767,7 @@ explore(slope)
 #
 # > `x - H**-1 g`,
 #
-# where `g` is the gradient and `H` the Hessian. The columns of `H` are its products with the vectors `(1, 0, ...)`, `(0, 1, ...)`: a few calls of your `hvp`.
+# where `g` is the gradient and `H` the Hessian. The columns of `H` are its products with the vectors `(1, 0, ...)`, `(0, 1, ...)`: `n` calls of your `hvp`, here 2.
 #
 # ### Exercise 4: a step of Newton's method
 #
@@ -851,7 +852,7 @@ hvp_ms = milliseconds(lambda: hvp(network_loss, weights, direction[20:40]))
 print(f"gradient {gradient_ms:.2f} ms, H v {hvp_ms:.2f} ms: {hvp_ms / gradient_ms:.1f} times as long")
 
 # %% [markdown]
-# One product costs a few gradients, and all 400 columns of `H` cost 400 such products. Solving adds operations of the order `n**3`. That is one reason why large networks are not trained like this. Here is another. The function `x**3 - 3 * x` falls without limit to the left. It has a maximum at -1 and a minimum at 1. **Predict** where Newton's method goes from 0.2; the cell also tries -2 and 2.
+# One product costs a few gradients, and all 400 columns of `H` cost 400 such products. Solving adds operations of the order `n**3`. That is one reason why large networks are not trained like this. Another: the function `x**3 - 3 * x` has a maximum at -1 and a minimum at 1. **Predict** where Newton's method goes from 0.2.
 
 # %% tags=["demo"]
 predict("Where does Newton's method go from 0.2?", "to the minimum", "to the maximum", "to 0")
@@ -860,7 +861,7 @@ for begin in (-2.0, 0.2, 2.0):
     print(f"from {begin:4.1f}:", points.reshape(-1).round(4))
 
 # %% [markdown]
-# From -2, Newton's method climbs to the maximum: it looks only for a slope of zero, at a minimum, a maximum or a saddle point. Methods for networks use cheap parts of the curvature, such as a product `H v`.
+# From -2, Newton's method climbs to the maximum: it looks only for a slope of zero, at a minimum, a maximum or a saddle point. Second-order methods for networks use cheap parts of the curvature, such as a product `H v`.
 
 # %% [markdown]
 # ## Quiz
@@ -910,7 +911,7 @@ question(
 # %% [markdown]
 # ## Looking back: twelve questions
 #
-# These questions are about lessons 02 to 10. Answer them without scrolling up.
+# They are about lessons 02 to 10. Do not scroll up.
 
 # %% test="quiz_02_to_10" points=6 tags=["quiz"] items="51 54 131 132"
 question(
@@ -1018,13 +1019,11 @@ question(
 # | `create_graph` | the rules run on tensors, with recording on; the gradient gets a history |
 # | `retain_graph` | the old graph stays; it makes nothing new |
 # | a rule for all orders | saves inputs and outputs, and computes everything else from them with operators |
-# | `grad` | returns gradients, of any tensors, and does not change `.grad` |
+# | `grad` | returns gradients, of any tensors, and changes no `.grad` of a leaf |
 # | Newton's method | uses the curvature: few steps, each of which costs a Hessian |
 # | Hessian-vector product | the gradient of `sum(g * v)`: costs a few gradients, and builds no matrix |
-# | hook | called once, with the complete gradient; None keeps it, a tensor replaces it |
-# | clipping (*Further*) | by norm keeps the direction, by value does not; NaN stays NaN; the limit is a setting |
 #
-# Your engine now has every part that training needs. The next lesson turns them into a library.
+# Your engine now differentiates everything that training needs. The next lesson builds a library on it.
 
 # %% tags=["demo"]
 # Save the notebook, then run this cell: it shows how far you have come, and what comes next.

@@ -57,7 +57,7 @@ print(f"with the best weights loaded: {loaded:.3f}")
 # %% [markdown]
 # Nothing was kept. `state_dict` does not copy: it shows the memory of the weights, and the optimizer goes on writing into that memory, **in place**. There is no error: each part does what it promises. You will
 #
-# 1. build modules, which know their parameters by name, and save and load them;
+# 1. build modules, which know their parameters by name, and copy and load them;
 # 2. write layers that behave differently in training and in evaluation, and say what `eval()` does and what `no_grad` does;
 # 3. write Adam, with its correction;
 # 4. cut batches into micro-batches without changing the gradient;
@@ -231,7 +231,7 @@ class Module(ModuleTools):
 # %% [markdown] items="61"
 # ### Exercise 1: the state of a module
 #
-# `module.named_modules()` walks through a module and all modules in it. It gives pairs `(name, module)`; the outermost has the name `""`. A module that is found in two places comes once, or twice with `remove_duplicate=False`. A module keeps what it owns in two dictionaries, by name: `module._parameters` and `module._buffers`.
+# `module.named_modules()` walks through a module and all modules in it. It gives pairs `(name, module)`; the outermost has the name `""`. A module that is found in two places comes once, or each time with `remove_duplicate=False`. A module keeps what it owns in two dictionaries, by name: `module._parameters` and `module._buffers`.
 #
 # Write `state_dict`. It returns a dictionary of all parameters *and* buffers by name, each through `detach()`, which gives a tensor in the same memory, without history. A shared tensor is listed under each of its names.
 
@@ -458,7 +458,7 @@ print("shaped alike:", mse_loss(right_predictions, target.reshape(8, 1)).item())
 #
 # ### Exercise 2: Dropout
 #
-# A network can learn a small data set by heart. Dropout makes that harder: the network cannot rely on any single entry. In training, `Dropout(p)` sets each entry to 0 with probability `p`, with new random numbers in every call. It multiplies the others by one factor, so that the *expected* output equals the input. In evaluation it returns its input. **Which factor is that?** Think of 100 entries of 1 and `p = 0.75`: how many are left, and what must they be?
+# A network can learn a small data set by heart. Dropout makes that harder: the network cannot rely on any single entry. In training, `Dropout(p)` sets each entry to 0 with probability `p`, with new random numbers in every call. It multiplies the others by one factor, so that the *expected* output equals the input. In evaluation it returns its input. **Which factor is that?** Think of 100 entries of 1 and `p = 0.75`: how many are left on average, and what must they be?
 #
 # Complete `forward`. Take the random numbers from `default_generator`.
 
@@ -506,7 +506,7 @@ class Dropout(Module):
 # %% [markdown] items="84"
 # ## 3. A layer with a memory
 #
-# While weights move, the numbers that the next layer gets grow or shrink. Batch normalization keeps them at one size, which often allows a larger learning rate. It gives each column of a batch mean 0 and variance 1. Then it scales and shifts the column by parameters. Mean and variance are those of the batch, so the result of each row depends on the other rows. In evaluation an answer must not, so the layer then uses *running* statistics, which it has gathered in training.
+# While weights move, the numbers that the next layer gets grow or shrink. Batch normalization gives each column of a batch mean 0 and variance 1. Then it scales and shifts the column by parameters. In practice this often allows a larger learning rate. Mean and variance are those of the batch, so the result of each row depends on the other rows. In evaluation the answer for a row must not, so the layer then uses *running* statistics, which it has gathered in training.
 #
 # ### Exercise 3: BatchNorm1d
 #
@@ -607,11 +607,11 @@ for training, recording in ((True, True), (True, False), (False, True), (False, 
 # %% [markdown] items="62 F47"
 # ## 4. Optimizers
 #
-# A base class does what all optimizers share: it skips parameters without a gradient, keeps a `state` for each parameter, adds the *weight decay* to the gradient, and writes the result in place. A subclass adds only one formula.
+# A base class does what all optimizers share: it skips parameters without a gradient, keeps a `state` for each parameter, adds the *weight decay* to the gradient (which Adam then rescales, unlike AdamW), and writes the result in place. A subclass adds only one formula.
 #
 # ### The base class (just run it)
 #
-# Run this cell. You don't need to read it. `step` calls `change(gradient, state)` for each parameter and subtracts what it returns.
+# Run this cell. You need to read only the four lines of `step`: it calls `change(gradient, state)` and subtracts what it returns.
 
 # %% tags=["engine"] items="62"
 class Optimizer:
@@ -661,13 +661,13 @@ class SGD(Optimizer):
 # %% [markdown] items="62 F47"
 # ### Exercise 4: Adam
 #
-# In SGD one `lr` has to suit gradients of 1000 and of 0.001. Adam divides each entry by its usual size. It keeps two running means for each parameter, entry by entry: `mean`, of the gradient, and `square`, of the squared gradient. Both start at 0.
+# In SGD with `lr=0.1`, a gradient of 1000 moves its entry by 100, and one of 0.001 by 0.0001. Adam divides each entry by its usual size. It keeps two running means for each parameter, entry by entry: `mean`, of the gradient, and `square`, of the squared gradient. Both start at 0.
 #
 # > `mean = beta1 * mean + (1 - beta1) * gradient`
 # >
 # > `square = beta2 * square + (1 - beta2) * gradient**2`
 #
-# Because they start at 0, both are too small in the beginning. After `t` steps the factors of the past gradients in `mean` add up to `1 - beta1**t`. So the *corrected* mean is `mean / (1 - beta1**t)`, and the corrected square is `square / (1 - beta2**t)`. The change is
+# Because they start at 0, both are too close to 0 in the beginning. After `t` steps the factors of the past gradients in `mean` add up to `1 - beta1**t`. So the *corrected* mean is `mean / (1 - beta1**t)`, and the corrected square is `square / (1 - beta2**t)`. The change is
 #
 # > `lr * corrected mean / (sqrt(corrected square) + eps)`.
 #
@@ -817,7 +817,7 @@ print("mean over the samples:", np.mean(losses))
 # * The step must be the same as for the whole batch, if each row is treated alone. (With batch normalization it cannot be: see *Further*.) The loss function gives a *mean* over the rows that it gets. By what must you multiply the loss of a part, if the last part is smaller?
 # * Add up `total`: it must become the mean loss over the batch, a plain number.
 #
-# `evaluate` gives the mean loss over all *samples* of a loader. It changes no weight, no gradient and no running statistics. Complete it: add up `total` and `rows`. At the end the model returns to its previous mode, even after an error: that part is given.
+# `evaluate` gives the mean loss over all *samples* of a loader. It changes no weight, no gradient and no running statistics. Complete it: add up `total` and `rows`. At the end all modules get the mode that the outermost one had, even after an error: that part is given.
 
 # %% [markdown] tags=["hint"] exercise="loop"
 # The loss of each part counts by its share: `loss * (rows of the part / rows of the batch)`. The batch has `rows` rows, the part has `part_x.shape[0]`. The backward pass starts at this weighted loss.
@@ -930,7 +930,7 @@ print(f"best weights: loss {evaluate(model, test_loader, cross_entropy):.4f}", e
 print(f"{(answers == labels[600:]).mean():.1%} of {len(answers)} held-out digits right")
 
 # %% [markdown] items="60"
-# `best` is a copy, so the lowest loss is back. But these digits have also chosen the best epoch, so the percentage may be a little too good. Read the table. Is the loss on the held-out digits still falling? Does the norm of the gradient grow? In which epochs did clipping shorten gradients?
+# `best` is a copy, so the lowest loss is back. But these digits have also chosen the best epoch, so the percentage may be a little too good. In the table, the loss on the held-out digits falls fast, then hardly. The norm shrinks, so clipping matters only at first. `last batch` is the loss of one batch, with dropout on.
 #
 # But is the training *right*? *Further* trains such a network in PyTorch beside yours, measures what cutting a batch changes, and tries three ways to update a parameter.
 #
@@ -1003,16 +1003,6 @@ question(
 )
 
 # %% [markdown] items="142"
-# ## What comes next
-#
-# | if you want to | then |
-# | --- | --- |
-# | build larger networks | a module is made of modules; in lesson 16 it is a Transformer |
-# | find what goes wrong in a training loop | lesson 12 |
-# | train what does not fit into memory | micro-batches, and lesson 13 |
-# | write layers with rules of their own | a `Function` of lesson 08 inside a `Module` |
-# | load data faster | PyTorch's `DataLoader` has `num_workers`: other processes fetch and collate the next batches; `collate_fn` replaces `collate` |
-#
 # ## Summary
 #
 # | idea | in one line |
@@ -1020,14 +1010,14 @@ question(
 # | Module | a parameter or module that you assign to an attribute is registered; a name is the path to a parameter; a shared parameter counts once |
 # | `state_dict` | shows parameters and buffers, and copies nothing: copy what you want to keep |
 # | `eval()`, `no_grad` | the first changes what layers compute, the second what is recorded; an evaluation needs both |
-# | Dropout | drops a share of p and scales the rest, so that the expected value stays the same |
+# | Dropout | drops each entry with probability p and scales the rest, so that the expected value stays the same |
 # | BatchNorm | the batch's statistics in training, running ones in evaluation; a forward pass changes the model |
 # | optimizer | reads `.grad`, writes in place, unrecorded; keeps a state for each parameter |
-# | Adam | the size of a step is set by lr, not by the size of the gradient; the correction keeps the first steps from being too large |
-# | loader | each sample once per epoch, in a new order; the last batch may be smaller |
+# | Adam | lr sets the scale of a step, not the size of the gradient; steps are smaller where gradients change sign; the correction keeps the first steps from being too large |
+# | loader | each sample once per epoch, in a new order with `shuffle`; the last batch may be smaller, or left out |
 # | means of means | weight each part by its rows: in micro-batches, and in an evaluation |
 #
-# This training run worked. The next lesson is about eight pieces of training code that do not.
+# This training run worked. The next lesson is about eight pieces of training code that do not. Lesson 13 trains what does not fit into memory, and in lesson 16 your modules become a Transformer.
 
 # %% tags=["demo"]
 # Save the notebook, then run this cell: it shows how far you have come, and what comes next.
@@ -1099,7 +1089,7 @@ print(f"loss after:  {loss_in_evaluation(model, x, y):.3f}")
 #
 # ## The correction of Adam
 #
-# Both running means start too small. **Predict**: without the correction, are the first steps too small or too large?
+# Both running means start too close to 0. **Predict**: without the correction, are the first steps too small or too large?
 
 # %%
 predict(
