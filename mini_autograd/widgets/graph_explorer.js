@@ -205,7 +205,7 @@ function makeBench(view, model, showGraph) {
     forget();
     ask(expression, values);
   };
-  const submit = () => replace(entry.value.trim() || " ", {}); // an empty text would mean the graph that is shown
+  const submit = () => replace(entry.value.trim() || " ", ahead); // an empty text would mean the graph that is shown
   draw.addEventListener("click", submit);
   entry.addEventListener("keydown", (event) => {
     if (event.key !== "Enter") return;

@@ -38,6 +38,7 @@ from autograder.nbgrader_plugins.times import seconds_late
 EVERY, AFTER_A_FAULT = 1.0, 30.0  # seconds between two looks
 TOGETHER = 8  # submissions to grade before answering them, so that the first need not wait for the last
 LEFT_OUT_EVERY = 10.0  # seconds
+LOOKING = 0.1  # of the time: a look reads the folders of the whole class, and a rush has many parts
 CLAIMED = "says that it was handed in at {:%Y-%m-%d %H:%M:%S} UTC, but its files are from {:%Y-%m-%d %H:%M:%S} UTC."
 LATER = "The later time counts. If you have put the files there, write the earlier time into {}."
 COPIED = "So are those of others: the exchange looks copied. The earlier time counts."
@@ -164,13 +165,20 @@ class Watch:
         self.unchanged = 0
         changed, backlog = self._changed(taken)
         busy = bool(changed or backlog or self.moving)
+        looked, took = time.monotonic(), 0.0
         while (changed or backlog) and not stop.is_set():
             together = TOGETHER if changed else self.opened.request.workers
             part = (changed or backlog)[:together]
             self._grade(part)
+            changed, backlog = ([it for it in students if it not in part] for students in (changed, backlog))
+            if (changed or backlog) and time.monotonic() - looked < took / LOOKING:
+                continue
+            begun = time.monotonic()
             later, everybody = self._changed(self._collect())
-            changed = [*changed[together:], *(student for student in later if student not in changed[together:])]
-            backlog = everybody or [student for student in backlog if student not in (*part, *changed)]
+            looked = time.monotonic()
+            took = looked - begun
+            changed += [student for student in later if student not in changed]
+            backlog = everybody or [student for student in backlog if student not in changed]
         if again and self.unchanged:
             self._say(ONE_UNCHANGED if self.unchanged == 1 else UNCHANGED.format(self.unchanged))
         self.events.looking(len(self.seen), len(self.moving))

@@ -157,7 +157,10 @@ def test_feedback_says_what_is_open_and_calls_nothing_lost_that_is_not(marked: S
         name: (marked.root / "feedback" / name / ASSIGNMENT / "heaps.html").read_text()
         for name in ("ann", "bob", "cem", "dan", "eve")
     }
-    waits = ["2 open Waiting for a person, 2 points open. See your answer", "1 open Waiting for a person, 1 point open."]
+    waits = [
+        "2 open Waiting for a person, 2 points open. See your answer",
+        "1 open Waiting for a person, 1 point open.",
+    ]
     reason = REASON.replace("<", "&lt;").replace(">", "&gt;")
     rows = rows_of(pages["ann"])
     assert rows[0] == "Exercise Points What cost points, and what is open"
