@@ -59,7 +59,7 @@ def in_common(got: Results, right: Results, allowed: Results, names: Sequence[st
         verb = "has" if len(wrong) == 1 else "have"
         size = FACTORS.get(factor, f"{factor:.3g} times the right size")
         return f"{subject} {verb} {size} {where}."
-    return _in_another_order(got, right, allowed, names) or _nearly(got, right, wrong, subject)
+    return _in_another_order(got, right, allowed, names) or _nearly(got, right, wrong, subject, bool(names))
 
 
 def _are(got: Results, right: Results, allowed: Results, number: int, other: int, factor: float) -> bool:
@@ -103,8 +103,8 @@ def _in_another_order(got: Results, right: Results, allowed: Results, names: Seq
     return f"the right gradients came back in the wrong order: {', '.join(moved)}."
 
 
-def _nearly(got: Results, right: Results, wrong: Sequence[int], subject: str) -> str:
-    """Whether the wrong results are right to some digits, as estimates are."""
+def _nearly(got: Results, right: Results, wrong: Sequence[int], subject: str, gradients: bool) -> str:
+    """Whether the wrong results are right to some digits, as estimates are. Only gradients are usually estimated."""
     largest = 0.0
     for mine, theirs in zip(got, right, strict=True):
         for number in wrong:
@@ -116,11 +116,14 @@ def _nearly(got: Results, right: Results, wrong: Sequence[int], subject: str) ->
         return ""
     verb = "is" if len(wrong) == 1 else "are"
     digits = int(-np.log10(largest))
+    fact = f"{subject} {verb} right to only about {digits} digits."
+    if not gradients:
+        return fact
     causes = ["float32 numbers"] if digits in SINGLE else []
     causes.append(f"an estimate by {'one-sided' if digits <= ONE_SIDED else 'central'} differences")
     causes.append("too large a step")
     why = ", ".join([*causes, "or a tiny number that was added and is still there"])
-    return f"{subject} {verb} right to only about {digits} digits. Possible causes: {why}."
+    return f"{fact} Possible causes: {why}."
 
 
 def _subject(names: Sequence[str]) -> str:
